@@ -24,6 +24,7 @@ __all__ = [
     "FileWriter",
     "HiveStorage",
     "OpenBucket",
+    "Reason",
     "RowFile",
     "WriterContext",
 ]
@@ -40,12 +41,31 @@ class DecoderContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a message is a dead letter.
+
+    `code` is stable and dotted (`csv.fields`), `text` is for people and says all that the other fields say. `column`: the
+    table's column that a value does not fill, `path`: where within it (`[3].price`); both empty: the message is wrong.
+    `got`: what stands there where the column expects another kind of value.
+    """
+
+    code: str
+    text: str
+    column: str = ""
+    path: str = ""
+    got: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
 class Decoded:
     """One batch, decoded. Positions count the input's messages from 0 and are ascending.
 
     `rows`: of the accepted messages only, in message order, exactly the table's schema. `accepted`: the position of each
     row's message, as often as the message has rows (most formats: once). `rejected`: positions that go to the dead letters.
-    `reasons`: one per rejected, `<stable code>: <text with column and JSON path>`. `without_rows`: sound messages that hold
+    `reasons`: one per rejected. `without_rows`: sound messages that hold
     no row; None: there are none. Every input position is in exactly one of accepted, rejected and without_rows.
     `new_keys`: the messages' own keys that no column takes and that came up since the batch before, as far as they are known.
     """
@@ -53,7 +73,7 @@ class Decoded:
     rows: "pa.RecordBatch"
     accepted: "pa.Int32Array"
     rejected: "pa.Int32Array"
-    reasons: "pa.StringArray"
+    reasons: Sequence[Reason]
     without_rows: "pa.Int32Array | None" = None
     new_keys: tuple[str, ...] = ()
 

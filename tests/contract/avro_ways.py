@@ -12,6 +12,7 @@ from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.decode.writers import AVRO, SchemaReference, WriterSchema
 from tests.contract.decode_cases import Dead
+from tests.harness.reasons import texts_of
 
 
 def _way(library: Any) -> Callable[..., AvroDecoder]:
@@ -72,6 +73,6 @@ def checked(decoded: Decoded, schema: pa.Schema, count: int) -> list[Any]:
     found: list[Any] = [None] * count
     for place, row in zip(accepted, decoded.rows.to_pylist(), strict=True):
         found[place] = list(row.values())
-    for place, reason in zip(rejected, decoded.reasons.to_pylist(), strict=True):
+    for place, reason in zip(rejected, texts_of(decoded.reasons), strict=True):
         found[place] = Dead(reason.split(":")[0])
     return found

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
+from kafka2hive.plugins import Reason
 
 BLANKS = b" \t\r\n"
 
@@ -23,8 +24,8 @@ class Judge:
         rows = []
         for text in texts:
             outcome = self._one.decode(text)
-            if isinstance(outcome, str):
-                return outcome.partition(": ")[0]
+            if isinstance(outcome, Reason):
+                return outcome.code
             rows.append(outcome)
         return rows
 

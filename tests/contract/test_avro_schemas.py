@@ -14,6 +14,7 @@ from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema
 from tests.contract.avro_cases import CHAIN, float64, logical, number, text
 from tests.contract.avro_ways import WAYS, Registry, framed, outcomes, record, written
 from tests.contract.decode_cases import Dead
+from tests.harness.reasons import texts_of
 
 BIGINT = pa.schema([("a", pa.int64())])
 
@@ -97,7 +98,7 @@ def test_the_heads_of_sliced_and_short_messages_are_read_where_they_stand() -> N
         registry = Registry(id1=record(a="int"))
         decoded = make(BIGINT, "UTC", writers=registry).decode(values)
         assert decoded.rows.to_pylist() == [{"a": 5}]
-        codes = [reason.split(":")[0] for reason in decoded.reasons.to_pylist()]
+        codes = [reason.split(":")[0] for reason in texts_of(decoded.reasons)]
         assert codes == ["avro.frame", "avro.frame", "avro.truncated", "avro.frame", "avro.schema"]
         assert sorted(registry.asked) == [1, 2**32 - 1]
         nothing = make(BIGINT, "UTC", writers=registry).decode(values.slice(0, 0))

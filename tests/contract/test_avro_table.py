@@ -9,6 +9,7 @@ from kafka2hive.model.hive.types import parse_hive_type
 from tests.contract.avro_cases import IGNORED_CASES, KIND_CASES, RESOLVE, VALUE_CASES, number
 from tests.contract.avro_ways import WAYS, Registry, framed, outcomes, record
 from tests.contract.decode_cases import Dead
+from tests.harness.reasons import texts_of
 
 ZONE = "Europe/Berlin"
 CASES = KIND_CASES + VALUE_CASES
@@ -87,7 +88,7 @@ def test_a_reason_names_column_byte_and_what_was_found() -> None:
     ]
     for make in WAYS.values():
         reasons = make(schema, ZONE, writers=registry).decode(pa.array(messages, pa.binary())).reasons
-        assert reasons.to_pylist() == [
+        assert texts_of(reasons) == [
             "avro.range: column a[1].x, byte 12: 300 is beyond tinyint",
             "avro.type: column a[0].x, byte 8: string does not fill tinyint",
             "avro.truncated: field $.z, byte 6: 1 bytes wanted, the message has 6",

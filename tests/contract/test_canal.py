@@ -16,6 +16,7 @@ from kafka2hive.pipeline.decode.change_logs.canal import CanalDecoder
 from kafka2hive.pipeline.decode.protocol import Decoder
 from kafka2hive.pipeline.decode.sources import Source
 from tests.contract.decode_ways import EACH_WAY, WAYS
+from tests.harness.reasons import texts_of
 
 TYPES = {
     "id": "bigint",
@@ -119,7 +120,7 @@ def outcomes(made: Decoder, records: list[Any]) -> list[Any]:
         found.setdefault(place, []).append(tuple(row.values()))
     found = {place: rows[0] if len(rows) == 1 else rows for place, rows in found.items()}
     assert not found.keys() & set(decoded.rejected.to_pylist())
-    reasons = [reason.partition(": ")[0] for reason in decoded.reasons.to_pylist()]
+    reasons = [reason.partition(": ")[0] for reason in texts_of(decoded.reasons)]
     found |= dict(zip(decoded.rejected.to_pylist(), reasons, strict=True))
     return [found[place] for place in range(len(records))]
 
@@ -140,7 +141,7 @@ def test_messages_together_are_what_each_is_alone(way: str) -> None:
 
 def test_the_reason_says_which_row_of_the_statement_is_bad() -> None:
     values = pa.array([json.dumps(flat("INSERT", [ROW, ROW, {"id": "x"}])).encode()])
-    (reason,) = decoder("exact").decode(values).reasons.to_pylist()
+    (reason,) = texts_of(decoder("exact").decode(values).reasons)
     assert reason.startswith("canal.type: column id") and reason.endswith("(ordinal 2 of its message)")
 
 

@@ -22,6 +22,7 @@ from kafka2hive.pipeline.decode.sources import Source
 from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
 from tests.contract.change_log_records import BEFORE, RECORDS, REFUSED, ROW, Recorded, debezium, with_schema
 from tests.contract.decode_ways import EACH_WAY, WAYS
+from tests.harness.reasons import texts_of
 
 _ROW_TYPES = {"id": "bigint", "name": "string", "total": "decimal(10,2)", "day": "date"}
 _CHANGE_TYPES = {"__op": "string", "__ts_ms": "bigint", "__source_position": "string"}
@@ -60,7 +61,7 @@ def _expected(recorded: Recorded) -> dict[str, Any]:
 def test_a_record_is_unpacked_with_and_without_its_schema(way: str, recorded: Recorded) -> None:
     for record in (recorded.record, with_schema(recorded.record)):
         decoded = _decode(_decoder(way, recorded.log), record)
-        assert decoded.reasons.to_pylist() == []
+        assert texts_of(decoded.reasons) == []
         assert decoded.rows.to_pylist() == [_expected(recorded)]
 
 
@@ -68,7 +69,7 @@ def test_a_record_is_unpacked_with_and_without_its_schema(way: str, recorded: Re
 @pytest.mark.parametrize(("log", "record", "code"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
 def test_what_is_no_change_is_refused_with_a_reason(way: str, log: ChangeLog, record: Any, code: str) -> None:
     for one in (record, with_schema(record)):
-        (reason,) = _decode(_decoder(way, log), one).reasons.to_pylist()
+        (reason,) = texts_of(_decode(_decoder(way, log), one).reasons)
         assert reason.startswith(f"{code}: "), reason
 
 
@@ -85,7 +86,7 @@ def test_whatever_comes_together_stays_in_order_and_is_the_same_as_alone(way: st
         shown = [with_schema(r) if draw.random() < share else r for r in records]
         decoded = _decode(decoder, *shown)
         rows = dict(zip(decoded.accepted.to_pylist(), decoded.rows.to_pylist(), strict=True))
-        reasons = dict(zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True))
+        reasons = dict(zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True))
         together = [rows.get(place, reasons.get(place)) for place in range(len(records))]
         assert [_code(o) for o in together] == [_code(alone[json.dumps(r)]) for r in records]
         assert decoded.accepted.to_pylist() == sorted(rows) and decoded.rejected.to_pylist() == sorted(
@@ -94,7 +95,7 @@ def test_whatever_comes_together_stays_in_order_and_is_the_same_as_alone(way: st
 
 
 def _outcome(decoded: Decoded) -> Any:
-    return (decoded.rows.to_pylist() or decoded.reasons.to_pylist())[0]
+    return (decoded.rows.to_pylist() or texts_of(decoded.reasons))[0]
 
 
 def _code(outcome: Any) -> Any:
@@ -133,7 +134,7 @@ def test_a_table_without_columns_of_the_row_takes_the_changes_that_have_one(way:
     ]
     decoded = _decode(decoder, *records, *map(with_schema, records))
     assert decoded.accepted.to_pylist() == [0, 2, 4, 5, 7, 9]
-    assert [r.partition(":")[0] for r in decoded.reasons.to_pylist()] == ["change_log.row", "json.type"] * 2
+    assert [r.partition(":")[0] for r in texts_of(decoded.reasons)] == ["change_log.row", "json.type"] * 2
 
 
 def test_positions_sort_as_the_source_wrote_them() -> None:
@@ -206,5 +207,5 @@ def test_the_same_changes_in_avro_give_the_same_rows() -> None:
         DecoderSpec("avro", SCHEMA, sources=sources, writers=written, change_log=ChangeLog.DEBEZIUM)
     )
     decoded = decoder.decode(values)
-    assert decoded.reasons.to_pylist() == []
+    assert texts_of(decoded.reasons) == []
     assert decoded.rows.to_pylist() == [_expected(r) for r in recorded]

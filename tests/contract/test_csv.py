@@ -15,6 +15,7 @@ from kafka2hive.pipeline.decode import DecoderSpec
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
 from kafka2hive.pipeline.decode.csv.parsed import ParsedFields
 from tests.contract.csv_cases import CASES, ESCAPED, PLAIN, SINGLE, TABS, TRIMMED, Outcome
+from tests.harness.reasons import texts_of
 
 OPTIONS = [PLAIN, TABS, ESCAPED, TRIMMED, SINGLE]
 THREE = pa.schema([(name, pa.string()) for name in "abc"])
@@ -29,7 +30,7 @@ def decoded(messages: list[bytes], options: CsvOptions, parsed: bool, schema: pa
     assert found.rows.schema == schema and len(found.rows) == len(found.accepted)
     assert found.accepted.to_pylist() == sorted(found.accepted.to_pylist())
     rows = zip(found.accepted.to_pylist(), map(list, map(dict.values, found.rows.to_pylist())), strict=True)
-    reasons = [reason.partition(": ")[0] for reason in found.reasons.to_pylist()]
+    reasons = [reason.partition(": ")[0] for reason in texts_of(found.reasons)]
     outcomes = dict(rows) | dict(zip(found.rejected.to_pylist(), reasons, strict=True))
     assert sorted([*found.accepted.to_pylist(), *found.rejected.to_pylist()]) == list(range(len(messages)))
     return [outcomes[place] for place in range(len(messages))]
@@ -153,11 +154,8 @@ def test_fields_are_texts_of_their_columns_types(parsed: bool) -> None:
 
 def test_the_first_columns_reason_is_told_and_names_the_column() -> None:
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
-    (reason,) = (
-        CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=PLAIN))
-        .decode(pa.array([b"x,y"]))
-        .reasons.to_pylist()
-    )
+    decoder = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=PLAIN))
+    (reason,) = texts_of(decoder.decode(pa.array([b"x,y"])).reasons)
     assert reason == "csv.type: column a expects bigint, got text that is no number"
 
 

@@ -8,6 +8,7 @@ import pytest
 from kafka2hive.config.values.csv import CsvOptions
 from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
+from tests.harness.reasons import texts_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 TEXTS = pa.schema([("id", pa.string()), ("name", pa.string())])
@@ -20,7 +21,7 @@ def outcomes(decoder: Any, messages: list[bytes]) -> list[Any]:
     found: dict[int, Any] = {}
     for place, row in zip(decoded.accepted.to_pylist(), decoded.rows.to_pylist(), strict=True):
         found.setdefault(place, []).append(list(row.values()))
-    for place, reason in zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True):
+    for place, reason in zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True):
         assert place not in found
         found[place] = reason.partition(":")[0]
     for place in [] if decoded.without_rows is None else decoded.without_rows.to_pylist():
@@ -101,7 +102,7 @@ def test_digits_are_booleans_where_the_map_says_so(parsed: bool) -> None:
         pa.array([b"2,1"], pa.binary())
     )
     told = "csv.type: column ok expects boolean, got text other than true, false, 1 and 0"
-    assert decoded.reasons.to_pylist() == [told]
+    assert texts_of(decoded.reasons) == [told]
 
 
 @pytest.mark.parametrize("parsed", [True, False])

@@ -20,6 +20,7 @@ from tests.contract import avro_ways, protobuf_ways
 from tests.contract.avro_cases import number as zigzag
 from tests.contract.decode_ways import WAYS
 from tests.contract.test_fractions import varint
+from tests.harness.reasons import texts_of
 
 ZONES = ["UTC", "America/New_York", "Pacific/Kiritimati"]
 TYPES = {"date": pa.date32(), "timestamp": NAIVE}
@@ -43,7 +44,7 @@ def outcomes(decoder: Decoder, messages: list[bytes]) -> list[Any]:
     decoded = decoder.decode(pa.array(messages, pa.binary()))
     decoded.rows.validate(full=True)
     found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column("at").to_pylist(), strict=True))
-    for place, reason in zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True):
+    for place, reason in zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True):
         assert "column at" in reason and str(DAYS[place]) in reason
         found[place] = reason.partition(":")[0].partition(".")[2]
     return [found[place] for place in range(len(messages))]
@@ -70,7 +71,7 @@ def of_debezium(schema: pa.Schema, zone: str) -> list[Any]:
 def of_header(schema: pa.Schema, zone: str) -> list[Any]:
     column = TextColumn("at", schema.types[0], zone, "d", "header")
     found, refused = column.read(pa.array(map(str, DAYS), pa.string()))
-    codes = {place: reason.partition(":")[0].partition(".")[2] for place, reason in refused.items()}
+    codes = {place: reason.code.partition(".")[2] for place, reason in refused.items()}
     return [codes.get(place, value) for place, value in enumerate(found.to_pylist())]
 
 

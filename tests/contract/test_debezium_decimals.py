@@ -19,6 +19,7 @@ from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.leeway import with_leeway
 from kafka2hive.pipeline.decode.sources import Source
 from tests.contract.decode_ways import EACH_WAY, WAYS
+from tests.harness.reasons import texts_of
 
 TYPES = {"id": "bigint", "total": "decimal(10,2)", "big": "decimal(38,0)", "__op": "string"}
 EXACT = Context(prec=100)
@@ -68,7 +69,7 @@ def outcomes(
     )
     decoded.rows.validate(full=True)
     found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.to_pylist(), strict=True))
-    found |= dict(zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True))
+    found |= dict(zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True))
     return [found[place] for place in range(len(records))]
 
 
@@ -263,7 +264,7 @@ def test_a_number_is_one_where_the_schema_says_bytes(way: str) -> None:
         of |= {4: Decimal("-26297.72"), 5: Decimal("12345678.25")}
         assert {row["id"]: row["total"] for row in decoded.rows.to_pylist()}.items() <= of.items()
         assert len(decoded.rows) == len(records) - 3
-        codes = [reason.partition(":")[0] for reason in decoded.reasons.to_pylist()]
+        codes = [reason.partition(":")[0] for reason in texts_of(decoded.reasons)]
         assert codes == ["json.inexact", "json.base64", "json.type"]
     assert outcomes(way, numbers[0], form="text")[0]["total"] == Decimal(1990)
 
@@ -335,7 +336,7 @@ def test_a_column_outside_of_change_logs_may_have_decimals_as_bytes(way: str) ->
     decoded = decoder.decode(pa.array(messages, pa.binary()))
     decoded.rows.validate(full=True)
     found: dict[int, Any] = {row["n"]: row["fee"] for row in decoded.rows.to_pylist()}
-    codes = [reason.partition(": ")[0] for reason in decoded.reasons.to_pylist()]
+    codes = [reason.partition(": ")[0] for reason in texts_of(decoded.reasons)]
     found |= dict(zip(decoded.rejected.to_pylist(), codes, strict=True))
     expected: list[Any] = [
         Decimal(number).scaleb(-2) if abs(number) < 10**5 else "json.decimal" for number in numbers

@@ -48,9 +48,11 @@ def accepted(schema: pa.Schema, zone: str, messages: list[bytes], any_case: bool
     assert rows.schema.equals(schema) and len(mask) == len(messages) and mask.sum() == len(rows)
     exact = ExactDecoder(schema, zone, spelling=spelling)
     certain = [message for message, is_row in zip(messages, mask.tolist(), strict=True) if is_row]
-    judged = [exact.decode(message) for message in certain]
-    for message, verdict in zip(certain, judged, strict=True):
-        assert not isinstance(verdict, str), (message, verdict)
+    judged = []
+    for message in certain:
+        verdict = exact.decode(message)
+        assert isinstance(verdict, list), (message, verdict)
+        judged.append(verdict)
     for number, field in enumerate(schema):
         expected = pa.array([verdict[number] for verdict in judged], field.type).to_pylist()
         for found, wanted, message in zip(rows.column(number).to_pylist(), expected, certain, strict=True):

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.protocol import Decoded
+from tests.harness.reasons import texts_of
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 HEAD = b"\0\0\0\1\7"
@@ -15,7 +16,7 @@ BARE = [b"", b"\0", HEAD[:4], b'{"a":1}', b"\1" + HEAD[1:] + b'{"a":1}', b"\xff"
 
 def _outcomes(decoded: Decoded) -> list[object]:
     places = zip(decoded.accepted.to_pylist(), decoded.rows.to_pylist(), strict=True)
-    letters = zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True)
+    letters = zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True)
     assert decoded.rejected.to_pylist() == sorted(decoded.rejected.to_pylist())
     return [outcome for _, outcome in sorted([*places, *letters], key=lambda pair: pair[0])]
 

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
-from kafka2hive.pipeline.decode.protocol import Decoder
+from kafka2hive.pipeline.decode.protocol import Decoder, Reason
 from kafka2hive.pipeline.decode.sources import Source, in_small_letters
 from tests.contract.decode_cases import Dead
 from tests.contract.decode_reference import Sources, reference
 from tests.contract.decode_ways import EACH_WAY, WAYS
 from tests.contract.test_decode_against_reference import INTERESTING, assert_is, mutated
+from tests.harness.reasons import texts_of
 
 ZONE = "Europe/Berlin"
 TYPE, DUPLICATE, AMBIGUOUS = Dead("json.type"), Dead("json.duplicate"), Dead("json.ambiguous")
@@ -107,7 +108,7 @@ def outcomes(decoder: Decoder, messages: list[bytes]) -> list[Any]:
     decoded = decoder.decode(pa.array(messages, pa.binary()))
     decoded.rows.validate(full=True)
     found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column(0).to_pylist(), strict=True))
-    dead = (Dead(reason.split(":")[0]) for reason in decoded.reasons.to_pylist())
+    dead = (Dead(reason.split(":")[0]) for reason in texts_of(decoded.reasons))
     found |= dict(zip(decoded.rejected.to_pylist(), dead, strict=True))
     return [found[place] for place in range(len(messages))]
 
@@ -128,7 +129,7 @@ def test_keys_are_found_whatever_their_case(kind: str, message: str, expected: A
     schema = pa.schema([("title", parse_hive_type(kind))])
     assert one(WAYS[way](schema, ZONE, any_case=True), message) == expected
     verdict = ExactDecoder(schema, ZONE, spelling=in_small_letters).decode(message.encode())
-    assert isinstance(verdict, str) == isinstance(expected, Dead)
+    assert isinstance(verdict, Reason) == isinstance(expected, Dead)
 
 
 @pytest.mark.parametrize("way", EACH_WAY)
@@ -150,14 +151,14 @@ def test_reasons_name_column_path_and_both_keys(way: str) -> None:
     schema = pa.schema([("us_gross", pa.int64()), ("t", pa.timestamp("us"))])
     decoder = WAYS[way](schema, "UTC", sources=[Source(("p", "US Gross")), Source(("p", "t"), "ms")])
     bad = ['{"p":{"US Gross":"1"}}', '{"p":3}', '{"p":{},"p":{}}', '{"p":{"t":"x"}}']
-    assert decoder.decode(pa.array([m.encode() for m in bad], pa.binary())).reasons.to_pylist() == [
+    assert texts_of(decoder.decode(pa.array([m.encode() for m in bad], pa.binary())).reasons) == [
         "json.type: column us_gross (from $.p['US Gross']) expects bigint, got string",
         "json.type: $.p expects an object, got number",
         "json.duplicate: the key $.p stands twice in its object",
         "json.type: column t (from $.p.t) expects a whole number of ms since 1970, got string",
     ]
     any_case = WAYS[way](pa.schema([("title", pa.string())]), "UTC", any_case=True)
-    reasons = any_case.decode(pa.array([b'{"Title":"a","TITLE":"b"}'], pa.binary())).reasons.to_pylist()
+    reasons = texts_of(any_case.decode(pa.array([b'{"Title":"a","TITLE":"b"}'], pa.binary())).reasons)
     assert reasons == ["json.ambiguous: column title could take Title and TITLE of its object"]
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
-from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.protocol import Decoded, Reason
 from tests.contract.decode_cases import KIND_CASES, MESSAGE_CASES, VALUE_CASES, Dead
 from tests.contract.decode_ways import WAYS
+from tests.harness.reasons import texts_of
 
 ZONE = "Europe/Berlin"
 CASES = [("bigint", message, expected) for message, expected in MESSAGE_CASES] + [
@@ -30,7 +31,7 @@ def outcome(decoded: Decoded, position: int) -> Any:
     accepted = decoded.accepted.to_pylist()
     if position in accepted:
         return decoded.rows.column(0)[accepted.index(position)].as_py()
-    return Dead(decoded.reasons[decoded.rejected.to_pylist().index(position)].as_py().split(":")[0])
+    return Dead(decoded.reasons[decoded.rejected.to_pylist().index(position)].code)
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -59,8 +60,8 @@ def test_a_message_among_others_changes_none_of_them(dtype: str, message: bytes,
 def test_the_exact_way_alone_says_the_same(dtype: str, message: bytes, expected: Any) -> None:
     schema = pa.schema([("a", parse_hive_type(dtype))])
     verdict = ExactDecoder(schema, ZONE).decode(message)
-    if isinstance(verdict, str):
-        assert Dead(verdict.split(":")[0]) == expected
+    if isinstance(verdict, Reason):
+        assert Dead(verdict.code) == expected
     else:
         assert same(pa.array(verdict, schema.field(0).type)[0].as_py(), expected)
 
@@ -77,7 +78,7 @@ def test_all_cases_of_a_type_in_one_batch_come_out_as_each_alone(dtype: str) -> 
 def test_a_reason_names_column_and_path_and_what_was_found() -> None:
     for way in WAYS:
         decoded = decode("array<struct<x:int>>", [b'{"a":[{"x":1},{"x":"2"}]}', b'{"a":[{"x":1.5}]}'], way)
-        assert decoded.reasons.to_pylist() == [
+        assert texts_of(decoded.reasons) == [
             "json.type: column a[1].x expects int, got string",
             "json.type: column a[0].x expects int, got number 1.5",
         ]

@@ -14,6 +14,7 @@ from kafka2hive.pipeline.decode.changes import Changes
 from kafka2hive.pipeline.decode.sources import Source
 from tests.contract import avro_ways, protobuf_ways
 from tests.contract.avro_cases import number, text
+from tests.harness.reasons import texts_of
 
 
 def decoded(
@@ -29,7 +30,7 @@ def decoded(
     found = decoder.decode(pa.array(messages, pa.binary()))
     found.rows.validate(full=True)
     assert found.rows.schema.equals(schema)
-    codes = [reason.partition(":")[0] for reason in found.reasons.to_pylist()]
+    codes = [reason.partition(":")[0] for reason in texts_of(found.reasons)]
     return [*found.rows.column(0).to_pylist(), *codes], dict(changes.take())
 
 

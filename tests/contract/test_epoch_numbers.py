@@ -18,6 +18,7 @@ from kafka2hive.pipeline.decode.leeway import with_leeway
 from kafka2hive.pipeline.decode.sources import Source
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 from tests.contract.decode_ways import WAYS
+from tests.harness.reasons import texts_of
 
 MICROSECONDS = {
     "d": Fraction(86_400_000_000),
@@ -77,7 +78,7 @@ def of_json(way: str, written: list[str], kind: str, unit: str, zone: str) -> li
     decoder = with_leeway(schema, zone, sources, Changes(), lambda c, of: WAYS[way](c, zone, of))
     decoded = decoder.decode(pa.array([b'{"c":%s}' % text.encode() for text in written], pa.binary()))
     found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column(0).to_pylist(), strict=True))
-    found |= dict(zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True))
+    found |= dict(zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True))
     return [found[place] for place in range(len(written))]
 
 
@@ -87,14 +88,16 @@ def of_csv(written: list[str], kind: str, unit: str, zone: str) -> list[object]:
     )
     decoded = decoder.decode(pa.array([text.encode() for text in written], pa.binary()))
     found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column(0).to_pylist(), strict=True))
-    found |= dict(zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True))
+    found |= dict(zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True))
     return [found[place] for place in range(len(written))]
 
 
 def of_header(written: list[str], kind: str, unit: str, zone: str) -> list[object]:
     """As headers, raw keys and the values of Canal are read."""
     column, refused = TextColumn("c", parse_hive_type(kind), zone, unit, "header").read(pa.array(written))
-    return [refused.get(place, value) for place, value in enumerate(column.to_pylist())]
+    return [
+        str(refused[place]) if place in refused else value for place, value in enumerate(column.to_pylist())
+    ]
 
 
 READ: dict[str, Callable[[list[str], str, str, str], list[object]]] = {

@@ -22,6 +22,7 @@ from kafka2hive.pipeline.wall_clock import NAIVE
 from tests.contract import avro_ways, protobuf_ways
 from tests.contract.avro_cases import number as zigzag
 from tests.contract.decode_ways import WAYS
+from tests.harness.reasons import texts_of
 
 ZONE = "Europe/Berlin"
 TRUNCATE = Leeway(fraction="truncate")
@@ -61,7 +62,7 @@ def of_csv(unit: str | None, written: list[str], changes: Changes) -> list[Any]:
 def of_header(unit: str | None, written: list[str], changes: Changes) -> list[Any]:
     column = TextColumn("at", NAIVE, ZONE, unit, "header", TRUNCATE, changes)
     found, refused = column.read(pa.array([text.strip('"') for text in written]))
-    return [refused[n].partition(":")[0] if n in refused else v for n, v in enumerate(found.to_pylist())]
+    return [refused[n].code if n in refused else v for n, v in enumerate(found.to_pylist())]
 
 
 def of_debezium(unit: str | None, written: list[str], changes: Changes) -> list[Any]:
@@ -76,7 +77,7 @@ def of_debezium(unit: str | None, written: list[str], changes: Changes) -> list[
 def outcomes(decoded: Any) -> list[Any]:
     decoded.rows.validate(full=True)
     found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column("at").to_pylist(), strict=True))
-    codes = [reason.partition(":")[0] for reason in decoded.reasons.to_pylist()]
+    codes = [reason.partition(":")[0] for reason in texts_of(decoded.reasons)]
     found |= dict(zip(decoded.rejected.to_pylist(), codes, strict=True))
     return [found[place] for place in range(len(found))]
 
@@ -241,4 +242,4 @@ def test_a_reason_names_what_the_column_expects(unit: str | None, message: str, 
     """Not the text or number that the decoder reads it by."""
     sources = [Source(("at",), unit, TRUNCATE)]
     decoder = with_leeway(AT, ZONE, sources, Changes(), lambda c, of: WAYS[way](c, ZONE, of))
-    assert decoder.decode(pa.array([message.encode()], pa.binary())).reasons.to_pylist() == [told]
+    assert texts_of(decoder.decode(pa.array([message.encode()], pa.binary())).reasons) == [told]

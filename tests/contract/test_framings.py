@@ -11,6 +11,7 @@ from kafka2hive.config.values import Framing, WireFormat
 from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
 from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, SchemaId, WriterSchema
 from tests.contract.protobuf_cases import number
+from tests.harness.reasons import texts_of
 
 Format = Literal["avro", "protobuf", "json_schema"]
 COLUMNS = pa.schema([("a", pa.int64()), ("b", pa.int64())])
@@ -64,7 +65,7 @@ def outcomes(format: Format, wire: WireFormat, messages: list[bytes]) -> list[An
     decoded = decoder.decode(pa.array([b"before", *messages], pa.binary()).slice(1))
     rows = [list(row.values()) for row in decoded.rows.to_pylist()]
     found = dict(zip(decoded.accepted.to_pylist(), rows, strict=True))
-    found |= dict(zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True))
+    found |= dict(zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True))
     return [found[place] for place in range(len(messages))]
 
 

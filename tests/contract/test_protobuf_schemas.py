@@ -13,6 +13,7 @@ from tests.contract.decode_cases import Dead
 from tests.contract.protobuf_cases import number, sized, zigzag
 from tests.contract.protobuf_ways import WAYS, Registry, head, written
 from tests.contract.test_protobuf_table import outcomes
+from tests.harness.reasons import texts_of
 
 FRAME, SCHEMA = Dead("protobuf.frame"), Dead("protobuf.schema")
 NESTED = written(
@@ -152,7 +153,7 @@ def test_a_reason_names_column_byte_and_what_was_found() -> None:
     ]
     for make in WAYS.values():
         decoder = make(wanted, "UTC", writers=replace(writer, message="M"))
-        assert decoder.decode(pa.array(messages, pa.binary())).reasons.to_pylist() == [
+        assert texts_of(decoder.decode(pa.array(messages, pa.binary())).reasons) == [
             "protobuf.range: column a[1].x, byte 7: 300 is beyond tinyint",
             "protobuf.utf8: field $.z, byte 3: text of 1 bytes is not UTF-8 at its byte 0",
             "protobuf.wire: field $.p, byte 3: wire type 2 where the schema's has 0",

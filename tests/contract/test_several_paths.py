@@ -19,6 +19,7 @@ from kafka2hive.pipeline.decode.sources import Source
 from tests.contract import avro_ways, protobuf_ways
 from tests.contract.avro_cases import number, text
 from tests.contract.decode_ways import WAYS
+from tests.harness.reasons import texts_of
 
 THREE = Source(("mail",), None, Leeway(others=(("email",), ("contact", "mail"))))
 
@@ -28,7 +29,7 @@ def outcomes(decoder: Any, messages: list[bytes]) -> list[Any]:
     decoded.rows.validate(full=True)
     assert decoded.rows.schema.equals(decoder.schema)
     found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column("mail").to_pylist(), strict=True))
-    codes = [reason.partition(":")[0] for reason in decoded.reasons.to_pylist()]
+    codes = [reason.partition(":")[0] for reason in texts_of(decoded.reasons)]
     found |= dict(zip(decoded.rejected.to_pylist(), codes, strict=True))
     return [found[place] for place in range(len(messages))]
 
@@ -73,7 +74,7 @@ def test_the_first_value_counts_and_two_values_are_refused(
 def test_a_reason_names_the_column_and_its_paths() -> None:
     decoder = make_decoder(DecoderSpec("json", pa.schema([("mail", pa.string())]), "UTC", [THREE]))
     decoded = decoder.decode(pa.array([b'{"mail":"a","contact":{"mail":"b"}}'], pa.binary()))
-    assert decoded.reasons.to_pylist() == [
+    assert texts_of(decoded.reasons) == [
         "json.ambiguous: column mail: $.mail and $.email and $.contact.mail have different values"
     ]
 
@@ -167,7 +168,7 @@ def test_a_reason_names_the_column_of_the_table_and_the_path(way: str) -> None:
     schema = pa.schema([("mail", pa.string())])
     decoder = with_several_paths("json", schema, [THREE], lambda columns, of: WAYS[way](columns, "UTC", of))
     messages = [b'{"mail":1}', b'{"email":1}', b'{"contact":{"mail":1}}']
-    assert decoder.decode(pa.array(messages, pa.binary())).reasons.to_pylist() == [
+    assert texts_of(decoder.decode(pa.array(messages, pa.binary())).reasons) == [
         "json.type: column mail expects string, got number",
         "json.type: column mail (from $.email) expects string, got number",
         "json.type: column mail (from $.contact.mail) expects string, got number",

@@ -10,13 +10,14 @@ import pytest
 
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.protocol import Decoded, Reason
 from kafka2hive.pipeline.decode.rows import bounds
 from kafka2hive.pipeline.decode.rows.arrays import exact_elements, split_arrays
 from kafka2hive.pipeline.decode.rows.decoder import SeveralRowsDecoder
 from kafka2hive.pipeline.decode.rows.lines import split_lines
 from tests.contract.decode_ways import EACH_WAY, WAYS
 from tests.contract.rows_reference import Judge
+from tests.harness.reasons import texts_of
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
 SPLITS = {"lines": split_lines, "array": split_arrays}
@@ -90,7 +91,7 @@ def outcomes(decoded: Decoded, messages: int) -> list[Any]:
     found: list[Any] = [[] for _ in range(messages)]
     for place, row in zip(places, decoded.rows.to_pylist(), strict=True):
         found[place].append(list(row.values()))
-    for place, reason in zip(rejected, decoded.reasons.to_pylist(), strict=True):
+    for place, reason in zip(rejected, texts_of(decoded.reasons), strict=True):
         found[place] = reason.partition(": ")[0]
     return found
 
@@ -122,7 +123,7 @@ def test_the_fast_way_takes_apart_what_is_plainly_right() -> None:
     plain = [json.dumps([{"t": 'a"],[\\', "x": [{}, []]}] * n).encode() for n in range(1, 5)]
     asked: list[bytes] = []
 
-    def slow(message: bytes) -> list[bytes] | str:
+    def slow(message: bytes) -> list[bytes] | Reason:
         asked.append(message)
         return exact_elements(message)
 
@@ -132,7 +133,7 @@ def test_the_fast_way_takes_apart_what_is_plainly_right() -> None:
 
 def test_the_reason_says_which_row_of_the_message_is_bad() -> None:
     values = pa.array([b'[{"n":1},{"n":2},{"n":"x"},{"n":"y"}]'])
-    (reason,) = decoder("exact", "array").decode(values).reasons.to_pylist()
+    (reason,) = texts_of(decoder("exact", "array").decode(values).reasons)
     assert reason.startswith("json.type: column n") and reason.endswith("(ordinal 2 of its message)")
 
 
@@ -140,13 +141,13 @@ def test_the_reason_says_which_row_of_the_message_is_bad() -> None:
 def test_a_message_of_more_rows_than_are_held_at_once_is_one_dead_letter(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("arrays", "decoder"):
+    for module in ("arrays", "bounds", "decoder"):
         monkeypatch.setattr(f"kafka2hive.pipeline.decode.rows.{module}.MOST_ROWS", 5)
     joined = [("\n" if kind == "lines" else ",").join([ROW] * count) for count in (5, 6, 1)]
     values = pa.array([(text if kind == "lines" else f"[{text}]").encode() for text in joined])
     decoded = decoder("exact", kind).decode(values)
     assert list(map(len, outcomes(decoded, 3))) == [5, len("rows.many"), 1]
-    assert decoded.reasons.to_pylist() == ["rows.many: 6 rows in one message, 5 are allowed"]
+    assert texts_of(decoded.reasons) == ["rows.many: 6 rows in one message, 5 are allowed"]
 
 
 def test_rows_are_decoded_in_parts_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from tests.contract.avro_ways import WAYS, Registry, checked, framed
 from tests.contract.decode_cases import Dead
 from tests.contract.test_avro_against_fastavro import ZONES, damaged, encoded
 from tests.fuzz.finding import Finding
+from tests.harness.reasons import texts_of
 
 MESSAGES = 40
 """Whole ones of each of two schemas; three damaged ones for each of them."""
@@ -38,7 +39,7 @@ def fuzz_avro(seed: int, count: Counter[str]) -> None:
     for way, make in WAYS.items():
         decoded = make(columns, zone, writers=registry).decode(pa.array(messages, pa.binary()))
         found = checked(decoded, columns, len(messages))
-        said = repr(found), decoded.reasons.to_pylist()
+        said = repr(found), texts_of(decoded.reasons)
         if first is not None and said != first:
             raise Finding(f"{way}: other rows or reasons than the first way")
         first = said

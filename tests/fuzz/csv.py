@@ -61,7 +61,7 @@ def fuzz_csv(seed: int, count: Counter[str]) -> None:
     if not (
         fast.accepted.equals(slow.accepted)
         and fast.rejected.equals(slow.rejected)
-        and fast.reasons.equals(slow.reasons)
+        and fast.reasons == slow.reasons
         and repr(fast.rows.to_pylist()) == repr(slow.rows.to_pylist())
     ):
         raise Finding(f"{options}: other rows or reasons than the exact way's")

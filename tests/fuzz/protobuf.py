@@ -11,6 +11,7 @@ from tests.contract.protobuf_reference import columns, encoded, in_order, row, s
 from tests.contract.protobuf_ways import WAYS, Registry, head
 from tests.contract.test_avro_against_fastavro import ZONES, damaged
 from tests.fuzz.finding import Finding
+from tests.harness.reasons import texts_of
 
 MESSAGES = 20
 """Whole ones; four damaged ones for each of them."""
@@ -29,7 +30,7 @@ def fuzz_protobuf(seed: int, count: Counter[str]) -> None:
         decoder = make(wanted, zone, writers=Registry(id7=schema(syntax)))
         decoded = decoder.decode(pa.array(messages, pa.binary()))
         found = checked(decoded, wanted, len(messages))
-        said = repr(found), decoded.reasons.to_pylist()
+        said = repr(found), texts_of(decoded.reasons)
         if first is not None and said != first:
             raise Finding(f"{way}: other rows or reasons than the first way")
         first = said

@@ -77,9 +77,9 @@ MUTANTS = (
         f"{AVRO}.decoder",
         (
             (
-                '            return f"avro.schema: the schema registry has no schema of id {schema_id}{hint}"\n',
+                '            return Reason("avro.schema", f"the schema registry has no schema of id {schema_id}{hint}")\n',
                 "            self._readers[schema_id] = reason = "
-                'f"avro.schema: the schema registry has no schema of id {schema_id}"  # type: ignore\n'
+                'Reason("avro.schema", f"the schema registry has no schema of id {schema_id}")  # type: ignore\n'
                 "            return reason\n",
             ),
         ),

@@ -85,7 +85,7 @@ CANAL_MUTANTS = (
         CANAL,
         (
             (
-                '                refused.setdefault(int(places[at]), f"{reason} (ordinal {ordinal} of its message)")\n',
+                "                refused.setdefault(int(places[at]), with_ordinal(reason, ordinal))\n",
                 "                pass\n",
             ),
         ),

@@ -22,8 +22,8 @@ MUTANTS = (
         "kafka2hive.pipeline.task.record_columns",
         (
             (
-                "        return columns, dict(zip(bad, reasons, strict=True))\n",
-                "        return columns, dict(zip(bad[1:], reasons[1:], strict=True))\n",
+                "        return columns, dict(zip(bad, map(_of_key, decoded.reasons), strict=True))\n",
+                "        return columns, dict(zip(bad[1:], map(_of_key, decoded.reasons[1:]), strict=True))\n",
             ),
         ),
         PARTS,

@@ -4,7 +4,7 @@ A format's decoder stays as strict as it is; what it reads for such a column is 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +14,13 @@ from kafka2hive.model.hive.types import hive_type_of
 from kafka2hive.pipeline.decode.change_logs.decimals import decimals_of
 from kafka2hive.pipeline.decode.changes import FRACTION, Changes
 from kafka2hive.pipeline.decode.epochs import finer_than_micros, of_epoch_numbers, zone_of
-from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
-from kafka2hive.pipeline.decode.sources import Source, labels
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder, Reason
+from kafka2hive.pipeline.decode.sources import Source, labels, own_columns
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 from kafka2hive.pipeline.wall_clock import NAIVE
 
 Open = Callable[[pa.Schema, Sequence[Source]], Decoder]
-Made = tuple[pa.Array, Mapping[int, str]]
+Made = tuple[pa.Array, Mapping[int, Reason]]
 """A column, and of each row that it refuses the reason."""
 
 
@@ -44,20 +44,12 @@ def _is_day(source: Source, zone: str) -> bool:
     return source.unit is not None and zone_of(source.unit, zone) != zone
 
 
-def with_expectations(reason: str, expected: Mapping[str, str]) -> str:
-    """The reason as it would be if the decoder knew the column's type: `expected` by what it says of the type it reads."""
-    for said, wanted in expected.items():
-        if reason.startswith(said):
-            return wanted + reason.removeprefix(said)
-    return reason
-
-
-def without(decoded: Decoded, rows: pa.RecordBatch, refused: Mapping[int, str]) -> Decoded:
+def without(decoded: Decoded, rows: pa.RecordBatch, refused: Mapping[int, Reason]) -> Decoded:
     """The same with other columns, less the rows that these refuse. Of messages that have one row each."""
     if not refused:
         return replace(decoded, rows=rows)
     places = decoded.accepted.to_numpy()
-    reasons = dict(zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True))
+    reasons = dict(zip(decoded.rejected.to_pylist(), decoded.reasons, strict=True))
     reasons |= {int(places[row]): reason for row, reason in refused.items()}
     good = np.ones(len(rows), np.bool_)
     good[list(refused)] = False
@@ -67,7 +59,7 @@ def without(decoded: Decoded, rows: pa.RecordBatch, refused: Mapping[int, str]) 
         rows=rows.filter(pa.array(good)),
         accepted=pa.array(places[good], pa.int32()),
         rejected=pa.array(rejected, pa.int32()),
-        reasons=pa.array([reasons[place] for place in rejected], pa.string()),
+        reasons=[reasons[place] for place in rejected],
     )
 
 
@@ -84,8 +76,14 @@ class LeewayDecoder:
     ) -> None:
         self.schema = schema
         self._make = [
-            _maker(label.removeprefix("column "), field.type, zone, source, changes)
-            for label, field, source in zip(labels(schema.names, sources), schema, sources, strict=True)
+            _maker(Target(column, label, field.type), zone, source, changes)
+            for column, label, field, source in zip(
+                own_columns(schema.names, sources),
+                labels(schema.names, sources),
+                schema,
+                sources,
+                strict=True,
+            )
         ]
         wire = [
             (field.name, field.type if make is None else make.wire)
@@ -94,25 +92,20 @@ class LeewayDecoder:
         self._inner = open_decoder(
             pa.schema(wire),
             [
-                Source(source.keys, source.unit if make is None else None)
+                Source(
+                    source.keys,
+                    source.unit if make is None else None,
+                    column=source.column,
+                    expects=source.expects if make is None else make.expects,
+                )
                 for source, make in zip(sources, self._make, strict=True)
             ],
         )
-        self._expected = {
-            f"json.type: column {make.label} expects {hive_type_of(make.wire)}, got": (
-                f"json.type: column {make.label} expects {make.expects}, got"
-            )
-            for make in self._make
-            if make is not None
-        }
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         decoded = self._inner.decode(values)
-        if len(decoded.reasons):
-            reasons = [with_expectations(one, self._expected) for one in decoded.reasons.to_pylist()]
-            decoded = replace(decoded, reasons=pa.array(reasons, pa.string()))
         columns = list(decoded.rows.columns)
-        refused: dict[int, str] = {}
+        refused: dict[int, Reason] = {}
         for number, make in enumerate(self._make):
             if make is not None:
                 columns[number], bad = make.read(columns[number])
@@ -120,12 +113,23 @@ class LeewayDecoder:
         return without(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A column of the table; `label` is what reasons call it."""
+
+    column: str
+    label: str
+    type: pa.DataType
+
+    def reason(self, code: str, what: str) -> Reason:
+        return Reason(code, f"column {self.label}: {what}", self.column)
+
+
 class _Texts:
     wire = pa.string()
     expects = hive_type_of(NAIVE)
 
-    def __init__(self, label: str, column: TextColumn) -> None:
-        self.label = label
+    def __init__(self, column: TextColumn) -> None:
         self._column = column
 
     def read(self, texts: pa.StringArray) -> Made:
@@ -135,42 +139,44 @@ class _Texts:
 class _Numbers:
     wire = pa.int64()
 
-    def __init__(self, label: str, dtype: pa.DataType, zone: str, unit: str, changes: Changes) -> None:
-        self.label, self._type, self._zone, self._unit = label, dtype, zone, unit
+    def __init__(self, target: Target, zone: str, unit: str, changes: Changes) -> None:
+        self._target, self._zone, self._unit = target, zone, unit
         self.expects = f"a whole number of {unit} since 1970"
         self._changes = changes
 
     def read(self, numbers: pa.Int64Array) -> Made:
-        column, bad = of_epoch_numbers(numbers, self._type, self._unit, self._zone, truncate=True)
+        kind = self._target.type
+        column, bad = of_epoch_numbers(numbers, kind, self._unit, self._zone, truncate=True)
         self._changes.add(FRACTION, int((finer_than_micros(numbers, self._unit) & ~bad).sum()))
-        why = f"is beyond {hive_type_of(self._type)}"
+        beyond = f"is beyond {hive_type_of(kind)}"
         places = np.flatnonzero(bad).tolist()
-        return column, {at: f"json.range: column {self.label}: {numbers[at]} {why}" for at in places}
+        return column, {at: self._target.reason("json.range", f"{numbers[at]} {beyond}") for at in places}
 
 
 class _Bytes:
     wire = pa.binary()
 
-    def __init__(self, label: str, dtype: pa.Decimal128Type) -> None:
-        self.label, self._type = label, dtype
-        self.expects = f"{hive_type_of(dtype)} as bytes in base64"
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self.expects = f"{hive_type_of(target.type)} as bytes in base64"
 
     def read(self, values: pa.BinaryArray) -> Made:
-        column, bad = decimals_of(values, self._type)
-        why = f"json.decimal: column {self.label}: no bytes of {hive_type_of(self._type)}"
+        column, bad = decimals_of(values, self._target.type)
+        why = self._target.reason("json.decimal", f"no bytes of {hive_type_of(self._target.type)}")
         return column, dict.fromkeys(np.flatnonzero(bad).tolist(), why)
 
 
-def _maker(
-    label: str, dtype: pa.DataType, zone: str, source: Source, changes: Changes
-) -> _Texts | _Numbers | _Bytes | None:
+def _maker(target: Target, zone: str, source: Source, changes: Changes) -> _Texts | _Numbers | _Bytes | None:
     """None: the decoder reads the column itself."""
-    if source.leeway.decimals == "base64" and pa.types.is_decimal128(dtype):
-        return _Bytes(label, dtype)
-    is_cut = source.leeway.fraction == "truncate" and dtype == NAIVE
+    if source.leeway.decimals == "base64" and pa.types.is_decimal128(target.type):
+        return _Bytes(target)
+    is_cut = source.leeway.fraction == "truncate" and target.type == NAIVE
     if source.unit is not None:
         is_read_as_number = is_cut or _is_day(source, zone)
-        return _Numbers(label, dtype, zone, source.unit, changes) if is_read_as_number else None
+        return _Numbers(target, zone, source.unit, changes) if is_read_as_number else None
     if not is_cut:
         return None
-    return _Texts(label, TextColumn(label, dtype, zone, None, "json", source.leeway, changes))
+    text = TextColumn(
+        target.column, target.type, zone, None, "json", source.leeway, changes, label=target.label
+    )
+    return _Texts(text)

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.pipeline.decode.compiled import NativeReader
-from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.protocol import Decoded, Reason
 
 Places = npt.NDArray[np.int64]
 
-Finish = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Mapping[int, str]]]
+Finish = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Mapping[int, Reason]]]
 
 AT_ONCE = 5_000
 """Messages whose values are in Python's memory at a time."""
@@ -28,12 +28,12 @@ class Part:
     batches: Sequence[pa.RecordBatch]
     accepted: Places
     rejected: Places
-    reasons: Sequence[str]
+    reasons: Sequence[Reason]
 
     @staticmethod
-    def refused(places: Places, reason: str | Sequence[str]) -> "Part":
+    def refused(places: Places, reason: Reason | Sequence[Reason]) -> "Part":
         """For one reason, or each for its own."""
-        return Part((), _NOWHERE, places, [reason] * len(places) if isinstance(reason, str) else reason)
+        return Part((), _NOWHERE, places, [reason] * len(places) if isinstance(reason, Reason) else reason)
 
 
 def finished(part: Part, finish: Finish) -> Part:
@@ -59,7 +59,7 @@ class PartReader:
     def __init__(
         self,
         schema: pa.Schema,
-        exact: Callable[[bytes], list[Any] | str],
+        exact: Callable[[bytes], list[Any] | Reason],
         fast: NativeReader | None,
         finish: Finish | None = None,
     ) -> None:
@@ -92,13 +92,13 @@ class PartReader:
         batches: list[pa.RecordBatch] = []
         accepted: list[int] = []
         rejected: list[int] = []
-        reasons: list[str] = []
+        reasons: list[Reason] = []
         for start in range(0, len(values), AT_ONCE):
             rows: list[list[Any]] = []
             some = places[start : start + AT_ONCE].tolist()
             for place, message in zip(some, values.slice(start, AT_ONCE).to_pylist(), strict=True):
                 outcome = self._exact(message)
-                if isinstance(outcome, str):
+                if isinstance(outcome, Reason):
                     rejected.append(place)
                     reasons.append(outcome)
                 else:
@@ -128,5 +128,5 @@ def together(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
         rows=rows,
         accepted=pa.array(accepted, pa.int32()),
         rejected=pa.array(rejected[worst], pa.int32()),
-        reasons=pa.array([reasons[at] for at in worst], pa.string()),
+        reasons=[reasons[at] for at in worst],
     )

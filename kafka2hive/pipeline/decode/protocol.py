@@ -2,3 +2,4 @@
 
 from kafka2hive.plugins import Decoded as Decoded
 from kafka2hive.plugins import Decoder as Decoder
+from kafka2hive.plugins import Reason as Reason

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder, Reason
 from kafka2hive.pipeline.decode.spec import DecoderSpec
 from kafka2hive.pipeline.decode.tolerant_cast import cast_or_null
 
@@ -30,5 +30,5 @@ class RawDecoder:
             rows=pa.RecordBatch.from_arrays([column], schema=self.schema),
             accepted=pa.array(np.flatnonzero(~bad), pa.int32()),
             rejected=pa.array(rejected, pa.int32()),
-            reasons=pa.array(["raw.utf8: the value is not valid UTF-8"] * len(rejected), pa.string()),
+            reasons=[Reason("raw.utf8", "the value is not valid UTF-8")] * len(rejected),
         )

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.grammars.json_path import path_text
 from kafka2hive.pipeline.decode.leeway import Open, without
-from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder, Reason
 from kafka2hive.pipeline.decode.sources import Source
 
 
@@ -33,41 +33,31 @@ class SeveralPathsDecoder:
         self.schema = schema
         self._format = format
         self._sources = sources
-        self._labels: dict[str, str] = {}
-        """As reasons name the columns that only this decoder knows, and what they are to the table."""
         fields, wanted = list(schema), [_alone(source, source.keys) for source in sources]
         for field, source in zip(schema, sources, strict=True):
             for number, keys in enumerate(source.leeway.others, 1):
                 fields.append(field.with_name(f"{field.name} ({number})"))
-                self._labels[f"column {fields[-1].name} (from "] = f"column {field.name} (from "
-                wanted.append(_alone(source, keys))
+                wanted.append(replace(_alone(source, keys), column=field.name))
         self._inner = open_decoder(pa.schema(fields), wanted)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         decoded = self._inner.decode(values)
-        if len(decoded.reasons):
-            reasons = list(map(self._by_own_name, decoded.reasons.to_pylist()))
-            decoded = replace(decoded, reasons=pa.array(reasons, pa.string()))
         columns = list(decoded.rows.columns[: len(self.schema)])
         at = len(columns)
-        refused: dict[int, str] = {}
+        refused: dict[int, Reason] = {}
         for number, source in enumerate(self._sources):
             paths = [source.keys]
             for keys in source.leeway.others:
                 other = decoded.rows.column(at)
                 for row in np.flatnonzero(_differ(columns[number], other)).tolist():
                     among = " and ".join(path_text(path) for path in (*paths, keys))
-                    why = f"{self._format}.ambiguous: column {self.schema.names[number]}: {among} have different values"
-                    refused.setdefault(row, why)
+                    column = self.schema.names[number]
+                    text = f"column {column}: {among} have different values"
+                    refused.setdefault(row, Reason(f"{self._format}.ambiguous", text, column))
                 columns[number] = _first(columns[number], other)
                 paths.append(keys)
                 at += 1
         return without(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
-
-    def _by_own_name(self, reason: str) -> str:
-        for label, own in self._labels.items():
-            reason = reason.replace(label, own, 1)
-        return reason
 
 
 def _alone(source: Source, keys: tuple[str, ...]) -> Source:

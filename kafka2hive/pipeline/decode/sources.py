@@ -15,12 +15,15 @@ class Source:
     """Where a column's value stands: `keys` lead to it from the message's object inward.
 
     `unit` (`d`, `s`, `ms`, `us` or `ns`): the value is a number that counts from 1970 UTC; None: it is what the type says.
-    `leeway`: what the map allows beyond the acceptance table.
+    `leeway`: what the map allows beyond the acceptance table. `column` is the table's name of the column, `expects` what its
+    values are to be, in reasons; where they are empty the decoder's schema says so.
     """
 
     keys: tuple[str, ...]
     unit: str | None = None
     leeway: Leeway = STRICT
+    column: str = ""
+    expects: str = ""
 
 
 def own_names(names: Sequence[str]) -> list[Source]:
@@ -28,11 +31,16 @@ def own_names(names: Sequence[str]) -> list[Source]:
     return [Source((name,)) for name in names]
 
 
+def own_columns(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
+    """The columns' names in the table."""
+    return [source.column or name for name, source in zip(names, sources, strict=True)]
+
+
 def labels(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
     """The columns as reasons name them: with the path of a value that does not stand at the column's name."""
     return [
-        f"column {name}" if source.keys == (name,) else f"column {name} (from {path_text(source.keys)})"
-        for name, source in zip(names, sources, strict=True)
+        name if source.keys == (name,) else f"{name} (from {path_text(source.keys)})"
+        for name, source in zip(own_columns(names, sources), sources, strict=True)
     ]
 
 

@@ -12,6 +12,7 @@ from kafka2hive.config.values import WriterOptions
 from kafka2hive.formats.delimited.values import null_texts
 from kafka2hive.formats.orc.values import unwritable_rows
 from kafka2hive.formats.times import Bad, rows_not_in_millis
+from kafka2hive.pipeline.decode.protocol import Reason
 
 Positions = npt.NDArray[np.int64]
 
@@ -43,13 +44,13 @@ def unwritable_of(options: WriterOptions) -> Unwritable | None:
     return _MILLIS if options.timestamps == "millis" else None
 
 
-def rows_not_held(rows: pa.RecordBatch, unwritable: Unwritable) -> tuple[Positions, list[str]]:
+def rows_not_held(rows: pa.RecordBatch, unwritable: Unwritable) -> tuple[Positions, list[Reason]]:
     """The rows that Hive cannot read from a file, by number, with one reason each."""
-    reasons: dict[int, str] = {}
+    reasons: dict[int, Reason] = {}
     for field, column in zip(rows.schema, rows.columns, strict=True):
         bad = unwritable.rows(column)
         if bad is not None:
-            reason = f"{unwritable.reason}: column {field.name} {unwritable.fault}"
+            reason = Reason(unwritable.reason, f"column {field.name} {unwritable.fault}", field.name)
             reasons = dict.fromkeys(np.flatnonzero(bad).tolist(), reason) | reasons
     places = sorted(reasons)
     return np.array(places, dtype=np.int64), [reasons[row] for row in places]

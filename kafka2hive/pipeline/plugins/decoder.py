@@ -1,6 +1,7 @@
 """A decoder that a package offers, and proof that its results hold together before anything is made of them."""
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -9,9 +10,9 @@ import pyarrow as pa
 from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode.spec import DecoderSpec
-from kafka2hive.plugins import Decoded, Decoder, DecoderContext
+from kafka2hive.plugins import Decoded, Decoder, DecoderContext, Reason
 
-_REASON = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+: .+", re.DOTALL)
+_CODE = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
 _REMEDY = "correct the plug-in; nothing of the epoch was committed for the table"
 
 Numbers = npt.NDArray[np.int64]
@@ -71,10 +72,28 @@ def fault_of(decoded: object, schema: pa.Schema, messages: int) -> str | None:
 
 
 def _fault_of_reasons(reasons: object, rejected: int) -> str | None:
-    if not isinstance(reasons, pa.StringArray) or len(reasons) != rejected:
-        return f"reasons are not one text for each of {rejected} rejected messages"
-    bad = next((reason for reason in reasons.to_pylist() if not _REASON.fullmatch(reason or "")), "")
-    return f"a reason is not `code.of.words: text`: {bad!r}" if bad != "" else None
+    if not isinstance(reasons, Sequence) or len(reasons) != rejected:
+        return f"reasons are not one Reason for each of {rejected} rejected messages"
+    bad = next((reason for reason in reasons if not _is_sound(reason)), None)
+    return None if bad is None else f"a reason is no Reason with a code of dotted words and a text: {bad!r}"
+
+
+def _is_sound(reason: object) -> bool:
+    if not isinstance(reason, Reason):
+        return False
+    texts = (reason.code, reason.text, reason.column, reason.path, reason.got)
+    return all(map(_is_text, texts)) and bool(reason.text and _CODE.fullmatch(reason.code))
+
+
+def _is_text(value: object) -> bool:
+    """A half of a surrogate pair has no bytes."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _places(found: object, messages: int, *, once: bool) -> Numbers | None:

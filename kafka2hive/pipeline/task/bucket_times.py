@@ -73,6 +73,11 @@ class BucketTimes:
             case BucketTime.PROCESSING:
                 return "the time of planning"
 
+    @property
+    def column(self) -> str:
+        """The column that the time is taken from; empty: from none."""
+        return (self.bucketing.field or "") if self.bucketing.time is BucketTime.EVENT else ""
+
     def check(self, schema: pa.Schema) -> None:
         """Raises TableError where the event time is no column of `schema`, or of no type with a time."""
         if self.bucketing.time is BucketTime.EVENT:

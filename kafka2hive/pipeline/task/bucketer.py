@@ -18,6 +18,7 @@ from kafka2hive.config.grammars.bucket_path import BucketPath, Code, Field, Part
 from kafka2hive.config.values import Bucketing
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.paths.partition_path import partition_path
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.task.bucket_times import BucketTimes
 from kafka2hive.pipeline.task.chunk import Positions
 from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST
@@ -41,7 +42,7 @@ class Assigned:
 
     ids: BucketIds
     refused: Positions
-    reasons: list[str]
+    reasons: list[Reason]
 
 
 class Bucketer:
@@ -55,7 +56,7 @@ class Bucketer:
         self._span = span(self._path)
         self.paths: list[str] = []
         self._ids: dict[str, int] = {}
-        self._known: dict[tuple[Any, ...], int | str] = {}
+        self._known: dict[tuple[Any, ...], int | Reason] = {}
         self._moments: dict[int, int] = {}
         self._moment_of_texts: dict[tuple[str, ...], int] = {}
         self._fields = tuple(dict.fromkeys(self._path.fields))
@@ -70,12 +71,16 @@ class Bucketer:
         """`record_times` gives the rows' record timestamps (epoch milliseconds) and is asked only if they count."""
         keys: list[tuple[npt.NDArray[np.int64], list[Any]]] = []
         refused = np.zeros(len(rows), dtype=np.bool_)
-        reasons: dict[int, str] = {}
+        reasons: dict[int, Reason] = {}
         if self._span is not None:
             walls = self._times.of_rows(rows, record_times)
             if walls.null_count:
                 refused = walls.is_null().to_numpy(zero_copy_only=False)
-                missing = f"bucket.no_time: {self._times.source} is null or outside the years 1 to 9999"
+                missing = Reason(
+                    "bucket.no_time",
+                    f"{self._times.source} is null or outside the years 1 to 9999",
+                    self._times.column,
+                )
                 reasons = dict.fromkeys(np.flatnonzero(refused).tolist(), missing)
             micros = pc.fill_null(walls.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
             codes, floored = _encode(pa.array(micros // self._span * self._span))
@@ -90,11 +95,13 @@ class Bucketer:
         ids = table[codes]
         ids[refused] = NO_BUCKET
         for position in np.flatnonzero((ids == NO_BUCKET) & ~refused).tolist():
-            reasons[position] = str(found[codes[position]])
+            reason = found[codes[position]]
+            assert isinstance(reason, Reason)
+            reasons[position] = reason
         places = sorted(reasons)
         return Assigned(ids, np.array(places, dtype=np.int64), [reasons[place] for place in places])
 
-    def _bucket(self, key: tuple[Any, ...]) -> int | str:
+    def _bucket(self, key: tuple[Any, ...]) -> int | Reason:
         """The id of the bucket of one distinct (time, field values), or why there can be none."""
         known = self._known.get(key)
         if known is not None:
@@ -105,10 +112,11 @@ class Bucketer:
         texts = dict(zip(self._fields, map(_text, key[1:] if timed else key), strict=True))
         path = partition_path(fill(self._path, wall, texts))
         longest = max((len(name.encode()) for name in path.split("/")), default=0)
-        result: int | str
+        result: int | Reason
         if longest > LONGEST_NAME:
-            result = (
-                f"bucket.name_too_long: {longest} bytes in one directory name, {LONGEST_NAME} are allowed"
+            result = Reason(
+                "bucket.name_too_long",
+                f"{longest} bytes in one directory name, {LONGEST_NAME} are allowed",
             )
         else:
             result = self._ids.setdefault(path, len(self.paths))

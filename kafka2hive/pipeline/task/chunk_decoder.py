@@ -11,7 +11,7 @@ import pyarrow as pa
 from kafka2hive.config.values import MetadataColumn, TableSettings, Tombstones
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.decode import Changes, make_decoder
-from kafka2hive.pipeline.decode.protocol import Decoder
+from kafka2hive.pipeline.decode.protocol import Decoder, Reason
 from kafka2hive.pipeline.decode.rows.bounds import LINE_END, OBJECT, groups, most_rows
 from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
@@ -104,7 +104,7 @@ class ChunkDecoder:
         Never raises for what a message holds; raises TableError where its writer's schema cannot be had.
         """
         if chunk.value_bytes > LARGEST_VALUE:  # a chunk this large is one message (Chunk.split)
-            reason = f"decode.oversized: {chunk.value_bytes} bytes, {LARGEST_VALUE} are allowed"
+            reason = Reason("decode.oversized", f"{chunk.value_bytes} bytes, {LARGEST_VALUE} are allowed")
             yield DecodedChunk((), [(np.arange(len(chunk)), [reason] * len(chunk))], NOWHERE, NOWHERE)
             return
         values = chunk.values()
@@ -143,7 +143,7 @@ class ChunkDecoder:
         unreadable = chunk.unreadable_headers() if self._wants_headers else NOWHERE
         to_decode = ~tombstones
         to_decode[unreadable] = tombstones[unreadable] = False
-        reasons = ["headers.utf8: the name of a header is not UTF-8"] * len(unreadable)
+        reasons = [Reason("headers.utf8", "the name of a header is not UTF-8")] * len(unreadable)
         return (
             None if to_decode.all() else np.flatnonzero(to_decode),
             np.flatnonzero(tombstones),
@@ -167,7 +167,7 @@ class ChunkDecoder:
         a row."""
         if chosen is not None:
             values = values.take(pa.array(chosen))
-        framed, unreadable = values, dict[int, str]()
+        framed, unreadable = values, dict[int, Reason]()
         if self._joins_headers and self._schema_headers is not None:
             framed, unreadable = self._schema_headers.joined(values, chunk.header_pairs(chosen))
         decoded = self._decoder.decode(framed)
@@ -178,7 +178,7 @@ class ChunkDecoder:
         rejected = decoded.rejected.to_numpy().astype(np.int64)
         reasons = [
             unreadable.get(place, reason)
-            for place, reason in zip(rejected.tolist(), decoded.reasons.to_pylist(), strict=True)
+            for place, reason in zip(rejected.tolist(), decoded.reasons, strict=True)
         ]
         accepted = decoded.accepted.to_numpy().astype(np.int64)
         empty = NOWHERE if decoded.without_rows is None else decoded.without_rows.to_numpy().astype(np.int64)
@@ -187,15 +187,15 @@ class ChunkDecoder:
         reasons = self._with_hints(chunk, rejected, reasons)
         return decoded.rows, accepted, [(rejected, reasons)] if len(rejected) else [], empty
 
-    def _with_hints(self, chunk: Chunk, rejected: Positions, reasons: list[str]) -> list[str]:
+    def _with_hints(self, chunk: Chunk, rejected: Positions, reasons: list[Reason]) -> list[Reason]:
         """Whether the headers of messages that are not framed say what their schema is."""
         if self._schema_headers is None or self._joins_headers:
             return reasons
-        unframed = [place for place, reason in enumerate(reasons) if ".frame: " in reason[:20]]
+        unframed = [place for place, reason in enumerate(reasons) if reason.code.endswith(".frame")]
         if unframed:
             hints = self._schema_headers.hint(chunk.header_pairs(rejected[unframed]))
             for place, hint in zip(unframed, hints, strict=True):
-                reasons[place] += hint
+                reasons[place] = replace(reasons[place], text=reasons[place].text + hint)
         return reasons
 
     def _whole(

@@ -1,6 +1,5 @@
 """The dead letters of a table's part of a task: files with every byte of the records, and counts of the reasons."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, dead_letter_path
 from kafka2hive.config.values import MetadataColumn
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.part import TablePart, TaskEnvironment
 from kafka2hive.pipeline.task.rows import metadata_column
@@ -20,7 +20,6 @@ DEAD_LETTER_SCHEMA = pa.schema(
     [(column.name, parse_hive_type(column.type)) for column in DEAD_LETTER_COLUMNS]
 )
 MOST_REASONS = 10
-_COLUMN = re.compile(r"column (.+?)(?:: | expects | stands | is )")
 
 
 class DeadLetters:
@@ -33,7 +32,7 @@ class DeadLetters:
         self._sources = RowSources(part.ranges)
         self._reasons = Reasons()
 
-    def add(self, chunk: Chunk, positions: Positions, reasons: Sequence[str]) -> None:
+    def add(self, chunk: Chunk, positions: Positions, reasons: Sequence[Reason]) -> None:
         """The messages at `positions`, with a reason for each."""
         self._reasons.add(chunk, positions, reasons)
         letters = dead_letter_rows(chunk, positions, reasons, self._epoch)
@@ -45,17 +44,16 @@ class DeadLetters:
 
 
 def dead_letter_rows(
-    chunk: Chunk, positions: Positions, reasons: Sequence[str], epoch: int
+    chunk: Chunk, positions: Positions, reasons: Sequence[Reason], epoch: int
 ) -> pa.RecordBatch:
-    """One row per position; a reason is `<stable code>: <detail>`. Headers with names that are not UTF-8 are null."""
-    split = [reason.partition(": ") for reason in reasons]
+    """One row and one reason per position. Headers with names that are not UTF-8 are null."""
     columns = [
         chunk.topics(positions),
         chunk.numbers(positions),
         chunk.offsets(positions),
         metadata_column(chunk, MetadataColumn.TIMESTAMP, "UTC", positions),
-        pa.array([code for code, _, _ in split], pa.string()),
-        pa.array([detail for _, _, detail in split], pa.string()),
+        pa.array([reason.code for reason in reasons], pa.string()),
+        pa.array([reason.text for reason in reasons], pa.string()),
         chunk.keys(positions),
         chunk.values(positions),
         chunk.headers(positions),
@@ -73,16 +71,14 @@ class Reasons:
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], Refusal] = {}
 
-    def add(self, chunk: Chunk, positions: Positions, reasons: Sequence[str]) -> None:
-        """One reason (`<stable code>: <detail>`) per position."""
+    def add(self, chunk: Chunk, positions: Positions, reasons: Sequence[Reason]) -> None:
+        """One reason per position."""
         counts: dict[tuple[str, str], int] = {}
         first: dict[tuple[str, str], tuple[int, str]] = {}
         for position, reason in zip(positions.tolist(), reasons, strict=True):
-            code, _, detail = reason.partition(": ")
-            blamed = _COLUMN.match(detail)
-            key = code, blamed[1] if blamed else ""
+            key = reason.code, reason.column
             counts[key] = counts.get(key, 0) + 1
-            first.setdefault(key, (position, detail))
+            first.setdefault(key, (position, reason.text))
         for key, count in counts.items():
             known = self._found.get(key)
             if known is None:

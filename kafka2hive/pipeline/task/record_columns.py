@@ -1,15 +1,16 @@
 """Columns that take values of a record's key and headers, put beside those of its value."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafka2hive.config.values import Column, RecordPart, TableSettings, WireFormat
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import DecoderSpec, Source, make_decoder
 from kafka2hive.pipeline.decode.changes import Changes
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 from kafka2hive.pipeline.decode.writers import WriterSchemas
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
@@ -20,7 +21,7 @@ from kafka2hive.pipeline.task.schema_headers import OF_KEYS, SchemaHeaders
 FRAMED = ("avro", "protobuf", "json_schema")
 """Formats whose data a registry's serializer writes a schema's id to."""
 
-Found = tuple[dict[str, pa.Array], dict[int, str]]
+Found = tuple[dict[str, pa.Array], dict[int, Reason]]
 """Columns by name, one value per record; and for each rejected record its place and the reason."""
 
 
@@ -32,7 +33,14 @@ class RawKeyColumns:
             (
                 c.name,
                 TextColumn(
-                    f"{c.name} (the key)", parse_hive_type(c.type), zone, c.unit, "key", c.leeway, changes
+                    c.name,
+                    parse_hive_type(c.type),
+                    zone,
+                    c.unit,
+                    "key",
+                    c.leeway,
+                    changes,
+                    label=f"{c.name} (the key)",
                 ),
             )
             for c in columns
@@ -40,7 +48,7 @@ class RawKeyColumns:
 
     def read(self, keys: pa.BinaryArray) -> Found:
         columns: dict[str, pa.Array] = {}
-        rejected: dict[int, str] = {}
+        rejected: dict[int, Reason] = {}
         for name, column in self._columns:
             columns[name], bad = column.read_bytes(keys)
             rejected = bad | rejected
@@ -77,8 +85,7 @@ class DecodedKeyColumns:
         order = pa.array(rows, mask=rows < 0)
         columns = {name: decoded.rows.column(name).take(order) for name in self._schema.names}
         bad = places[decoded.rejected.to_numpy()].tolist()
-        reasons = pc.binary_join_element_wise("key", decoded.reasons, ".").to_pylist()
-        return columns, dict(zip(bad, reasons, strict=True))
+        return columns, dict(zip(bad, map(_of_key, decoded.reasons), strict=True))
 
 
 class HeaderColumns:
@@ -91,13 +98,14 @@ class HeaderColumns:
                 column.name,
                 column.path[0],
                 TextColumn(
-                    f"{column.name} (header {column.path[0]})",
+                    column.name,
                     parse_hive_type(column.type),
                     zone,
                     column.unit,
                     "header",
                     column.leeway,
                     changes,
+                    label=f"{column.name} (header {column.path[0]})",
                 ),
             )
             for column in columns
@@ -113,7 +121,7 @@ class HeaderColumns:
                     found[name][place] = value
         values = {name: pa.array(texts, pa.binary()) for name, texts in found.items()}
         columns: dict[str, pa.Array] = {}
-        rejected: dict[int, str] = {}
+        rejected: dict[int, Reason] = {}
         for name, header, column in self._columns:
             columns[name], bad = column.read_bytes(values[header])
             rejected = bad | rejected  # the first column's reason stands
@@ -152,7 +160,7 @@ class KeyAndHeaderColumns:
         if self._keys is None and self._headers is None:
             return rows, positions, None
         columns = {name: rows.column(name) for name in rows.schema.names}
-        rejected: dict[int, str] = {}
+        rejected: dict[int, Reason] = {}
         for found, bad in self._found(chunk, positions):
             columns |= found
             rejected = bad | rejected  # the first reason stands
@@ -182,5 +190,9 @@ class KeyAndHeaderColumns:
         keys, bad = self._key_schemas.joined(keys, chunk.header_pairs(positions))
         found, rejected = columns.read(keys)
         return found, rejected | {
-            place: f"key.{reason}" for place, reason in bad.items() if place in rejected
+            place: _of_key(reason) for place, reason in bad.items() if place in rejected
         }
+
+
+def _of_key(reason: Reason) -> Reason:
+    return replace(reason, code=f"key.{reason.code}")

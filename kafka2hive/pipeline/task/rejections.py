@@ -6,14 +6,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.task.chunk import Positions
 
-Rejections = tuple[Positions, Sequence[str]]
+Rejections = tuple[Positions, Sequence[Reason]]
 """Messages for the dead letters, with one reason each."""
 
 
 def without_rejections(
-    rows: pa.RecordBatch, positions: Positions, bad: Positions, reasons: Sequence[str]
+    rows: pa.RecordBatch, positions: Positions, bad: Positions, reasons: Sequence[Reason]
 ) -> tuple[pa.RecordBatch, Positions, Rejections]:
     """Return the rows of the other messages with their positions, and the messages of the `bad` rows with reasons."""
     rejections = rejected_messages(positions, bad, reasons)
@@ -21,7 +22,7 @@ def without_rejections(
     return rows.filter(pa.array(kept)), positions[kept], rejections
 
 
-def rejected_messages(positions: Positions, bad: Positions, reasons: Sequence[str]) -> Rejections:
+def rejected_messages(positions: Positions, bad: Positions, reasons: Sequence[Reason]) -> Rejections:
     """Return each message that has a row in `bad` (row numbers, ascending) once, with the reason of its first bad row."""
     messages, first = np.unique(positions[bad], return_index=True)
     return messages, [reasons[at] for at in first.tolist()]

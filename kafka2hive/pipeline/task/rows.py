@@ -12,6 +12,7 @@ from kafka2hive.config.values.change_log import change_log_of, told_decimals
 from kafka2hive.config.values.columns import METADATA_TYPES
 from kafka2hive.model.hive.types import parse_hive_type
 from kafka2hive.pipeline.decode import Changes, DecoderSpec, Source, WriterSchema, WriterSchemas
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.task.bucket_times import record_wall_clock
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 
@@ -126,7 +127,7 @@ def with_metadata(
 
 def beyond_record_times(
     rows: pa.RecordBatch, chunk: Chunk, metadata: Metadata, positions: Positions | None
-) -> tuple[Positions, list[str]]:
+) -> tuple[Positions, list[Reason]]:
     """The rows of `with_metadata` whose record has a timestamp that no column can hold, and why."""
     names = [name for column, name in metadata if column is MetadataColumn.TIMESTAMP]
     if not names or not rows.column(names[0]).null_count:
@@ -136,7 +137,10 @@ def beyond_record_times(
     beyond = np.flatnonzero(times.is_valid().to_numpy(zero_copy_only=False) & ~held)
     shown = times.take(pa.array(beyond)).to_pylist()
     return beyond, [
-        f"metadata.timestamp: the record's timestamp, {time} ms since 1970, is outside the years 1 to 9999"
+        Reason(
+            "metadata.timestamp",
+            f"the record's timestamp, {time} ms since 1970, is outside the years 1 to 9999",
+        )
         for time in shown
     ]
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.values import ProtobufIndexes
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.decode.registered.frames import GUID_HEAD, HEAD
 from kafka2hive.pipeline.task.chunk import HeaderPairs
 
@@ -30,7 +31,7 @@ class SchemaHeaders:
 
     def joined(
         self, data: pa.BinaryArray, headers: Sequence[HeaderPairs]
-    ) -> tuple[pa.BinaryArray, dict[int, str]]:
+    ) -> tuple[pa.BinaryArray, dict[int, Reason]]:
         """`data` with what the header of each says before it, and of each whose header cannot be read its place and the
         reason. Data without that header stay as they are, nulls too."""
         heads = [self._of(pairs) for pairs in headers]
@@ -69,11 +70,12 @@ class SchemaHeaders:
             )
         return self._known[head]
 
-    def _reason(self, head: bytes) -> str:
+    def _reason(self, head: bytes) -> Reason:
         indexes = ", then the message's indexes" if self._is_protobuf else ""
-        return (
-            f"{self._code}.frame: header {self._name} is neither byte 0 and an id in 4 bytes nor byte 1 and a GUID in 16"
-            f"{indexes}: {head[:20].hex(' ')} ({len(head)} bytes)"
+        return Reason(
+            f"{self._code}.frame",
+            f"header {self._name} is neither byte 0 and an id in 4 bytes nor byte 1 and a GUID in 16"
+            f"{indexes}: {head[:20].hex(' ')} ({len(head)} bytes)",
         )
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.pipeline.decode.csv.fields import Fields, Refused
+from kafka2hive.pipeline.decode.csv.fields import Fields
+from kafka2hive.pipeline.decode.exact.json_values import Refused
 from kafka2hive.pipeline.decode.rows.csv_lines import CsvLines
 from kafka2hive.pipeline.decode.texts.exact import NUMBER
 from kafka2hive.service.sample.shape import kind_of_text

@@ -65,10 +65,10 @@ def why_none(values: Sequence[bytes]) -> list[str]:
         if 2 * count > len(values):
             return [f"most begin as {told}: only a decoder of your own (format: plugin) can read them"]
     begun = [value for value in values if value.lstrip(b" \t\r\n").startswith(b"{")]
-    reasons = _whole().decode(pa.array(begun, pa.binary())).reasons.to_pylist()
-    found = Counter(reason.partition(":")[0] for reason in reasons)
+    reasons = _whole().decode(pa.array(begun, pa.binary())).reasons
+    found = Counter(reason.code for reason in reasons)
     for code, count in found.most_common(1):
-        first = next(reason for reason in reasons if reason.startswith(f"{code}:"))
+        first = next(reason for reason in reasons if reason.code == code)
         return [f"{counted(count, 'record')} that begin as an object are none, the first: {first}"]
     return []
 

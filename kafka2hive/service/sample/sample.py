@@ -253,7 +253,7 @@ def _outcome(draft: Draft, sampled: Sampled, decoded: Decoded) -> list[str]:
         f" ({counted(sampled.partitions, 'partition')}; {first_ranges(sampled.ranges)}):"
         f" {messages:,} decode{rows}"
     )
-    reasons = Counter(decoded.reasons.to_pylist()).most_common(5)
+    reasons = Counter(decoded.reasons).most_common(5)
     return [first, *(f"{counted(count, 'dead letter')}: {reason}" for reason, count in reasons)]
 
 

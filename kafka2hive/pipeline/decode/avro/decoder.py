@@ -14,7 +14,7 @@ from kafka2hive.pipeline.decode.avro.resolve import Unresolvable, resolve
 from kafka2hive.pipeline.decode.avro.schema import Schema
 from kafka2hive.pipeline.decode.columns import check_columns, of_named_columns
 from kafka2hive.pipeline.decode.parts import Part, together
-from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder, Reason
 from kafka2hive.pipeline.decode.registered.finer import FinerTimes, truncating
 from kafka2hive.pipeline.decode.registered.frames import Head, heads, no_frames
 from kafka2hive.pipeline.decode.registered.look_alikes import long_id_hint
@@ -73,11 +73,11 @@ class AvroDecoder:
         if head.schema_id is None:
             return Part.refused(places, no_frames("avro", "the data", values, places, self._framing))
         reader = self._reader_of(head.schema_id, head.length)
-        if isinstance(reader, str):
+        if isinstance(reader, Reason):
             return Part.refused(places, reader)
         return reader.read(values if len(places) == len(values) else values.take(pa.array(places)), places)
 
-    def _reader_of(self, schema_id: SchemaId, head: int) -> PlannedReader | str:
+    def _reader_of(self, schema_id: SchemaId, head: int) -> PlannedReader | Reason:
         """Or the reason against all messages of this id. What is refused may be right later: it is not remembered."""
         assert self._writers is not None
         known = self._readers.get(schema_id)
@@ -86,20 +86,22 @@ class AvroDecoder:
         writer = self._writers.get(schema_id)
         if writer is None:
             hint = long_id_hint(schema_id, self._framing)
-            return f"avro.schema: the schema registry has no schema of id {schema_id}{hint}"
+            return Reason("avro.schema", f"the schema registry has no schema of id {schema_id}{hint}")
         if writer.kind != AVRO:
-            return f"avro.schema: the schema of id {schema_id} is of kind {writer.kind[:20]}, not {AVRO}"
+            return Reason(
+                "avro.schema", f"the schema of id {schema_id} is of kind {writer.kind[:20]}, not {AVRO}"
+            )
         try:
             schema = parse(writer)
             if self._check is not None:
                 self._check.avro(schema_id, schema)
             reader = self._planned(schema, head)
         except SchemaInvalid as error:
-            return f"avro.schema: the schema of id {schema_id}: {error}"
+            return Reason("avro.schema", f"the schema of id {schema_id}: {error}")
         except Unresolvable as error:
             if self._check is not None:
                 self._check.unresolvable(schema_id, str(error))
-            return f"avro.resolve: the schema of id {schema_id}: {error}"
+            return Reason("avro.resolve", f"the schema of id {schema_id}: {error}")
         if len(self._readers) >= MOST_READERS:
             self._readers.clear()
         self._readers[schema_id] = reader

@@ -11,8 +11,9 @@ from kafka2hive.pipeline.decode.avro import plan
 from kafka2hive.pipeline.decode.avro.cursor import Cursor
 from kafka2hive.pipeline.decode.avro.shapes import skips
 from kafka2hive.pipeline.decode.avro.values import Read, scalar
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.decode.registered.refused import Refused
-from kafka2hive.pipeline.decode.sources import Source, labels
+from kafka2hive.pipeline.decode.sources import Source, labels, own_columns
 
 _Fill = Callable[[Cursor, list[Any]], None]
 """Past a value on the way to the columns, which are filled on it. Raises Refused."""
@@ -25,11 +26,12 @@ class ExactDecoder:
         self._schema = schema
         self._zone = zone
         self._skips = skips(planned.shapes)
+        self._columns = own_columns(schema.names, sources)
         self._labels = labels(schema.names, sources)
         self._root = self._way(planned.root, ())
 
-    def decode(self, message: bytes, start: int) -> list[Any] | str:
-        """The row's values in the schema's order, or `<code>: <text>`. The datum begins at byte `start`."""
+    def decode(self, message: bytes, start: int) -> list[Any] | Reason:
+        """The row's values in the schema's order, or why there is no row. The datum begins at byte `start`."""
         cursor = Cursor(message, start)
         row: list[Any] = [None] * len(self._labels)
         try:
@@ -70,7 +72,7 @@ class ExactDecoder:
                 try:
                     row[number] = read(cursor)
                 except Refused as refusal:
-                    raise refusal.within(label) from None
+                    raise refusal.of_column(self._columns[number], label) from None
             if inner is not None:
                 cursor.at = start
                 inner(cursor, row)

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.change_logs.images import Open, Wanted, opened
 from kafka2hive.pipeline.decode.change_logs.rows import rows_of
+from kafka2hive.pipeline.decode.protocol import Reason
 
 BOTH = re.compile(r"\+?[0-9]+(?:[eE]\+?[0-9]+)?")
 """What numbers are spelled with and base64, too; of a length that four divides it is both."""
@@ -18,7 +19,9 @@ _ROOM = 76
 """Digits, more than any column has."""
 
 
-def ambiguous(values: pa.BinaryArray, column: pa.Array, wanted: Wanted, open_decoder: Open) -> dict[int, str]:
+def ambiguous(
+    values: pa.BinaryArray, column: pa.Array, wanted: Wanted, open_decoder: Open
+) -> dict[int, Reason]:
     """Which records have such a text for this decimal, and why they are refused.
 
     `column` has been read of the same records as texts or numbers: only a whole number that is not negative may be one.
@@ -28,9 +31,11 @@ def ambiguous(values: pa.BinaryArray, column: pa.Array, wanted: Wanted, open_dec
     )  # in the column's own digits Arrow may fail to round
     whole = pc.and_(pc.equal(wide, pc.trunc(wide)), pc.greater_equal(wide, pa.scalar(0, wide.type)))
     return {
-        place: (
-            f'change_log.decimal: column {wanted.name}: "{text[:_SHOWN]}" is a number, and also the base64 of another one:'
-            " set source: {debezium: {decimals: text}} (decimal.handling.mode string or double), or base64 (precise)"
+        place: Reason(
+            "change_log.decimal",
+            f'column {wanted.name}: "{text[:_SHOWN]}" is a number, and also the base64 of another one:'
+            " set source: {debezium: {decimals: text}} (decimal.handling.mode string or double), or base64 (precise)",
+            wanted.name,
         )
         for place, text in texts_among(values, whole, wanted, open_decoder).items()
         if len(text) % 4 == 0 and BOTH.fullmatch(text)

@@ -11,8 +11,9 @@ from kafka2hive.config.values import ChangeLog
 from kafka2hive.config.values.change_log import CHANGE_COLUMNS, OPERATION, POSITION, TIME
 from kafka2hive.pipeline.decode.change_logs.decoder import check_change_columns
 from kafka2hive.pipeline.decode.changes import Changes
-from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
-from kafka2hive.pipeline.decode.rows.bounds import MOST_ROWS
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder, Reason
+from kafka2hive.pipeline.decode.rows.bounds import MOST_ROWS, too_many
+from kafka2hive.pipeline.decode.rows.decoder import with_ordinal
 from kafka2hive.pipeline.decode.sources import Source
 from kafka2hive.pipeline.decode.texts.column import TextColumn
 
@@ -53,7 +54,7 @@ class CanalDecoder:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         read = self._envelope.decode(values)
         places: Places = read.accepted.to_numpy().astype(np.int64)
-        refused = dict(zip(read.rejected.to_pylist(), read.reasons.to_pylist(), strict=True))
+        refused = dict(zip(read.rejected.to_pylist(), read.reasons, strict=True))
         rows, places = self._with_rows(read.rows, places, refused)
         operations = rows.column("type")
         numbers, images = _spread(rows.column("data"), pc.not_equal(operations, _WITHOUT_ROW))
@@ -70,7 +71,7 @@ class CanalDecoder:
             columns[name], unfit = column.read(pc.struct_field(images, key))
             for at, reason in unfit.items():
                 ordinal = at - int(np.searchsorted(numbers, numbers[at]))
-                refused.setdefault(int(places[at]), f"{reason} (ordinal {ordinal} of its message)")
+                refused.setdefault(int(places[at]), with_ordinal(reason, ordinal))
         if refused:  # a message of which one row is bad is refused as a whole
             good = ~np.isin(places, list(refused))
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
@@ -79,11 +80,11 @@ class CanalDecoder:
             rows=batch if good.all() else batch.filter(pa.array(good)),
             accepted=pa.array(places[good], pa.int32()),
             rejected=pa.array(rejected, pa.int32()),
-            reasons=pa.array([refused[place] for place in rejected], pa.string()),
+            reasons=[refused[place] for place in rejected],
         )
 
     def _with_rows(
-        self, rows: pa.RecordBatch, places: Places, refused: dict[int, str]
+        self, rows: pa.RecordBatch, places: Places, refused: dict[int, Reason]
     ) -> tuple[pa.RecordBatch, Places]:
         """The changes of rows, and truncations; what is neither goes to `refused`."""
         operations, data = rows.column("type"), rows.column("data")
@@ -98,14 +99,16 @@ class CanalDecoder:
         return (rows, places) if good.all() else (rows.filter(pa.array(good)), places[good])
 
 
-def _reason(operation: str | None, count: int) -> str:
+def _reason(operation: str | None, count: int) -> Reason:
     if operation is None:
-        return "change_log.op: no operation at $.type"
+        return Reason("change_log.op", "no operation at $.type")
     if operation not in OPERATIONS:
-        return f"change_log.op: no change of a row: {operation[:40]!r}"
+        return Reason("change_log.op", f"no change of a row: {operation[:40]!r}")
     if count > MOST_ROWS:
-        return f"rows.many: {count} rows in one message, {MOST_ROWS} are allowed"
-    return f"change_log.row: operation {operation} without a row in $.data, or with one that is null"
+        return too_many(count)
+    return Reason(
+        "change_log.row", f"operation {operation} without a row in $.data, or with one that is null"
+    )
 
 
 def _spread(lists: pa.ListArray, wanted: pa.BooleanArray) -> tuple[Places, pa.StructArray]:

@@ -5,7 +5,7 @@ map; where neither does, it is refused. Where the schema says bytes, a number is
 `decimal.format: NUMERIC` write them so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
@@ -30,8 +30,9 @@ from kafka2hive.pipeline.decode.change_logs.told_decimals import (
     Told,
     ToldDecimals,
 )
-from kafka2hive.pipeline.decode.leeway import with_expectations
-from kafka2hive.pipeline.decode.sources import Source, labels
+from kafka2hive.pipeline.decode.exact.scalars import NO_NUMBER
+from kafka2hive.pipeline.decode.protocol import Reason
+from kafka2hive.pipeline.decode.sources import Source
 
 DecimalForm = Literal["own", "text", "base64"]
 """`own`: those of the format, which are never in doubt. `text`: as texts or numbers. `base64`: as bytes."""
@@ -98,7 +99,7 @@ class DecimalImages:
 
     def read(self, values: pa.BinaryArray, prefix: int, image: str) -> Rows:
         told = np.full((len(values), len(self._decimals)), UNTOLD, np.int16)
-        refused: dict[int, str] = {}
+        refused: dict[int, Reason] = {}
         if prefix and len(values):
             told, refused = self._told().of(values)
         for place, why in self._contradicted(told).items():
@@ -134,22 +135,24 @@ class DecimalImages:
             self._are_numbers = not self._are_numbers
         of_bytes, of_numbers = (found, again) if first == 0 else (again, found)
         refused = {
-            place: of_numbers.refused[place] if why.startswith("json.type: ") else why
+            place: of_numbers.refused[place] if why.code == "json.type" else why
             for place, why in of_bytes.refused.items()
             if place in of_numbers.refused
         }
         return merged([Rows(found.rows, found.places, {}), Rows(again.rows, again.places, refused)])
 
-    def _contradicted(self, told: Told) -> dict[int, str]:
+    def _contradicted(self, told: Told) -> dict[int, Reason]:
         """The records whose schema says something else of a decimal than the map, or no decimal at all; and what."""
-        found: dict[int, str] = {}
+        found: dict[int, Reason] = {}
         for column, one in enumerate(self._decimals):
             codes = told[:, column]
             bad = codes == OTHER
             if self._form == "base64":
                 bad = (codes != UNTOLD) & (codes != one.type.scale)
             for at in np.flatnonzero(bad).tolist():
-                found.setdefault(at, f"change_log.scale: {self._contradiction(one, int(codes[at]))}")
+                found.setdefault(
+                    at, Reason("change_log.scale", self._contradiction(one, int(codes[at])), one.name)
+                )
         return found
 
     def _contradiction(self, one: _Decimal, code: int) -> str:
@@ -191,16 +194,15 @@ class _Reader:
         self._open_decoder = open_decoder
         self._forms = {one.name: (one.type, form) for one, form in zip(decimals, forms, strict=True)}
         self._flat = [flat for one in plan for flat in _flat(one)]
-        wire = [replace(one, type=self._wire(one)) for one in self._flat]
+        wire = [self._wire(one) for one in self._flat]
         self._decoder = opened(wire, open_decoder)
-        self._expected = dict(found for one in self._flat for found in self._expectations(one))
 
     def read(self, values: pa.BinaryArray) -> Rows:
         part = rows_of(self._decoder.decode(values))
-        told = {place: with_expectations(why, self._expected) for place, why in part.refused.items()}
+        told = {place: self._as_written(why) for place, why in part.refused.items()}
         part = Rows(part.rows, part.places, told)
         columns = dict(zip(part.rows.schema.names, part.rows.columns, strict=True))
-        refused: dict[int, str] = {}
+        refused: dict[int, Reason] = {}
         for one in self._flat:
             kind, form = self._forms.get(one.name, (None, TEXT))
             if form in (UNTOLD, NUMBER):
@@ -209,42 +211,47 @@ class _Reader:
                 refused |= judge(taken, columns[one.name], one, self._open_decoder)
             elif form != TEXT:
                 columns[one.name], bad = rescaled(columns[one.name], kind, form)
-                why = f"change_log.decimal: column {one.name}: no bytes of {hive_type_of(kind)}"
+                text = f"column {one.name}: no bytes of {hive_type_of(kind)}"
+                why = Reason("change_log.decimal", text, one.name)
                 refused |= dict.fromkeys(np.flatnonzero(bad).tolist(), why)
         arrays = [_whole(one, columns) for one in self._plan]
         schema = pa.schema([(one.name, one.type) for one in self._plan])
         rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
         return Rows(rows, part.places, part.refused).refusing(refused)
 
-    def _expectations(self, one: Wanted) -> Iterator[tuple[str, str]]:
-        """What the decoder says of a decimal that it reads otherwise, and what is to be said."""
+    def _as_written(self, reason: Reason) -> Reason:
+        """What is to be said of a text that is no number, where a decimal may be bytes."""
+        _, form = self._forms.get(reason.column, (None, TEXT))
+        if reason.code != "json.type" or reason.path or not reason.got.endswith(NO_NUMBER):
+            return reason
+        if form == NUMBER and self._is_said:
+            return _no_number(reason.column)
+        if form == UNTOLD:
+            hint = ": bytes in base64 need source: {debezium: {decimals: base64}}"
+            return replace(reason, text=reason.text + hint)
+        return reason
+
+    def _wire(self, one: Wanted) -> Wanted:
+        """As the decoder reads it."""
         kind, form = self._forms.get(one.name, (None, TEXT))
-        (label,) = labels([one.name], [one.source])
-        of_text = f"json.type: {label} expects {hive_type_of(one.type)}, got string that is no number"
-        if form >= LEAST_SCALE:
-            yield (
-                f"json.type: {label} expects binary, got",
-                f"json.type: {label} expects {hive_type_of(kind)} as bytes in base64, got",
-            )
-        elif form == NUMBER and self._is_said:
-            yield of_text, _no_number(one)
-        elif form == UNTOLD:
-            yield of_text, f"{of_text}: bytes in base64 need source: {{debezium: {{decimals: base64}}}}"
-
-    def _wire(self, one: Wanted) -> pa.DataType:
-        return pa.binary() if self._forms.get(one.name, (None, TEXT))[1] >= LEAST_SCALE else one.type
+        if form < LEAST_SCALE:
+            return one
+        expects = f"{hive_type_of(kind)} as bytes in base64"
+        return replace(one, type=pa.binary(), source=replace(one.source, expects=expects))
 
 
-def _texts(values: pa.BinaryArray, column: pa.Array, wanted: Wanted, open_decoder: Open) -> dict[int, str]:
+def _texts(values: pa.BinaryArray, column: pa.Array, wanted: Wanted, open_decoder: Open) -> dict[int, Reason]:
     """Why texts are refused that the map takes for such, or that would be bytes."""
     found = texts_among(values, column.is_valid(), wanted, open_decoder)
-    return dict.fromkeys(found, _no_number(wanted))
+    return dict.fromkeys(found, _no_number(wanted.name))
 
 
-def _no_number(wanted: Wanted) -> str:
-    return (
-        f"change_log.scale: column {wanted.name} holds a text, which the map says is a number (decimals: text),"
-        " the record's schema says bytes"
+def _no_number(column: str) -> Reason:
+    return Reason(
+        "change_log.scale",
+        f"column {column} holds a text, which the map says is a number (decimals: text),"
+        " the record's schema says bytes",
+        column,
     )
 
 

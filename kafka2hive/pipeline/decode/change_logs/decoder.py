@@ -21,7 +21,7 @@ from kafka2hive.pipeline.decode.change_logs.envelopes import ENVELOPES, PREFIXES
 from kafka2hive.pipeline.decode.change_logs.images import Open, Wanted
 from kafka2hive.pipeline.decode.change_logs.presence import absent, presence
 from kafka2hive.pipeline.decode.change_logs.rows import Numbers, Rows, joined
-from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.protocol import Decoded, Reason
 from kafka2hive.pipeline.decode.sources import Source
 
 
@@ -159,18 +159,19 @@ class ChangeLogDecoder:
             refused[int(part.places[at])] = self._reason(operations[at].as_py())
         beyond = ~bad & self._beyond(rows)
         for at in np.flatnonzero(beyond).tolist():
-            refused[int(part.places[at])] = f"change_log.time: {TIME} does not fit a bigint"
+            refused[int(part.places[at])] = Reason("change_log.time", f"{TIME} does not fit a bigint")
         bad |= beyond
         good = Rows(rows, part.places, refused).only(~bad)
         columns = {name: good.rows.column(name) for name in self._own} | self._of_change(good.rows)
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
         return Rows(batch, good.places, refused)
 
-    def _reason(self, operation: str | None) -> str:
+    def _reason(self, operation: str | None) -> Reason:
         envelope = self._envelope
         if operation is None:
-            return f"change_log.op: no operation at $.{envelope.operation}, nor at $.{PREFIXES[1][0]}.{envelope.operation}"
-        return f"change_log.op: unknown operation {operation[:40]!r}"
+            at = f"$.{envelope.operation}, nor at $.{PREFIXES[1][0]}.{envelope.operation}"
+            return Reason("change_log.op", f"no operation at {at}")
+        return Reason("change_log.op", f"unknown operation {operation[:40]!r}")
 
     def _beyond(self, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         """Whose time in milliseconds is no bigint."""

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.protocol import Decoder
+from kafka2hive.pipeline.decode.protocol import Decoder, Reason
 from kafka2hive.pipeline.decode.sources import Source
 
 IMAGE = pa.struct([("_a_row", pa.bool_())])
@@ -16,11 +16,13 @@ def presence(path: tuple[str, ...]) -> tuple[pa.Schema, list[Source]]:
 
 def absent(
     decoder: Decoder, values: pa.BinaryArray, operations: pa.StringArray, image: str
-) -> dict[int, str]:
+) -> dict[int, Reason]:
     """The messages without the image, each with the reason; `operations` has the operation of each message."""
     read = decoder.decode(values)
-    refused: dict[int, str] = dict(zip(read.rejected.to_pylist(), read.reasons.to_pylist(), strict=True))
+    refused: dict[int, Reason] = dict(zip(read.rejected.to_pylist(), read.reasons, strict=True))
     missing = read.rows.column("image").is_null().to_numpy(zero_copy_only=False)
     for number in read.accepted.to_numpy()[missing].tolist():
-        refused[number] = f"change_log.row: operation {operations[number]} without an object at {image}"
+        refused[number] = Reason(
+            "change_log.row", f"operation {operations[number]} without an object at {image}"
+        )
     return refused

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.pipeline.decode.protocol import Decoded, Reason
 
 Numbers = npt.NDArray[np.int64]
 
@@ -18,14 +18,14 @@ class Rows:
 
     rows: pa.RecordBatch
     places: Numbers
-    refused: dict[int, str]
+    refused: dict[int, Reason]
 
     def only(self, wanted: npt.NDArray[np.bool_]) -> "Rows":
         if wanted.all():
             return self
         return Rows(self.rows.filter(pa.array(wanted)), self.places[wanted], self.refused)
 
-    def refusing(self, refused: Mapping[int, str]) -> "Rows":
+    def refusing(self, refused: Mapping[int, Reason]) -> "Rows":
         """Without these rows, by their numbers; and why."""
         if not refused:
             return self
@@ -41,7 +41,7 @@ class Rows:
 
 
 def rows_of(decoded: Decoded) -> Rows:
-    refused = dict(zip(decoded.rejected.to_pylist(), decoded.reasons.to_pylist(), strict=True))
+    refused = dict(zip(decoded.rejected.to_pylist(), decoded.reasons, strict=True))
     return Rows(decoded.rows, decoded.accepted.to_numpy().astype(np.int64), refused)
 
 
@@ -63,5 +63,5 @@ def joined(parts: Sequence[Rows]) -> Decoded:
         rows=whole.rows,
         accepted=pa.array(whole.places, pa.int32()),
         rejected=pa.array([place for place, _ in refused], pa.int32()),
-        reasons=pa.array([reason for _, reason in refused], pa.string()),
+        reasons=[reason for _, reason in refused],
     )

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.change_logs.decimals import NAME
 from kafka2hive.pipeline.decode.change_logs.rows import Numbers, Rows, rows_of
-from kafka2hive.pipeline.decode.protocol import Decoder
+from kafka2hive.pipeline.decode.protocol import Decoder, Reason
 from kafka2hive.pipeline.decode.sources import Source
 
 UNTOLD, TEXT, OTHER, NUMBER = -1001, -1002, -1003, -1004
@@ -44,7 +44,7 @@ class ToldDecimals:
         self._keys = keys
         self._decoder = open_decoder(pa.schema([("the schema", _FIELDS)]), [Source(("schema", "fields"))])
 
-    def of(self, values: pa.BinaryArray) -> tuple[Told, dict[int, str]]:
+    def of(self, values: pa.BinaryArray) -> tuple[Told, dict[int, Reason]]:
         """What is told of each record's columns; and the records whose schema cannot be read, with the reason."""
         told = np.full((len(values), len(self._keys)), UNTOLD, np.int16)
         left = np.ones(len(values), np.bool_)

@@ -1,14 +1,17 @@
 """Format `csv`: messages to fields, a fast way for what is plainly right and the exact way for the rest; fields to columns."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.pipeline.decode.columns import check_columns
-from kafka2hive.pipeline.decode.csv.fields import Fields, Refused
+from kafka2hive.pipeline.decode.csv.fields import Fields
 from kafka2hive.pipeline.decode.csv.parsed import ParsedFields
-from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.exact.json_values import Refused
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder, Reason
 from kafka2hive.pipeline.decode.rows.csv_lines import CsvLines
 from kafka2hive.pipeline.decode.rows.decoder import SeveralRowsDecoder
 from kafka2hive.pipeline.decode.spec import DecoderSpec
@@ -18,6 +21,7 @@ from kafka2hive.pipeline.decode.tolerant_cast import cast_or_null
 Places = npt.NDArray[np.int64]
 
 _NOWHERE = np.empty(0, np.int64)
+_WORDS_AND_DIGITS = "true and false", "true, false, 1 and 0"
 
 
 def make(spec: DecoderSpec) -> Decoder:
@@ -51,7 +55,9 @@ class CsvDecoder:
         if values.null_count:
             raise ValueError("messages are not null")
         texts, bad = cast_or_null(values, pa.string())
-        refused = {int(place): "csv.utf8: the value is not valid UTF-8" for place in np.flatnonzero(bad)}
+        refused = dict.fromkeys(
+            np.flatnonzero(bad).tolist(), Reason("csv.utf8", "the value is not valid UTF-8")
+        )
         columns, places = self._split(texts, ~bad, refused)
         headers, columns, places = self._without_headers(columns, places)
         good = np.ones(len(places), np.bool_)
@@ -61,7 +67,7 @@ class CsvDecoder:
             arrays.append(array)
             for at, reason in unfit.items():
                 if self._takes_digits:
-                    reason = reason.replace("true and false", "true, false, 1 and 0")
+                    reason = replace(reason, text=reason.text.replace(*_WORDS_AND_DIGITS))
                 refused.setdefault(int(places[at]), reason)
                 good[at] = False
         rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
@@ -70,7 +76,7 @@ class CsvDecoder:
             rows=rows if good.all() else rows.filter(pa.array(good)),
             accepted=pa.array(places[good], pa.int32()),
             rejected=pa.array(rejected, pa.int32()),
-            reasons=pa.array([refused[place] for place in rejected], pa.string()),
+            reasons=[refused[place] for place in rejected],
             without_rows=pa.array(headers, pa.int32()) if len(headers) else None,
         )
 
@@ -100,7 +106,7 @@ class CsvDecoder:
         self,
         texts: pa.StringArray,
         sound: np.ndarray[tuple[int], np.dtype[np.bool_]],
-        refused: dict[int, str],
+        refused: dict[int, Reason],
     ) -> tuple[list[pa.StringArray], Places]:
         """The fields of the messages that have as many as there are columns, and their places, in order."""
         places = np.flatnonzero(sound)
@@ -116,7 +122,7 @@ class CsvDecoder:
         doubtful = np.flatnonzero(~certain)
         for at, text in zip(doubtful.tolist(), left.take(pa.array(doubtful)).to_pylist(), strict=True):
             outcome = self._fields_of(text)
-            if isinstance(outcome, str):
+            if isinstance(outcome, Reason):
                 refused[int(places[at])] = outcome
             else:
                 records.append(outcome)
@@ -130,11 +136,11 @@ class CsvDecoder:
         ]
         return together, places[read[order]]
 
-    def _fields_of(self, text: str) -> list[str | None] | str:
+    def _fields_of(self, text: str) -> list[str | None] | Reason:
         try:
             fields = self._fields.of(text)
         except Refused as refusal:
-            return f"{refusal.code}: {refusal.text}"
+            return refusal.reason()
         if len(fields) != len(self._columns):
-            return f"csv.fields: {len(fields)} fields for {len(self._columns)} columns"
+            return Reason("csv.fields", f"{len(fields)} fields for {len(self._columns)} columns")
         return fields

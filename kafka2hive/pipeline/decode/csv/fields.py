@@ -3,15 +3,7 @@
 import re
 
 from kafka2hive.config.values.csv import CsvOptions
-
-
-class Refused(Exception):
-    """Why a message goes to the dead letters."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(code, text)
-        self.code = code
-        self.text = text
+from kafka2hive.pipeline.decode.exact.json_values import Refused
 
 
 def blanks_of(options: CsvOptions) -> str:

@@ -20,11 +20,14 @@ from kafka2hive.pipeline.decode.exact.json_values import (
     syntax_fault,
 )
 from kafka2hive.pipeline.decode.exact.takers import taker
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.decode.sources import (
     Source,
     SourceTree,
     Spelling,
     as_it_stands,
+    labels,
+    own_columns,
     own_names,
     source_tree,
 )
@@ -36,6 +39,15 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 def _no_constant(name: str) -> NoReturn:
     raise Refused("json.syntax", f"{name} is not JSON")
+
+
+class _OfColumn(Exception):
+    """A value that the column with this number refuses."""
+
+    def __init__(self, number: int, refused: Refused) -> None:
+        super().__init__(number)
+        self.number = number
+        self.refused = refused
 
 
 class ExactDecoder:
@@ -56,20 +68,22 @@ class ExactDecoder:
             taker(field.type, zone, spelling, source.unit)
             for field, source in zip(schema, sources, strict=True)
         ]
-        self._labels = [
-            name if source.keys == (name,) else f"{name} (from {path_text(source.keys)})"
-            for name, source in zip(schema.names, sources, strict=True)
-        ]
+        self._columns = own_columns(schema.names, sources)
+        self._labels = labels(schema.names, sources)
+        self._expects = [source.expects for source in sources]
         self._json = json.JSONDecoder(
             object_pairs_hook=Members, parse_int=Whole, parse_float=Fraction, parse_constant=_no_constant
         )
 
-    def decode(self, message: bytes) -> list[Any] | str:
-        """The row's values in the schema's order, or `<code>: <text>`."""
+    def decode(self, message: bytes) -> list[Any] | Reason:
+        """The row's values in the schema's order, or why there is no row."""
         try:
             return self._row(self._document(message))
+        except _OfColumn as refusal:
+            number = refusal.number
+            return refusal.refused.reason(self._columns[number], self._labels[number], self._expects[number])
         except Refused as refusal:
-            return f"{refusal.code}: {refusal.text}"
+            return refusal.reason()
 
     def _document(self, message: bytes) -> Members:
         if not message.strip(_BLANKS):
@@ -100,12 +114,19 @@ class ExactDecoder:
             columns = wanted.inner[key].columns
             return f"column {self._labels[columns[0]]}" if columns else f"the key {path_text((*path, key))}"
 
-        for key, value in once_each(members, wanted.inner, self._spelling, what):
+        def of_column(key: str, refusal: Refused) -> Exception:
+            columns = wanted.inner[key].columns
+            return _OfColumn(columns[0], refusal) if columns else refusal
+
+        for key, value in once_each(members, wanted.inner, self._spelling, what, of_column):
             if value is None:
                 continue
             found = wanted.inner[key]
             for index in found.columns:
-                row[index] = self._takers[index](value, self._labels[index])
+                try:
+                    row[index] = self._takers[index](value, self._labels[index])
+                except Refused as refusal:
+                    raise _OfColumn(index, refusal) from None
             if not found.inner:
                 continue
             if type(value) is not Members:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.model.hive.types import hive_type_of
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.decode.sources import Spelling
 
 Take = Callable[[Any, str], Any]
@@ -41,12 +42,24 @@ class Members(list[tuple[str, Any]]):
 
 
 class Refused(Exception):
-    """Why a message goes to the dead letters."""
+    """Why a message goes to the dead letters. `at`: the column as reasons name it, and the place within; empty: no column's.
 
-    def __init__(self, code: str, text: str) -> None:
+    `got`: what stands there in place of what the column expects.
+    """
+
+    def __init__(self, code: str, text: str, at: str = "", got: str = "") -> None:
         super().__init__(code, text)
         self.code = code
         self.text = text
+        self.at = at
+        self.got = got
+
+    def reason(self, column: str = "", label: str = "", expects: str = "") -> Reason:
+        """`column`: the table's, `label`: as reasons name it, `expects`: what it takes, if not what this decoder reads."""
+        text = self.text
+        if expects and self.got and self.at == label:
+            text = expectation(label, expects, self.got)
+        return Reason(self.code, text, column, self.at.removeprefix(label), self.got)
 
 
 def syntax_fault(error: json.JSONDecodeError) -> str:
@@ -62,21 +75,35 @@ def kind_of(value: Any) -> str:
 
 
 def wrong_kind(dtype: pa.DataType, value: Any, path: str) -> Refused:
-    return Refused("json.type", f"column {path} expects {hive_type_of(dtype)}, got {kind_of(value)}")
+    got = kind_of(value)
+    return Refused("json.type", expectation(path, hive_type_of(dtype), got), path, got)
+
+
+def expectation(path: str, expects: str, got: str) -> str:
+    return f"column {path} expects {expects}, got {got}"
 
 
 def out_of_range(dtype: pa.DataType, value: str, path: str) -> Refused:
-    return Refused("json.range", f"column {path}: {value[:SHOWN]} is beyond {hive_type_of(dtype)}")
+    return Refused("json.range", f"column {path}: {value[:SHOWN]} is beyond {hive_type_of(dtype)}", path)
 
 
 def not_exact(dtype: pa.DataType, value: str, path: str) -> Refused:
-    return Refused("json.inexact", f"column {path}: {value[:SHOWN]} is not exact as {hive_type_of(dtype)}")
+    return Refused(
+        "json.inexact", f"column {path}: {value[:SHOWN]} is not exact as {hive_type_of(dtype)}", path
+    )
 
 
 def once_each(
-    members: Members, wanted: Container[str], spelling: Spelling, what: Callable[[str], str]
+    members: Members,
+    wanted: Container[str],
+    spelling: Spelling,
+    what: Callable[[str], str],
+    of_column: Callable[[str, Refused], Exception] = lambda _, refusal: refusal,
 ) -> Iterator[tuple[str, Any]]:
-    """The wanted members of an object, by the key they are wanted by. Refused where two of them are the same one."""
+    """The wanted members of an object, by the key they are wanted by. Refused where two of them are the same one.
+
+    `of_column`: what is raised then for this key.
+    """
     seen: dict[str, str] = {}
     for name, value in members:
         key = spelling(name)
@@ -84,8 +111,9 @@ def once_each(
             continue
         before = seen.get(key)
         if before == name:
-            raise Refused("json.duplicate", f"{what(key)} stands twice in its object")
+            raise of_column(key, Refused("json.duplicate", f"{what(key)} stands twice in its object"))
         if before is not None:
-            raise Refused("json.ambiguous", f"{what(key)} could take {before} and {name} of its object")
+            text = f"{what(key)} could take {before} and {name} of its object"
+            raise of_column(key, Refused("json.ambiguous", text))
         seen[key] = name
         yield key, value

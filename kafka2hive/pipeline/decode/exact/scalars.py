@@ -19,6 +19,9 @@ from kafka2hive.pipeline.decode.exact.json_values import (
     wrong_kind,
 )
 
+NO_NUMBER = " that is no number"
+"""What reasons add to the kind of a string in a column of decimals."""
+
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
 
 
@@ -76,7 +79,7 @@ def decimal(dtype: pa.DataType) -> Take:
         match = _DECIMAL.fullmatch(value)
         if match is None or not (match[2] or match[3]):
             refused = wrong_kind(dtype, value, path)
-            raise Refused(refused.code, f"{refused.text} that is no number")
+            raise Refused(refused.code, f"{refused.text}{NO_NUMBER}", refused.at, f"{refused.got}{NO_NUMBER}")
         fraction = match[3] or ""
         spelled = (match[2] + fraction).lstrip("0")
         digits = spelled.rstrip("0")
@@ -102,7 +105,7 @@ def binary(dtype: pa.DataType) -> Take:
             raise wrong_kind(dtype, value, path)
         found = standard_base64(value)
         if found is None:
-            raise Refused("json.base64", f"column {path} expects standard base64 in a string")
+            raise Refused("json.base64", f"column {path} expects standard base64 in a string", path)
         return found
 
     return take

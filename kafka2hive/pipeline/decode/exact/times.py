@@ -32,7 +32,7 @@ def day(dtype: pa.DataType) -> Take:
         if type(value) is not str:
             raise wrong_kind(dtype, value, path)
         if _DATE.fullmatch(value) is None:
-            raise Refused("json.date", f"column {path} expects YYYY-MM-DD")
+            raise Refused("json.date", f"column {path} expects YYYY-MM-DD", path)
         return _day(value, "json.date", path)
 
     return take
@@ -42,7 +42,7 @@ def _day(text: str, code: str, path: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise Refused(code, f"column {path}: no such day: {text}") from error
+        raise Refused(code, f"column {path}: no such day: {text}", path) from error
 
 
 def timestamp(zone: str) -> Take:
@@ -52,13 +52,15 @@ def timestamp(zone: str) -> Take:
         match = _TIMESTAMP.fullmatch(value)
         if match is None:
             raise Refused(
-                "json.timestamp", f"column {path} expects YYYY-MM-DDThh:mm:ss, fraction and offset optional"
+                "json.timestamp",
+                f"column {path} expects YYYY-MM-DDThh:mm:ss, fraction and offset optional",
+                path,
             )
         text, hour, minute, second, fraction, sign, offset_hour, offset_minute = match.groups()
         if int(hour) > 23 or int(minute) > 59 or int(second or 0) > 59:
-            raise Refused("json.timestamp", f"column {path}: no such time of day: {value[:SHOWN]}")
+            raise Refused("json.timestamp", f"column {path}: no such time of day: {value[:SHOWN]}", path)
         if int(offset_hour or 0) > 23 or int(offset_minute or 0) > 59:
-            raise Refused("json.timestamp", f"column {path}: no such offset: {value[:SHOWN]}")
+            raise Refused("json.timestamp", f"column {path}: no such offset: {value[:SHOWN]}", path)
         fraction = (fraction or "").rstrip("0")
         if len(fraction) > 6:
             raise not_exact(NAIVE, value, path)
@@ -88,6 +90,7 @@ def epoch_number(dtype: pa.DataType, zone: str, unit: str, truncate: bool = Fals
             raise Refused(
                 "json.type",
                 f"column {path} expects a whole number of {unit} since 1970, got {kind_of(value)}",
+                path,
             )
         if len(value) > LONGEST_BIGINT or not -(2**63) <= (number := int(value)) < 2**63:
             raise out_of_range(pa.int64(), value, path)

@@ -15,7 +15,7 @@ from kafka2hive.pipeline.decode.protobuf.protoc import SchemaInvalid
 from kafka2hive.pipeline.decode.protobuf.reader import PlannedReader
 from kafka2hive.pipeline.decode.protobuf.resolve import Unresolvable, resolve
 from kafka2hive.pipeline.decode.protobuf.schema import Schema
-from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder, Reason
 from kafka2hive.pipeline.decode.registered.finer import FinerTimes, Written, truncating
 from kafka2hive.pipeline.decode.registered.frames import Head, no_frames
 from kafka2hive.pipeline.decode.registered.look_alikes import long_id_hint
@@ -49,7 +49,7 @@ class ProtobufDecoder:
         self._check = spec.check
         self._changes = spec.changes
         self._wire = spec.wire
-        self._schemas: dict[SchemaId, Schema | str] = {}
+        self._schemas: dict[SchemaId, Schema | Reason] = {}
         self._readers: dict[tuple[SchemaId, Indexes, int], PlannedReader] = {}
         self._plain: PlannedReader | None = None
         self._writers: WriterSchemas | None = None
@@ -77,34 +77,36 @@ class ProtobufDecoder:
         if not head.length:
             return Part.refused(places, self._no_indexes(head.schema_id))
         reader = self._reader_of(head.schema_id, indexes, head.length)
-        if isinstance(reader, str):
+        if isinstance(reader, Reason):
             return Part.refused(places, reader)
         return reader.read(values if len(places) == len(values) else values.take(pa.array(places)), places)
 
-    def _no_indexes(self, schema_id: SchemaId) -> str:
+    def _no_indexes(self, schema_id: SchemaId) -> Reason:
         other = (
             ""
             if self._wire.indexes == "unsigned"
             else "; protobuf_indexes: unsigned reads those without zigzag"
         )
         hint = long_id_hint(schema_id, self._wire.framing)
-        return (
-            f"protobuf.frame: no indexes of a message can be read behind the schema's id {schema_id}"
-            f"{hint or other}"
+        return Reason(
+            "protobuf.frame",
+            f"no indexes of a message can be read behind the schema's id {schema_id}{hint or other}",
         )
 
-    def _reader_of(self, schema_id: SchemaId, indexes: Indexes, head: int) -> PlannedReader | str:
+    def _reader_of(self, schema_id: SchemaId, indexes: Indexes, head: int) -> PlannedReader | Reason:
         """Or the reason against all these messages."""
         key = schema_id, indexes, head
         if key in self._readers:
             return self._readers[key]
         parsed = self._schema_of(schema_id)
-        if isinstance(parsed, str):
+        if isinstance(parsed, Reason):
             return parsed
         name = type_at(parsed.declared, indexes)
         if name is None:
             shown = ", ".join(map(str, indexes))
-            return f"protobuf.frame: the schema of id {schema_id} has no certain message type at {shown}"
+            return Reason(
+                "protobuf.frame", f"the schema of id {schema_id} has no certain message type at {shown}"
+            )
         if self._check is not None:
             self._check.protobuf(schema_id, parsed, name)
         try:
@@ -112,28 +114,29 @@ class ProtobufDecoder:
         except Unresolvable as error:
             if self._check is not None:
                 self._check.unresolvable(schema_id, f"{name}: {error}")
-            return f"protobuf.resolve: {name} of the schema of id {schema_id}: {error}"
+            return Reason("protobuf.resolve", f"{name} of the schema of id {schema_id}: {error}")
         if len(self._readers) >= MOST_READERS:
             self._readers.clear()
         self._readers[key] = reader
         return reader
 
-    def _schema_of(self, schema_id: SchemaId) -> Schema | str:
+    def _schema_of(self, schema_id: SchemaId) -> Schema | Reason:
         assert self._writers is not None
         if schema_id in self._schemas:
             return self._schemas[schema_id]
         writer = self._writers.get(schema_id)
         if writer is None:
             hint = long_id_hint(schema_id, self._wire.framing)
-            return f"protobuf.schema: the schema registry has no schema of id {schema_id}{hint}"
+            return Reason("protobuf.schema", f"the schema registry has no schema of id {schema_id}{hint}")
         if writer.kind != PROTOBUF:
-            return (
-                f"protobuf.schema: the schema of id {schema_id} is of kind {writer.kind[:20]}, not {PROTOBUF}"
+            return Reason(
+                "protobuf.schema",
+                f"the schema of id {schema_id} is of kind {writer.kind[:20]}, not {PROTOBUF}",
             )
         try:
-            parsed: Schema | str = parse(writer)
+            parsed: Schema | Reason = parse(writer)
         except SchemaInvalid as error:  # the text of an id never changes, and the compiler is a process
-            parsed = f"protobuf.schema: the schema of id {schema_id}: {error}"
+            parsed = Reason("protobuf.schema", f"the schema of id {schema_id}: {error}")
         if len(self._schemas) >= MOST_READERS:
             self._schemas.clear()
         self._schemas[schema_id] = parsed

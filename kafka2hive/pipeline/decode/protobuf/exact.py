@@ -16,8 +16,9 @@ from kafka2hive.pipeline.decode.protobuf.cursor import Cursor, Range, small_mess
 from kafka2hive.pipeline.decode.protobuf.schema import WIRE_OF
 from kafka2hive.pipeline.decode.protobuf.shapes import Skip, skips
 from kafka2hive.pipeline.decode.protobuf.values import Read, default_value, key_text, scalar
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.decode.registered.refused import Refused
-from kafka2hive.pipeline.decode.sources import Source, labels
+from kafka2hive.pipeline.decode.sources import Source, labels, own_columns
 
 _Label = Callable[[plan.Slot], str]
 _Fill = Callable[[Cursor, Sequence[Range], list[Any]], None]
@@ -40,11 +41,12 @@ class ExactDecoder:
         self._zone = zone
         self._changes = changes or Changes()
         self._skips = skips(planned.shapes)
+        self._columns = own_columns(schema.names, sources)
         self._labels = labels(schema.names, sources)
         self._root = self._way(planned.root, ())
 
-    def decode(self, message: bytes, start: int) -> list[Any] | str:
-        """The row's values in the schema's order, or `<code>: <text>`. The message's fields begin at byte `start`."""
+    def decode(self, message: bytes, start: int) -> list[Any] | Reason:
+        """The row's values in the schema's order, or why there is no row. The message's fields begin at byte `start`."""
         cursor = Cursor(message, start)
         row: list[Any] = [None] * len(self._labels)
         try:
@@ -56,7 +58,7 @@ class ExactDecoder:
     def _way(self, level: plan.Level, path: tuple[str, ...]) -> _Fill:
         def label(slot: plan.Slot) -> str:
             if len(slot.columns) == 1:
-                return self._labels[slot.columns[0][0]]
+                return f"column {self._labels[slot.columns[0][0]]}"
             return f"field {path_text((*path, slot.name))}"
 
         gather = _Gatherer(level, self._skips, label)
@@ -76,7 +78,7 @@ class ExactDecoder:
                     try:
                         row[number] = take(cursor, places)
                     except Refused as refusal:
-                        raise refusal.within(column) from None
+                        raise refusal.of_column(self._columns[number], column) from None
                 if way is not None and places:
                     way(cursor, places, row)
             cursor.leave()

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from kafka2hive.model.hive.types import hive_type_of
 from kafka2hive.pipeline.decode.changes import FRACTION, Changes
 from kafka2hive.pipeline.decode.epochs import finer_than_micros, of_epoch_numbers
-from kafka2hive.pipeline.decode.sources import Source, labels
+from kafka2hive.pipeline.decode.protocol import Reason
+from kafka2hive.pipeline.decode.sources import Source, labels, own_columns
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
 from kafka2hive.pipeline.wall_clock import DAY, EARLIEST, LATEST, NAIVE
 
@@ -54,6 +55,7 @@ class FinerTimes:
         self._zone = zone
         self._written = written
         self._changes = changes
+        self._columns = own_columns(schema.names, sources)
         self._labels = labels(schema.names, sources)
         self.wire = pa.schema([self._wire(number, field) for number, field in enumerate(schema)])
         self.sources = [
@@ -67,10 +69,10 @@ class FinerTimes:
             return field
         return field.with_type(SECONDS_AND_NANOS if written is Written.STAMP else pa.int64())
 
-    def finish(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, str]]:
+    def finish(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, Reason]]:
         """Rows of `wire` as rows of the schema, and why some are refused."""
         columns = list(rows.columns)
-        refused: dict[int, str] = {}
+        refused: dict[int, Reason] = {}
         for number, written in self._written.items():
             dtype = self._schema.field(number).type
             column, bad, finer = self._times(columns[number], written, dtype)
@@ -78,8 +80,8 @@ class FinerTimes:
             self._changes.add(FRACTION, int((finer & ~bad).sum()))
             kind = hive_type_of(dtype)
             for at in np.flatnonzero(bad).tolist():
-                reason = f"{self._format}.range: {self._labels[number]}: {rows.column(number)[at]} is beyond {kind}"
-                refused.setdefault(at, reason)
+                text = f"column {self._labels[number]}: {rows.column(number)[at]} is beyond {kind}"
+                refused.setdefault(at, Reason(f"{self._format}.range", text, self._columns[number]))
         return pa.RecordBatch.from_arrays(columns, schema=self._schema), refused
 
     def _times(self, column: pa.Array, written: Written, dtype: pa.DataType) -> tuple[pa.Array, Mask, Mask]:

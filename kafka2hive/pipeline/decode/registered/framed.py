@@ -37,7 +37,7 @@ class FramedDecoder:
             return decoded
         rejected = np.concatenate([places[decoded.rejected.to_numpy()], bare])
         reasons = [
-            *decoded.reasons.to_pylist(),
+            *decoded.reasons,
             *no_frames("json", "the JSON", values, bare, self._framing),
         ]
         order = np.argsort(rejected, kind="stable")
@@ -45,7 +45,7 @@ class FramedDecoder:
             rows=decoded.rows,
             accepted=pa.array(places[decoded.accepted.to_numpy()], pa.int32()),
             rejected=pa.array(rejected[order], pa.int32()),
-            reasons=pa.array(reasons, pa.string()).take(pa.array(order)),
+            reasons=[reasons[at] for at in order],
             without_rows=None
             if decoded.without_rows is None
             else pa.array(places[decoded.without_rows.to_numpy()], pa.int32()),
@@ -57,10 +57,10 @@ class FramedDecoder:
             return decoded
         messages = values.take(pa.array(places[decoded.rejected.to_numpy()])).to_pylist()
         reasons = [
-            reason + json_id_hint(message, self._framing)
-            for reason, message in zip(decoded.reasons.to_pylist(), messages, strict=True)
+            replace(reason, text=reason.text + json_id_hint(message, self._framing))
+            for reason, message in zip(decoded.reasons, messages, strict=True)
         ]
-        return replace(decoded, reasons=pa.array(reasons, pa.string()))
+        return replace(decoded, reasons=reasons)
 
     def _bodies(self, values: pa.BinaryArray) -> tuple[Places, pa.BinaryArray, Places]:
         """The places of the framed messages, ascending, what follows the head of each, and the places of the others."""

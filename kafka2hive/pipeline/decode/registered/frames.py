@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kafka2hive.config.values import Framing
 from kafka2hive.model.writer_schema import SchemaId
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.decode.registered.look_alikes import look_alike
 
 HEAD = 5
@@ -58,11 +59,12 @@ def no_frames(
     values: pa.BinaryArray,
     places: Places,
     framing: Framing,
-) -> list[str]:
+) -> list[Reason]:
     """The reasons against messages without that head."""
-    reason = f"{format}.frame: not in the schema registry's format ({_SAID[framing]}, {what})"
+    text = f"not in the schema registry's format ({_SAID[framing]}, {what})"
     return [
-        reason + look_alike(begin[:_SHOWN], framing) for begin in values.take(pa.array(places)).to_pylist()
+        Reason(f"{format}.frame", text + look_alike(begin[:_SHOWN], framing))
+        for begin in values.take(pa.array(places)).to_pylist()
     ]
 
 

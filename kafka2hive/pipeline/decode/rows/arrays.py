@@ -18,7 +18,8 @@ import pyarrow as pa
 from kafka2hive.pipeline.decode.exact.depth import MAX_DEPTH, deeper_than
 from kafka2hive.pipeline.decode.exact.json_values import syntax_fault
 from kafka2hive.pipeline.decode.message_bytes import message_bytes
-from kafka2hive.pipeline.decode.rows.bounds import MOST_ROWS
+from kafka2hive.pipeline.decode.protocol import Reason
+from kafka2hive.pipeline.decode.rows.bounds import MOST_ROWS, too_many
 from kafka2hive.pipeline.decode.rows.elements import Elements, Numbers
 from kafka2hive.pipeline.decode.tolerant_cast import Mask
 
@@ -32,7 +33,7 @@ _STEP[list(b"]}")] = -1
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
 _JSON = json.JSONDecoder()
 
-Exact = Callable[[bytes], list[bytes] | str]
+Exact = Callable[[bytes], list[bytes] | Reason]
 
 
 def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements:
@@ -43,7 +44,7 @@ def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements
     parts, counts, certain = _plain(values)
     if certain.all():
         return Elements(parts, counts, {})
-    refused: dict[int, str] = {}
+    refused: dict[int, Reason] = {}
     pieces: list[pa.Array] = []
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     done = 0
@@ -52,7 +53,7 @@ def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements
         pieces.append(parts.slice(done, int(ends[place]) - done))
         done = int(ends[place])
         found = (exact or exact_elements)(message)
-        if isinstance(found, str):
+        if isinstance(found, Reason):
             refused[place] = found
         else:
             counts[place] = len(found)
@@ -61,25 +62,25 @@ def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements
     return Elements(pa.concat_arrays(pieces), counts, refused)
 
 
-def exact_elements(message: bytes) -> list[bytes] | str:
-    """The texts of the elements, or `<code>: <text>`: one message in plain Python. What they hold is the decoder's matter."""
+def exact_elements(message: bytes) -> list[bytes] | Reason:
+    """The texts of the elements, or why there are none: one message in plain Python. What they hold is the decoder's matter."""
     if not message.strip(_BLANKS):
-        return "json.empty: the value is empty"
+        return Reason("json.empty", "the value is empty")
     try:
         text = message.decode()
     except UnicodeDecodeError as error:
-        return f"json.utf8: not UTF-8 at byte {error.start}"
+        return Reason("json.utf8", f"not UTF-8 at byte {error.start}")
     if deeper_than(message, MAX_DEPTH + 1):
-        return f"json.depth: a row's objects and arrays nest deeper than {MAX_DEPTH}"
+        return Reason("json.depth", f"a row's objects and arrays nest deeper than {MAX_DEPTH}")
     try:
         document = _JSON.decode(text)
     except ValueError as error:
         what = syntax_fault(error) if isinstance(error, json.JSONDecodeError) else error
-        return f"json.syntax: {what}"
+        return Reason("json.syntax", str(what))
     if not isinstance(document, list):
-        return "json.array: the value is JSON, but not an array"
+        return Reason("json.array", "the value is JSON, but not an array")
     if len(document) > MOST_ROWS:
-        return f"rows.many: {len(document)} rows in one message, {MOST_ROWS} are allowed"
+        return too_many(len(document))
     cuts: list[int] = []
     depth = 0
     for token in _TOKEN.finditer(message):

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.pipeline.decode.message_bytes import message_bytes
+from kafka2hive.pipeline.decode.protocol import Reason
 
 MOST_ROWS = 250_000
 """Of one message. One with more is a dead letter: its rows are in memory together, none is written before all are decoded."""
@@ -16,6 +17,10 @@ ROWS_AT_ONCE = 50_000
 
 LINE_END, OBJECT = b"\n", b"{"
 """One stands in every row but the last of a message's lines; one at the beginning of every row that is an object."""
+
+
+def too_many(rows: int) -> Reason:
+    return Reason("rows.many", f"{rows} rows in one message, {MOST_ROWS} are allowed")
 
 
 def most_rows(values: pa.BinaryArray, mark: bytes) -> npt.NDArray[np.int64]:

@@ -1,14 +1,20 @@
 """Messages of several rows by the decoder of one row."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
-from kafka2hive.pipeline.decode.rows.bounds import MOST_ROWS, ROWS_AT_ONCE
+from kafka2hive.pipeline.decode.protocol import Decoded, Decoder, Reason
+from kafka2hive.pipeline.decode.rows.bounds import MOST_ROWS, ROWS_AT_ONCE, too_many
 from kafka2hive.pipeline.decode.rows.elements import Elements, Numbers
+
+
+def with_ordinal(reason: Reason, ordinal: int) -> Reason:
+    """Of the row with this number in its message."""
+    return replace(reason, text=f"{reason.text} (ordinal {ordinal} of its message)")
 
 
 class SeveralRowsDecoder:
@@ -26,7 +32,7 @@ class SeveralRowsDecoder:
         found = self._split(values)
         refused = dict(found.refused)
         for place in np.flatnonzero(found.counts > MOST_ROWS).tolist():
-            refused[place] = f"rows.many: {found.counts[place]} rows in one message, {MOST_ROWS} are allowed"
+            refused[place] = too_many(int(found.counts[place]))
         counts, texts = found.counts, found.texts
         if refused:
             fine = np.ones(len(values), np.bool_)
@@ -38,7 +44,7 @@ class SeveralRowsDecoder:
             firsts = np.searchsorted(message, message)  # of each row, its message's first
             for at, reason in bad.items():
                 ordinal = at - int(firsts[at])
-                refused.setdefault(int(message[at]), f"{reason} (ordinal {ordinal} of its message)")
+                refused.setdefault(int(message[at]), with_ordinal(reason, ordinal))
         places = message[accepted]
         if bad:
             kept = ~np.isin(places, list(refused))
@@ -50,15 +56,15 @@ class SeveralRowsDecoder:
             rows=rows,
             accepted=pa.array(places, pa.int32()),
             rejected=pa.array(rejected, pa.int32()),
-            reasons=pa.array([refused[place] for place in rejected], pa.string()),
+            reasons=[refused[place] for place in rejected],
             without_rows=pa.array(np.flatnonzero(has_none), pa.int32()),
         )
 
-    def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Numbers, dict[int, str]]:
+    def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Numbers, dict[int, Reason]]:
         """Rows, the elements they are of, and why others are refused."""
         parts: list[pa.RecordBatch] = []
         accepted: list[Numbers] = []
-        refused: dict[int, str] = {}
+        refused: dict[int, Reason] = {}
         for start in range(0, max(1, len(texts)), ROWS_AT_ONCE):
             piece = texts.slice(start, ROWS_AT_ONCE)
             decoded = self._one.decode(piece)
@@ -72,6 +78,6 @@ class SeveralRowsDecoder:
                 )
             parts.append(decoded.rows)
             accepted.append(good)
-            refused |= zip(bad.tolist(), decoded.reasons.to_pylist(), strict=True)
+            refused |= zip(bad.tolist(), decoded.reasons, strict=True)
         rows = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
         return rows, np.concatenate(accepted), refused

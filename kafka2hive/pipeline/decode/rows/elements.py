@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka2hive.pipeline.decode.protocol import Reason
+
 Numbers = npt.NDArray[np.int64]
 
 
@@ -18,4 +20,4 @@ class Elements:
 
     texts: pa.BinaryArray
     counts: Numbers
-    refused: Mapping[int, str]
+    refused: Mapping[int, Reason]

@@ -1,5 +1,6 @@
 """A whole column of texts into a column of the table: kernels take what is plainly right, the exact way judges the rest."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from kafka2hive.config.values.columns import STRICT, Leeway
 from kafka2hive.pipeline.decode.changes import FRACTION, Changes
 from kafka2hive.pipeline.decode.epochs import of_epoch_numbers
 from kafka2hive.pipeline.decode.exact.json_values import Refused
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.decode.texts.exact import NUMBER, text_taker
 from kafka2hive.pipeline.decode.texts.fractions import finer_numbers, truncated
 from kafka2hive.pipeline.decode.texts.kernels import Converted, beyond_exactness, of_texts
@@ -20,26 +22,28 @@ _NUMBER = f"^{NUMBER}$"
 
 
 class TextColumn:
-    """Texts into `dtype`, a type without parts. `label` is the column as reasons name it, `family` what their codes begin
-    with: `csv` makes `csv.range` of a number that is too large.
+    """Texts into `dtype`, a type without parts. `label` is the column as reasons name it (None: by its name), `family` what
+    their codes begin with: `csv` makes `csv.range` of a number that is too large.
 
     Raises ValueError for an array, a map or a struct.
     """
 
     def __init__(
         self,
-        label: str,
+        column: str,
         dtype: pa.DataType,
         zone: str,
         unit: str | None = None,
         family: str = "text",
         leeway: Leeway = STRICT,
         changes: Changes | None = None,
+        label: str | None = None,
     ) -> None:
         if pa.types.is_nested(dtype):
-            raise ValueError(f"column {label}: a text fills no {dtype}")
+            raise ValueError(f"column {label or column}: a text fills no {dtype}")
         self.dtype = dtype
-        self._label = label
+        self._column = column
+        self._label = label or column
         self._zone = zone
         self._unit = unit
         self._family = family
@@ -47,7 +51,7 @@ class TextColumn:
         self._take = text_taker(dtype, zone, unit, self._truncates)
         self._changes = changes or Changes()
 
-    def read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, str]]:
+    def read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
         """The column, null where a text is null or refused; and of each refused one its place and the reason."""
         if self.dtype == pa.string():
             return texts, {}
@@ -61,7 +65,7 @@ class TextColumn:
             return column, refused
         return self._read(texts)
 
-    def _read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, str]]:
+    def _read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
         fast = self._fast(texts)
         column, doubtful = fast.column, fast.doubtful
         if texts.null_count:
@@ -70,14 +74,16 @@ class TextColumn:
             return column, {}
         return self._exactly(texts, column, np.flatnonzero(doubtful))
 
-    def read_bytes(self, values: pa.BinaryArray) -> tuple[pa.Array, dict[int, str]]:
+    def read_bytes(self, values: pa.BinaryArray) -> tuple[pa.Array, dict[int, Reason]]:
         """The same of bytes, which a column of binary takes as they are and any other as UTF-8."""
         if self.dtype == pa.binary():
             return values, {}
         texts, bad = cast_or_null(values, pa.string())
         column, refused = self.read(texts)
         for place in np.flatnonzero(bad).tolist():
-            refused[place] = f"{self._family}.utf8: column {self._label}: not valid UTF-8"
+            refused[place] = Reason(
+                f"{self._family}.utf8", f"column {self._label}: not valid UTF-8", self._column
+            )
         return column, refused
 
     def _fast(self, texts: pa.StringArray) -> Converted:
@@ -109,16 +115,17 @@ class TextColumn:
 
     def _exactly(
         self, texts: pa.StringArray, column: pa.Array, places: np.ndarray[Any, np.dtype[np.int64]]
-    ) -> tuple[pa.Array, dict[int, str]]:
+    ) -> tuple[pa.Array, dict[int, Reason]]:
         """The column with what the exact way makes of the texts at `places`."""
-        refused: dict[int, str] = {}
+        refused: dict[int, Reason] = {}
         found: list[Any] = []
         for place, text in zip(places.tolist(), texts.take(pa.array(places)).to_pylist(), strict=True):
             try:
                 found.append(self._take(text, self._label))
             except Refused as refusal:
                 found.append(None)
-                refused[place] = f"{self._family}.{refusal.code.partition('.')[2]}: {refusal.text}"
+                reason = refusal.reason(self._column, self._label)
+                refused[place] = replace(reason, code=f"{self._family}.{reason.code.removeprefix('json.')}")
         where = np.arange(len(texts))
         where[places] = len(texts) + np.arange(len(places))
         return pa.concat_arrays([column, pa.array(found, self.dtype)]).take(pa.array(where)), refused

@@ -35,12 +35,14 @@ def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate:
 def _number(text: str, dtype: pa.DataType, column: str) -> str:
     if _NUMBER.fullmatch(text) is None:
         raise Refused(
-            "json.type", f"column {column} expects {hive_type_of(dtype)}, got text that is no number"
+            "json.type", f"column {column} expects {hive_type_of(dtype)}, got text that is no number", column
         )
     return Fraction(text) if any(mark in text for mark in ".eE") else Whole(text)
 
 
 def _boolean(text: str, column: str) -> bool:
     if text not in _BOOLEANS:
-        raise Refused("json.type", f"column {column} expects boolean, got text other than true and false")
+        raise Refused(
+            "json.type", f"column {column} expects boolean, got text other than true and false", column
+        )
     return _BOOLEANS[text]

@@ -14,6 +14,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
 from kafka2hive.pipeline.task.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
@@ -81,7 +82,7 @@ class PlacedRows:
         return Placed(rows.select(self.schema.names), assigned.ids[kept], of_range[places], at)
 
     def _refuse(
-        self, of_range: Positions, offsets: pa.Int64Array, places: Positions, reasons: list[str]
+        self, of_range: Positions, offsets: pa.Int64Array, places: Positions, reasons: list[Reason]
     ) -> None:
         for place, reason in zip(places.tolist(), reasons, strict=True):
             self._late.add(int(of_range[place]), offsets[place].as_py(), reason)
@@ -125,9 +126,9 @@ class LateLetters:
     def __init__(self, table: str, ranges: Sequence[OffsetRange]) -> None:
         self._table = table
         self._ranges = ranges
-        self._reasons: list[dict[int, str]] = [{} for _ in ranges]
+        self._reasons: list[dict[int, Reason]] = [{} for _ in ranges]
 
-    def add(self, number: int, offset: int, reason: str) -> None:
+    def add(self, number: int, offset: int, reason: Reason) -> None:
         """Of the range with this number. Raises TableError (`sql.no_bucket`) when there are too many."""
         self._reasons[number][offset] = reason
         if len(self) > MOST_LATE_LETTERS:
@@ -146,7 +147,7 @@ class LateLetters:
         """By range."""
         return tuple(map(len, self._reasons))
 
-    def records(self, environment: TaskEnvironment) -> Iterator[tuple[Chunk, Positions, list[str]]]:
+    def records(self, environment: TaskEnvironment) -> Iterator[tuple[Chunk, Positions, list[Reason]]]:
         """Read these records again: chunks, the positions of the records in them, and their reasons.
 
         Raises TableError if Kafka does not give all of them any more.
@@ -181,10 +182,10 @@ class LateLetters:
             )
 
 
-def _wanted(chunk: Chunk, spans: dict[OffsetRange, dict[int, str]]) -> tuple[Positions, list[str]]:
+def _wanted(chunk: Chunk, spans: dict[OffsetRange, dict[int, Reason]]) -> tuple[Positions, list[Reason]]:
     offsets = chunk.offsets().to_pylist()
     positions: list[int] = []
-    reasons: list[str] = []
+    reasons: list[Reason] = []
     start = 0
     for segment in chunk.segments:
         wanted = spans[segment.range]

@@ -21,7 +21,7 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.pipeline.decode.protocol import Decoded
 from kafka2hive.pipeline.plugins.decoder import PluginDecoder, fault_of
 from kafka2hive.pipeline.values import TableManifest
-from kafka2hive.plugins import DecoderContext
+from kafka2hive.plugins import DecoderContext, Reason
 from tests.harness.fake_consumer import FakeLog
 from tests.harness.task_files import MemoryFiles, offsets, read_rows, table_settings
 from tests.unit.config.test_config_load import HEAD, problems_of
@@ -30,7 +30,7 @@ from tests.unit.pipeline.task.test_task_rows import run_task_of, total
 MODULE = '''
 import sys
 import pyarrow as pa
-from kafka2hive.plugins import Decoded
+from kafka2hive.plugins import Decoded, Reason
 
 class Numbers:
     """A row for each number of a message, as `1 2 3`."""
@@ -60,7 +60,7 @@ class Numbers:
         kind = pa.int32() if self.wrong == "schema" else pa.int64()
         return Decoded(
             pa.record_batch({"n": pa.array(rows, kind)}), pa.array(accepted, pa.int32()),
-            pa.array(rejected, pa.int32()), pa.array(["numbers.text: no number"] * len(rejected), pa.string()),
+            pa.array(rejected, pa.int32()), [Reason("numbers.text", "no number")] * len(rejected),
             pa.array(empty, pa.int32()))
 
 class Parity:
@@ -168,10 +168,13 @@ def decoded(**parts: Any) -> Decoded:
         rows=pa.record_batch({"n": pa.array([1, 2, 3], pa.int64())}),
         accepted=pa.array([0, 1, 1], pa.int32()),
         rejected=pa.array([2], pa.int32()),
-        reasons=pa.array(["a.b: c"]),
+        reasons=[WHY],
         without_rows=pa.array([3], pa.int32()),
     )
     return replace(result, **parts)
+
+
+WHY = Reason("a.b", "c")
 
 
 def numbers(*values: int | None) -> pa.Int32Array:
@@ -202,12 +205,18 @@ def test_a_sound_result_passes() -> None:
         (decoded(accepted=numbers(0, 1, None)), "accepted are no positions"),
         (decoded(accepted=pa.array([0, 1, 1], pa.int64())), "accepted are no positions"),
         (decoded(accepted=numbers(0, 1, 2)), "4 messages, but 4 are in the result, 5 times"),
-        (decoded(rejected=numbers(2, 2), reasons=pa.array(["a.b: c"] * 2)), "rejected are no positions"),
+        (decoded(rejected=numbers(2, 2), reasons=[WHY] * 2), "rejected are no positions"),
         (decoded(without_rows=None), "4 messages, but 3 are in the result, 3 times"),
         (decoded(without_rows=numbers(3, 3)), "without_rows are no positions"),
-        (decoded(reasons=pa.array(["a.b: c", "a.b: c"])), "reasons are not one text for each of 1"),
-        (decoded(reasons=pa.array([None], pa.string())), "a reason is not"),
-        (decoded(reasons=pa.array(["no code"])), "a reason is not `code.of.words: text`: 'no code'"),
+        (decoded(reasons=[WHY, WHY]), "reasons are not one Reason for each of 1"),
+        (decoded(reasons=pa.array(["a.b: c"])), "reasons are not one Reason"),
+        (decoded(reasons=["a.b: c"]), "a reason is no Reason"),
+        (decoded(reasons=[Reason("a.b", "\ud800")]), "a reason is no Reason"),
+        (decoded(reasons=[Reason("no code", "c")]), "a reason is no Reason with a code of dotted words"),
+        (
+            decoded(reasons=[Reason("a.b", "")]),
+            "a reason is no Reason with a code of dotted words and a text",
+        ),
     ],
 )
 def test_a_result_that_does_not_hold_together_is_named(result: Any, told: str) -> None:
@@ -217,7 +226,7 @@ def test_a_result_that_does_not_hold_together_is_named(result: Any, told: str) -
 
 def test_texts_that_are_no_utf_8_never_reach_a_file() -> None:
     rows = pa.record_batch({"t": BAD_TEXT})
-    found = Decoded(rows, numbers(0), numbers(), pa.array([], pa.string()))
+    found = Decoded(rows, numbers(0), numbers(), [])
     fault = fault_of(found, rows.schema, 1)
     assert fault is not None and fault.startswith("rows are damaged: ")
 

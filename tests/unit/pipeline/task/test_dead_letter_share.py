@@ -12,6 +12,7 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.pipeline.task.chunk import Chunk, Segment
 from kafka2hive.pipeline.task.dead_letters import Reasons
 from kafka2hive.pipeline.values import Refusal, TableManifest
+from kafka2hive.plugins import Reason
 from kafka2hive.service.run.manifests import FLOOR_RECORDS, check_dead_letters
 from tests.harness.fake_consumer import FakeLog, log_of
 from tests.harness.task_files import offsets, table_settings
@@ -92,8 +93,8 @@ def test_reasons_are_counted_over_all_chunks_and_the_first_record_is_the_example
     for start in (0, 10):
         messages = [log_of(start, start + 1, start + 2).message(("t", 3), start + n) for n in range(3)]
         chunk = Chunk("db.t", (Segment(source, 3, 3, -1),), messages)
-        found.add(chunk, np.array([0, 2]), ["json.utf8: why", "json.utf8: other"])
-        found.add(chunk, np.array([1]), ["json.type: column n expects bigint, got string"])
+        found.add(chunk, np.array([0, 2]), [Reason("json.utf8", "why"), Reason("json.utf8", "other")])
+        found.add(chunk, np.array([1]), [Reason("json.type", "column n expects bigint, got string", "n")])
     assert found.most_frequent() == (
         Refusal(code="json.utf8", column="", count=4, topic_partition=HERE, offset=0, detail="why"),
         Refusal(

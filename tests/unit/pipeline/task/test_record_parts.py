@@ -206,7 +206,7 @@ def test_a_key_is_read_by_the_schema_it_names(format: Any, schema: WriterSchema,
     chunk.messages[0].set_key(b"\0\0\0\0\6" + key)
     (decoded,) = ChunkDecoder(settings, key_writers=Schemas()).decode(chunk)
     (refused,) = decoded.rejections
-    assert refused[1][0].startswith(f"key.{format}.schema: ")
+    assert refused[1][0].code == f"key.{format}.schema"
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_headers_that_the_client_cannot_read_make_a_dead_letter() -> None:
     (decoded,) = ChunkDecoder(table()).decode(chunk)
     assert [len(rows) for rows, _ in decoded.batches] == [1]
     ((places, reasons),) = decoded.rejections
-    assert places.tolist() == [0] and reasons[0].startswith("headers.utf8: ")
+    assert places.tolist() == [0] and reasons[0].code == "headers.utf8"
 
 
 def replayed(log: FakeLog) -> Replay:

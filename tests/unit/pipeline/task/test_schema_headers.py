@@ -9,6 +9,7 @@ import pytest
 from kafka2hive.config.values import Column, RecordPart, TableSettings
 from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, SchemaId, WriterSchema
 from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
+from tests.harness.reasons import texts_of
 from tests.harness.task_files import table_settings
 from tests.unit.pipeline.task.test_task_chunk import chunk_of
 
@@ -57,7 +58,7 @@ def decoded(settings: TableSettings, chunk: Any, **writers: Any) -> list[Any]:
             places = range(len(rows)) if positions is None else positions.tolist()
             found |= dict(zip(places, rows.to_pylist(), strict=True))
         for positions, reasons in part.rejections:
-            found |= dict(zip(positions.tolist(), reasons, strict=True))
+            found |= dict(zip(positions.tolist(), texts_of(reasons), strict=True))
         found |= dict.fromkeys(part.skipped.tolist(), "skipped")
     return [found[place] for place in range(len(chunk))]
 
