@@ -11,7 +11,7 @@ from kafka2hive.pipeline.task.chunk import Chunk, Positions
 
 
 class TableAccounts:
-    """Of one table in one task. `newest_ms`: the newest record timestamp met (epoch milliseconds), None without one."""
+    """The accounts of a table's part. `newest_ms`: the newest record timestamp so far (epoch milliseconds), or None."""
 
     def __init__(self, task_index: int, ranges: Sequence[OffsetRange]) -> None:
         self.newest_ms: int | None = None
@@ -29,8 +29,9 @@ class TableAccounts:
         tombstones: Positions,
         rows: Sequence[Positions] = (),
     ) -> None:
-        """A whole chunk was dealt with; what is in none of the three became rows. `rows`: the message of each that was
-        written, all of a message in one item.
+        """Count a whole chunk: messages in none of the three became rows.
+
+        `rows`: the message of each row that was written, all rows of a message in one item.
         """
         letters = _sums(chunk, dead_lettered)
         dropped = _sums(chunk, filtered)
@@ -52,13 +53,13 @@ class TableAccounts:
             self.newest_ms = newest if self.newest_ms is None else max(newest, self.newest_ms)
 
     def _note_leader(self, source: OffsetRange, leader_epoch: int) -> None:
-        """Of several ranges of one topic partition the furthest counts."""
+        """Remember the leader epoch of the furthest range of each topic partition."""
         known = self._leader_epochs.get(source.topic_partition)
         if known is None or source.start >= known[0]:
             self._leader_epochs[source.topic_partition] = (source.start, leader_epoch)
 
     def complete(self, delivered: Sequence[Delivered]) -> None:
-        """All was counted. Raises AccountingMismatch where the client delivered something else."""
+        """End the count. Raises AccountingMismatch if the client delivered anything else."""
         for one in delivered:
             self._accounts[one.range] += OffsetAccounting(absent=one.absent)
         self.delivered = tuple(delivered)
@@ -70,7 +71,7 @@ class TableAccounts:
         )
 
     def for_footers(self) -> tuple[OffsetAccounting, ...]:
-        """One per range that is not empty, in the order of the plan."""
+        """Return one account per range that is not empty, in the order of the plan."""
         return tuple(account for source, account in self._accounts.items() if len(source))
 
     def leader_epochs(self) -> tuple[tuple[TopicPartition, int], ...]:
@@ -78,7 +79,7 @@ class TableAccounts:
 
 
 def _repeated(positions: Positions) -> Positions:
-    """Once for every row beyond the first of its message."""
+    """Return the position of every row beyond the first of its message."""
     further: Positions = positions[1:][positions[1:] == positions[:-1]]
     return further
 

@@ -31,7 +31,7 @@ from kafka2hive.pipeline.task.unmapped_fields import UnmappedFieldsOfTask
 from kafka2hive.pipeline.values import ColumnsSeen, UnmappedFields
 
 LARGEST_VALUE = 64 * 1024 * 1024
-"""What a decoder takes, in bytes; a larger value is a dead letter."""
+"""Bytes that a decoder takes; a larger value is a dead letter."""
 
 NOWHERE: Positions = np.array([], dtype=np.int64)
 
@@ -66,7 +66,7 @@ def _made(
 
 @lru_cache(_MOST_KEPT)
 def _kept(table: TableSettings, thread: int) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
-    """Making one costs as much as decoding some hundred records. A decoder is for one thread."""
+    """Keep a decoder per thread: making one costs as much as decoding some hundred records."""
     return _made(table, None, None)
 
 
@@ -79,7 +79,7 @@ class ChunkDecoder:
         writers: WriterSchemas | WriterSchema | None = None,
         key_writers: WriterSchemas | None = None,
     ) -> None:
-        """Raises TableError where the table's format cannot fill its columns."""
+        """Raises TableError if the table's format cannot fill its columns."""
         self._table = table
         # one with writers of its own is made anew: which schemas there are may differ by task
         is_plain = writers is None and key_writers is None

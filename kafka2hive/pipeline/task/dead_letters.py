@@ -33,7 +33,7 @@ class DeadLetters:
         self._reasons = Reasons()
 
     def add(self, chunk: Chunk, positions: Positions, reasons: Sequence[Reason]) -> None:
-        """The messages at `positions`, with a reason for each."""
+        """Add the messages at `positions`, with a reason for each."""
         self._reasons.add(chunk, positions, reasons)
         letters = dead_letter_rows(chunk, positions, reasons, self._epoch)
         bucket = np.zeros(len(letters), np.int32)

@@ -1,4 +1,4 @@
-"""Rows beside what the decoder makes: metadata columns of the record, rows of nulls for tombstones, dead letters."""
+"""The columns of a table's rows, and what is added to what a decoder makes: metadata columns, rows of nulls for tombstones."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,12 +22,12 @@ Metadata = Sequence[tuple[MetadataColumn, str]]
 
 
 def column_schema(table: TableSettings) -> pa.Schema:
-    """All columns but the metadata, in the map's order."""
+    """Return all columns but the metadata, in the map's order."""
     return _schema(table.columns)
 
 
 def value_columns(table: TableSettings) -> list[Column]:
-    """Those that the record's value fills."""
+    """Return the columns that the record's value fills."""
     return [column for column in table.columns if column.part is RecordPart.VALUE]
 
 
@@ -62,7 +62,7 @@ def value_spec(
 
 
 def all_sources(table: TableSettings) -> list[Source]:
-    """Those too from which a column takes its value where it is not at the first one."""
+    """Return the sources of all values, further paths included."""
     sources = value_sources(table)
     return [*sources, *(replace(one, keys=keys) for one in sources for keys in one.leeway.others)]
 
@@ -80,14 +80,14 @@ def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:
 
 
 def schema_in_files(table: TableSettings) -> pa.Schema:
-    """The columns of the files: a Hive partition column takes its values from the path, never from the file."""
+    """Return the columns of the files: a Hive partition column takes its values from the path, never from the file."""
     in_path = {name.lower() for name in read_bucket_path(table.bucketing.path).names}
     whole = row_schema(column_schema(table), table.metadata)
     return pa.schema([field for field in whole if field.name.lower() not in in_path])
 
 
 def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: Positions | None) -> pa.Array:
-    """One metadata column, a value per position; None: all messages once.
+    """Return one metadata column, a value per position; None: all messages once.
 
     Timestamps are the wall clock of `zone`, null outside the years 1 to 9999.
     """
@@ -109,7 +109,7 @@ def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: 
 
 
 def _ordinals(messages: int, positions: Positions | None) -> pa.Int32Array:
-    """Of each row its place among the rows of its message, from 0. `positions` holds all rows of a message or none."""
+    """Return the place of each row among the rows of its message, from 0. `positions` holds all rows of a message or none."""
     if positions is None:
         return pa.array(np.zeros(messages, np.int32))
     return pa.array((np.arange(len(positions)) - np.searchsorted(positions, positions)).astype(np.int32))
@@ -118,7 +118,7 @@ def _ordinals(messages: int, positions: Positions | None) -> pa.Int32Array:
 def with_metadata(
     values: pa.RecordBatch, chunk: Chunk, metadata: Metadata, zone: str, positions: Positions | None
 ) -> pa.RecordBatch:
-    """`values` holds one row per position, in message order."""
+    """Append the metadata columns to `values`, which holds one row per position, in message order."""
     if not metadata:
         return values
     columns = [metadata_column(chunk, column, zone, positions) for column, _ in metadata]
@@ -128,7 +128,7 @@ def with_metadata(
 def beyond_record_times(
     rows: pa.RecordBatch, chunk: Chunk, metadata: Metadata, positions: Positions | None
 ) -> tuple[Positions, list[Reason]]:
-    """The rows of `with_metadata` whose record has a timestamp that no column can hold, and why."""
+    """Return the rows of `with_metadata` whose record has a timestamp that no column can hold, and why."""
     names = [name for column, name in metadata if column is MetadataColumn.TIMESTAMP]
     if not names or not rows.column(names[0]).null_count:
         return np.array([], np.int64), []
@@ -146,5 +146,5 @@ def beyond_record_times(
 
 
 def rows_of_nulls(values: pa.Schema, rows: int) -> pa.RecordBatch:
-    """What a tombstone writes into the value's columns."""
+    """Return the nulls that tombstones write into the value's columns."""
     return pa.RecordBatch.from_arrays([pa.nulls(rows, field.type) for field in values], schema=values)

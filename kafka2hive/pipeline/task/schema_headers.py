@@ -1,4 +1,4 @@
-"""Schema ids that stand in a record's headers, put before its value or key: then decoders find them where others are."""
+"""Schema ids in a record's headers, moved in front of its value or key, where decoders expect them."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,13 @@ from kafka2hive.pipeline.task.chunk import HeaderPairs
 OF_VALUES, OF_KEYS = "__value_schema_id", "__key_schema_id"
 
 _HEADS = {0: HEAD, 1: GUID_HEAD}
-"""Bytes of an id, by the first."""
+"""Length of an id, by its first byte."""
 _NO_HEAD = b"\xff"
-"""Before data whose header cannot be read, so that no decoder takes them for framed."""
+"""Put before data whose header cannot be read, so that no decoder takes them for framed."""
 
 
 class SchemaHeaders:
-    """Of one header's name. If it repeats, the last value wins."""
+    """Reads the header of one name. If it repeats, the last value wins."""
 
     def __init__(self, name: str, format: str, indexes: ProtobufIndexes = "zigzag") -> None:
         """`indexes`: how those of a Protobuf message are written."""
@@ -45,7 +45,7 @@ class SchemaHeaders:
         return pc.binary_join_element_wise(pa.array(heads, pa.binary()), data, b""), bad
 
     def hint(self, headers: Sequence[HeaderPairs]) -> list[str]:
-        """For messages that are not framed in their data: whether this header says what their schema is."""
+        """Say for messages that are not framed in their data whether this header names their schema."""
         said = f"; its header {self._name} names a schema: framing: header reads it"
         return [said if self._of(pairs) else "" for pairs in headers]
 

@@ -1,4 +1,4 @@
-"""Where a task's rows go: into files (write.py), or to a command that looks at them and writes nothing."""
+"""Where a task's rows go: into files (table_writer.py), or to a command that looks at them and writes nothing."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol

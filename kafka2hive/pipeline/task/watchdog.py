@@ -25,12 +25,12 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def touch(self) -> None:
-        """Progress was made: a record came, bytes were written, a file was closed."""
+        """Note progress: a record came, bytes were written, a file was closed."""
         self._touched = time.monotonic()
 
     @contextmanager
     def idle(self) -> Iterator[None]:
-        """While somebody else has the thread (a generator that has yielded), nothing is expected."""
+        """Expect nothing while somebody else has the thread (a generator that has yielded)."""
         self._idle = True
         try:
             yield

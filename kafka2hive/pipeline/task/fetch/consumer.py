@@ -15,7 +15,7 @@ from kafka2hive.model.errors import AccessRefused
 
 log = logging.getLogger(__name__)
 
-# What the reading of exact ranges rests on; the map cannot change it.
+# Reading exact ranges depends on these; the map cannot change them.
 _FIXED: dict[str, str | int | bool] = {
     "auto.offset.reset": "error",
     "enable.auto.commit": False,
@@ -23,7 +23,7 @@ _FIXED: dict[str, str | int | bool] = {
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
 }
-# What the map's Kafka properties may change.
+# The map's Kafka properties may change these.
 _DEFAULTS: dict[str, str | int | bool] = {
     "group.id": "kafka2hive-task",
     "check.crcs": True,

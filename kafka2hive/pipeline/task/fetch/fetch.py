@@ -74,7 +74,7 @@ class _Held:
 
 
 class Fetch:
-    """One wave, being read. Iterate over it for events; `drop` a table whose records are of no use any more."""
+    """One wave, being read. Iterate over it for events; `drop` a table whose records are no longer needed."""
 
     def __init__(
         self,

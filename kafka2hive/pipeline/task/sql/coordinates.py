@@ -18,7 +18,7 @@ TYPE = pa.struct([("task", pa.int32()), ("range", pa.int32()), ("offset", pa.int
 def coordinates(
     chunk: Chunk, positions: Positions | None, task: int, ranges: Sequence[OffsetRange]
 ) -> pa.StructArray:
-    """One per chosen message (None: all)."""
+    """Return one per chosen message (None: all)."""
     index = {source: number for number, source in enumerate(ranges)}
     every = np.arange(len(chunk)) if positions is None else positions
     numbers = np.repeat(
@@ -43,7 +43,7 @@ class Arrivals:
         self._counts = np.zeros(len(ranges), np.int64)
 
     def note(self, column: pa.StructArray) -> tuple[Positions, pa.Int64Array, pa.Int64Array]:
-        """The range, the offset and the time of each row.
+        """Return the range, the offset and the time of each row.
 
         Raises TableError (`sql.coordinates`) where a row came before: a plan that multiplies rows; AccountingMismatch
         where it comes from elsewhere, which no plan that was let through can do.
@@ -62,7 +62,7 @@ class Arrivals:
         return of_range, offsets, times
 
     def _in_order(self, number: int, at: Positions) -> None:
-        """Spark keeps the order of rows where it moves none of them, so offsets that ascend are no offset twice."""
+        """Spark keeps the order of rows that it does not move, so ascending offsets prove that none comes twice."""
         source = self._ranges[number]
         if at.max() >= source.end or at.min() < source.start:
             raise AccountingMismatch(f"{self._table}: the SELECT gave rows outside of {source}")

@@ -27,7 +27,7 @@ from kafka2hive.pipeline.task.sql.coordinates import COORDINATES, Arrivals
 from kafka2hive.pipeline.values import Refusal
 
 MOST_LATE_LETTERS = 100_000
-"""Of one task: more are no bad records, but a wrong SELECT."""
+"""The bound of one task: more are not bad records, but a wrong SELECT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,10 @@ class Placed:
 
 
 class PlacedRows:
-    """`take` batches, then `finish`, then the counts; `abandon` at any time. All but `abandon` raise what is the table's."""
+    """`take` batches, then `finish`, then ask for the counts; `abandon` at any time.
+
+    All but `abandon` raise the errors of this table (TABLE_ERRORS).
+    """
 
     def __init__(self, part: TablePart, environment: TaskEnvironment) -> None:
         """Raises TableError if the table's bucket does not fit its columns."""
@@ -59,7 +62,7 @@ class PlacedRows:
 
     @property
     def paths(self) -> list[str]:
-        """Of the buckets that were met; it grows, and nothing in it changes."""
+        """The paths of the buckets so far; the list grows, and nothing in it changes."""
         return self._bucketer.paths
 
     def take(self, batch: pa.RecordBatch) -> Placed:
@@ -104,7 +107,7 @@ class PlacedRows:
         return files
 
     def placed(self) -> tuple[int, ...]:
-        """Rows by range, without the refused ones."""
+        """Return the rows by range, without the refused ones."""
         counts = zip(self._arrivals.counts(), self.refused(), strict=True)
         return tuple(arrived - refused for arrived, refused in counts)
 
@@ -121,7 +124,7 @@ class PlacedRows:
 
 
 class LateLetters:
-    """Of one table in one task: `add` what cannot be written, then read `records` once."""
+    """Rows of a table's part that cannot be written: `add` each, then read their `records` once."""
 
     def __init__(self, table: str, ranges: Sequence[OffsetRange]) -> None:
         self._table = table
@@ -129,7 +132,7 @@ class LateLetters:
         self._reasons: list[dict[int, Reason]] = [{} for _ in ranges]
 
     def add(self, number: int, offset: int, reason: Reason) -> None:
-        """Of the range with this number. Raises TableError (`sql.no_bucket`) when there are too many."""
+        """Note a row of the range with this number. Raises TableError (`sql.no_bucket`) if there are too many."""
         self._reasons[number][offset] = reason
         if len(self) > MOST_LATE_LETTERS:
             source = self._ranges[number].topic_partition

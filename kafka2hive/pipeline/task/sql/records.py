@@ -21,7 +21,7 @@ from kafka2hive.pipeline.values import TaskSettings
 
 
 def records_table(table: TableSettings) -> TableSettings:
-    """The table as its records are decoded: with their columns, and without the SELECT.
+    """Return the table as its records are decoded: with their columns, and without the SELECT.
 
     Whether the files can hold a value is asked of the rows that come out of the SELECT.
     """
@@ -36,18 +36,18 @@ def records_table(table: TableSettings) -> TableSettings:
 
 
 def with_records_of(table: str, settings: TaskSettings) -> TaskSettings:
-    """Settings of the side before the SELECT."""
+    """Return the settings of the side before the SELECT."""
     return replace(settings, tables={table: records_table(settings.tables[table])})
 
 
 def records_schema(table: TableSettings) -> pa.Schema:
-    """The schema of the rows that are handed to the SELECT."""
+    """Return the schema of the rows that are handed to the SELECT."""
     before = records_table(table)
     return row_schema(column_schema(before), before.metadata).append(pa.field(COORDINATES, TYPE))
 
 
 class RowsToSelect:
-    """See RowEnd. Messages have one row each, says the map's check; more would not pass the accounts."""
+    """Hands rows to the SELECT (see RowEnd). The map's checks allow one row per message; more would not pass the accounts."""
 
     is_last = False
 

@@ -8,7 +8,7 @@ from kafka2hive.pipeline.values import Refusal, TableFailure, TableManifest
 
 @dataclass(frozen=True, slots=True)
 class RecordsRead:
-    """Before the SELECT. `attempt` is Spark's number of the task's attempt.
+    """What a task read before the SELECT. `attempt` is Spark's number of the task's attempt.
 
     `manifest` counts as `written` the rows that were handed to the SELECT; its files are dead letters.
     """
@@ -19,7 +19,7 @@ class RecordsRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsWritten:
-    """Behind the SELECT, of one task.
+    """What a task wrote behind the SELECT.
 
     `rows` and `refused` by range, in the plan's order: rows in data files; and rows that have no bucket, or that the files
     cannot hold: their records are dead letters. `refusals`: why. Of a table with a shuffle the rows were sent to other
@@ -49,7 +49,7 @@ class Came:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsReceived:
-    """Behind the shuffle, of one part: its data files, and what came of which range of the table's whole epoch."""
+    """What one part received behind the shuffle: its data files, and the rows by range of the table's whole epoch."""
 
     part: int
     came: tuple[Came, ...] = ()

@@ -32,7 +32,7 @@ MOVED = pa.struct(
 """Where a row goes, its bucket, the number of its range in the table's whole epoch, its offset, and the attempt that read it."""
 
 ROWS_TOGETHER = 100_000
-"""Of one bucket in one task that are never split: less is not worth another file."""
+"""Rows of one bucket in one task that are never split: fewer are not worth another file."""
 
 
 class Parts:
@@ -60,7 +60,7 @@ class Parts:
 
 
 def marks_of(of_range: Positions, offsets: Positions, ranges: int) -> Marks:
-    """By range the sum of its offsets' hashes (splitmix64), whatever their order: a lost and a doubled row do not make up."""
+    """Return by range the sum of its offsets' hashes (splitmix64), in any order: no loss cancels out a doubled row."""
     with np.errstate(over="ignore"):
         mixed = offsets.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -97,7 +97,7 @@ class SentRows:
         self._placed = PlacedRows(part, environment)
 
     def send(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows to write, each with where it goes and where it comes from."""
+        """Return the rows to write, each with where it goes and where it comes from."""
         with self._times.timed("bucket"):
             return self._moved(self._placed.take(batch))
 

@@ -33,7 +33,7 @@ def read_records(
     tell: Callable[[RecordsRead], None],
     files_of: TaskPlan | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the only table of `share`; at the end `tell` what was read. `files_of`: see TablePart.
+    """Yield the rows of the only table of `share`; at the end `tell` what was read. `files_of`: see TablePart.
 
     An error of the table is told, too, and ends the rows. Raises what Spark is to try again.
     """
@@ -69,7 +69,7 @@ def send_rows(
     settings: TaskSettings,
     tell: Callable[[RowsWritten], None],
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that the SELECT gave of one task, each with the part it goes to; at the end `tell` what was sent.
+    """Yield the rows that the SELECT gave of one task, each with the part it goes to; at the end `tell` what was sent.
 
     An error of the table is told, too, and ends the rows; the rest is read all the same.
     """

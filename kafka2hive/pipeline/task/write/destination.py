@@ -1,4 +1,4 @@
-"""Where the files of one writer go, and what stands in their names and footers."""
+"""Where the files of one writer go, and what their names and footers say."""
 
 from dataclasses import dataclass, fields
 from uuid import uuid4
@@ -25,7 +25,7 @@ class Destination(Origin):
         return HivePartition(self.hive_table, path, join(self.location, path) if path else self.location)
 
     def new_name(self, path: str, extension: str) -> DataFileName:
-        """Used once, ever."""
+        """Return a name that was never used before."""
         return DataFileName(
             slug=bucket_slug(path),
             task=self.task,

@@ -42,7 +42,7 @@ class TaskLimits:
     def __init__(
         self, memory_bytes: int, open_files: int, file_bytes: int, clock: Clock | None = None
     ) -> None:
-        """`clock` times the tries of files (the real one where none is given)."""
+        """`clock` times the tries of files (None: the real one)."""
         self.memory_bytes = memory_bytes
         self.held = HeldBytes(memory_bytes // 8)
         self.buffered_bytes = 0

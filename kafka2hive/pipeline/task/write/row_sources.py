@@ -21,11 +21,11 @@ class RowSources:
         self._by_range = np.array([self._numbers[r.topic_partition] for r in ranges], np.int32)
 
     def of_rows(self, chunk: Chunk, positions: Positions) -> SourceIds:
-        """Of the messages at `positions`."""
+        """Return the numbers for the messages at `positions`."""
         numbers = [self._numbers[segment.range.topic_partition] for segment in chunk.segments]
         return np.repeat(np.array(numbers, np.int32), chunk.count_by_segment(positions))
 
     def of_ranges(self, numbers: Positions) -> SourceIds:
-        """Of rows that come from the ranges with these numbers."""
+        """Return the numbers for rows that come from the ranges with these numbers."""
         found: SourceIds = self._by_range[numbers]
         return found

@@ -1,4 +1,4 @@
-"""Split batches by bucket: by slices where time runs in order, by sorting where it does not.
+"""Split batches by bucket: by slices if time runs in order, by sorting if it does not.
 
 Within a bucket, rows of one topic partition are kept together where there are enough of them: what follows each other
 in one topic partition is alike, and the compressor only finds what is near.

@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 AMBIGUOUS = (Unavailable, OutcomeUnknown)
 """Errors after which the call may or may not have happened, or may succeed at another try."""
 MOST_TRIES = 16
-"""Of one file; they end after SECONDS, too, so that an outage of HDFS fails the table soon."""
+"""Tries of one file. They also end after SECONDS, so that an outage of HDFS fails the table soon."""
 SECONDS = 30.0
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 2.0
@@ -63,7 +63,7 @@ class Uploaded:
 
 @dataclass(slots=True)
 class _Held:
-    """Nothing of the file is on the file system that counts."""
+    """All bytes of the file are in memory; what the file system has of it does not count."""
 
     parts: list[bytes]
 
@@ -223,7 +223,7 @@ class Upload:
 
 
 class Tries:
-    """What is left for one file. The time runs from the first failure; waits double."""
+    """The tries that are left for one file. The time runs from the first failure; waits double."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
