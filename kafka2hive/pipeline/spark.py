@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it ships no types
-from py4j.protocol import INPUT_CONVERTER, Py4JError  # type: ignore[import-untyped]  # it ships no types
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
@@ -23,16 +23,22 @@ import kafka2hive
 from kafka2hive.config.values import SparkOptions
 from kafka2hive.pipeline.spark_conf import cores_to_use, is_local, session_conf
 from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text, spark_gone
+from kafka2hive.pipeline.spark_internals import (
+    QUERY_LOGGERS,
+    end_accumulators,
+    has_context,
+    leave_numpy_out,
+    process_of_jvm,
+    require_parts_of,
+    silence_accumulators,
+)
 from kafka2hive.pipeline.warm.launch import not_started
 
 log = logging.getLogger(__name__)
 
-_DOUBLED = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""pyspark writes what it raises to standard error beside all logging, with the JVM's stack; our errors say it."""
-
 
 def start_session(options: SparkOptions, service: str, scratch: Path, gateway: JavaGateway) -> SparkSession:
-    """Start Spark in the JVM behind `gateway`. Raises ServiceUnavailable when that ended, or there is no master.
+    """Start Spark in the JVM behind `gateway`. Raises ServiceUnavailable when that ended, or there is no master; `spark.version`.
 
     Our package is shipped to clusters; its dependencies are not (docs/cluster.md).
     """
@@ -40,6 +46,7 @@ def start_session(options: SparkOptions, service: str, scratch: Path, gateway: J
     try:
         start_context(conf, gateway)
         spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        require_parts_of(spark)
     except (PySparkException, *SPARK_GONE) as error:
         raise not_started(error_text(error).partition("\n")[0]) from error
     if not is_local(options.master):
@@ -49,10 +56,10 @@ def start_session(options: SparkOptions, service: str, scratch: Path, gateway: J
 
 def start_context(conf: SparkConf, gateway: JavaGateway) -> None:
     """A context that this process has already is used again. Leaves the caller's SIGINT handler: pyspark has its own."""
-    if SparkContext._active_spark_context is not None:
+    if has_context():
         return
-    _without_numpy()
-    for name in _DOUBLED:
+    leave_numpy_out()
+    for name in QUERY_LOGGERS:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
     logging.getLogger().addFilter(_not_of_py4j)
     on_interrupt = signal.getsignal(signal.SIGINT)
@@ -61,27 +68,11 @@ def start_context(conf: SparkConf, gateway: JavaGateway) -> None:
         signal.signal(signal.SIGINT, on_interrupt)
 
 
-def _without_numpy() -> None:
-    """Take pyspark's converters of numpy values out of py4j: asked for any argument, they import its tests' tools, and numpy,
-    pyarrow and pandas with them (0.4 to 1 CPU-s). None of our values is of numpy.
-    """
-    INPUT_CONVERTER[:] = [each for each in INPUT_CONVERTER if not type(each).__name__.startswith("Numpy")]
-
-
 def _not_of_py4j(record: logging.LogRecord) -> bool:
     """py4j tells each call that finds the JVM gone, with a stack, and by the root logger: our errors say it, and at the end
     it is none.
     """
     return record.module != "java_gateway"
-
-
-def silence_accumulators(context: SparkContext) -> None:
-    """pyspark's server of accumulators prints that the JVM is gone, with a stack: our errors say it, at the end it is none."""
-    context._accumulatorServer.handle_error = _say_nothing
-
-
-def _say_nothing(*_: object) -> None:
-    pass
 
 
 def warm_workers(spark: SparkSession) -> None:
@@ -106,7 +97,7 @@ def _import_task(_: Iterable[int]) -> None:
 
 def stop_session(spark: SparkSession) -> None:
     """End Spark. Never fails: a JVM that is gone already must not hide why the run ends."""
-    _end_accumulators(spark.sparkContext)
+    end_accumulators(spark.sparkContext)
     with suppress(Py4JError, OSError):
         # workers that still import what a task needs are cut off: that is no error
         spark.sparkContext.setLogLevel("OFF")
@@ -114,14 +105,6 @@ def stop_session(spark: SparkSession) -> None:
         spark.stop()
     except (Py4JError, OSError) as error:
         log.warning("Spark did not stop cleanly: %s", error)
-
-
-def _end_accumulators(context: SparkContext) -> None:
-    """Beside: pyspark's own stop waits until its server of accumulators, which nothing uses, looks up: a second at most."""
-    server = context._accumulatorServer
-    context._accumulatorServer = None
-    if server is not None:
-        threading.Thread(target=server.shutdown, name="end-accumulators", daemon=True).start()
 
 
 def ship_package(spark: SparkSession, scratch: Path) -> Path:
@@ -137,7 +120,8 @@ def ship_package(spark: SparkSession, scratch: Path) -> Path:
 
 def end_jvm(seconds: float) -> None:
     """After `stop_session`: let this process's JVM end by itself, and wait for it. Raises subprocess.TimeoutExpired."""
-    process = SparkContext._gateway.proc
+    process = process_of_jvm()
+    assert process.stdin is not None, "launch makes a pipe of it"
     process.stdin.close()
     process.wait(seconds)
 

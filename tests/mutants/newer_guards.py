@@ -83,8 +83,8 @@ MUTANTS = (
     ),
     TextMutant(
         "a JVM that is gone first is printed",
-        "kafka2hive.pipeline.spark",
-        (("    context._accumulatorServer.handle_error = _say_nothing\n", ""),),
+        "kafka2hive.pipeline.spark_internals",
+        (('    _of(context, "_accumulatorServer").handle_error = _say_nothing\n', ""),),
         "tests/unit/pipeline/test_spark_end.py",
     ),
     TextMutant(

@@ -29,6 +29,7 @@ from kafka2hive.pipeline.kept_error import KeptError
 from kafka2hive.pipeline.query.ended import Ended, EndReason
 from kafka2hive.pipeline.query.plan_gate import PlanGate, Planner
 from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text, spark_gone
+from kafka2hive.pipeline.spark_internals import is_stopped
 from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TaskPlan, planned_manifests
 
 log = logging.getLogger(__name__)
@@ -227,7 +228,7 @@ class DumpQuery:
         way notices.
         """
         try:
-            return bool(self._query.isActive) and not self._spark.sparkContext._jsc.sc().isStopped()
+            return bool(self._query.isActive) and not is_stopped(self._spark.sparkContext)
         except SPARK_GONE:
             return False
 

@@ -15,6 +15,7 @@ from pyspark.accumulators import AccumulatorParam
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from kafka2hive.pipeline.spark_internals import execution_of
 from kafka2hive.pipeline.sql.accounts import check_against_spark, manifest_of
 from kafka2hive.pipeline.sql.moving import moved_by_bucket, part_writer, task_attempt, task_context
 from kafka2hive.pipeline.sql.refusals import failed_on_a_record
@@ -85,7 +86,7 @@ class SqlJobs:
         writer = _writer(shares, self._settings) if whole is None else part_writer(whole, self._settings)
         ends = rows.mapInArrow(writer, "written binary")
         returned = ends.collect()
-        spark_counts = ends._jdf.queryExecution().observedMetrics()  # Spark's own listeners may miss an event
+        spark_counts = execution_of(ends).observedMetrics()  # Spark's own listeners may miss an event
         into, out = (int(spark_counts.apply(name).getLong(0)) for name in (INTO, OUT))
         written = [pickle.loads(row.written) for row in returned]
         if whole is not None:

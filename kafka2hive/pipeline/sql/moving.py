@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafka2hive.config.values.columns import COORDINATES
+from kafka2hive.pipeline.spark_internals import spark_schema
 from kafka2hive.pipeline.sql.shuffled import first_ranges_of
 from kafka2hive.pipeline.values import TaskPlan, TaskSettings
 
@@ -34,7 +34,7 @@ def moved_by_bucket(
     from kafka2hive.pipeline.task.sql.shuffle import MOVED
 
     schema = schema_in_files(settings.tables[whole.tables[0].table]).append(pa.field(COORDINATES, MOVED))
-    sent = rows.mapInArrow(_sender(shares, whole, settings, tell), from_arrow_schema(schema))
+    sent = rows.mapInArrow(_sender(shares, whole, settings, tell), spark_schema(schema))
     return sent.repartitionById(len(shares), sf.col(f"{COORDINATES}.part"))
 
 

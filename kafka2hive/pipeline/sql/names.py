@@ -7,7 +7,6 @@ from pathlib import Path
 from types import ModuleType
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
-from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -15,6 +14,7 @@ from kafka2hive.config.values import StorageOptions, TableSettings
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.kept_error import KeptError
 from kafka2hive.pipeline.spark_errors import error_text
+from kafka2hive.pipeline.spark_internals import pickle_by_value
 
 
 def add_lookups(session: SparkSession, table: TableSettings, storage: StorageOptions) -> None:
@@ -40,7 +40,7 @@ def add_functions(session: SparkSession, table: TableSettings) -> None:
     kept = KeptError()
     with kept:
         module = _loaded(table.udfs)
-        register_pickle_by_value(module)
+        pickle_by_value(module)
         found = {name: value for name, value in vars(module).items() if hasattr(value, "asNondeterministic")}
         for name, function in found.items():
             session.udf.register(name, function)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from kafka2hive.config.values import StorageOptions, TableSettings
 from kafka2hive.model.errors import TableError
 from kafka2hive.pipeline.spark_errors import SPARK_GONE, error_text, spark_gone
+from kafka2hive.pipeline.spark_internals import spark_schema
 from kafka2hive.pipeline.sql.names import add_functions, add_lookups
 from kafka2hive.pipeline.sql.statement import one_row_per_task, parsed, planned
 
@@ -54,9 +54,9 @@ class Selects:
         session = self._session(table)
         add_lookups(session, table, self._storage)
         counted = sf.count(sf.lit(1)).alias("rows")
-        schema = from_arrow_schema(records_schema(table))
+        schema = spark_schema(records_schema(table))
         records = one_row_per_task(session, tasks).mapInArrow(read, schema).observe(INTO, counted)
-        columns = from_arrow_schema(row_schema(column_schema(table), table.metadata))
+        columns = spark_schema(row_schema(column_schema(table), table.metadata))
         return planned(table.table, str(table.sql), records, columns).observe(OUT, counted)
 
     def check(self, table: TableSettings) -> None:

@@ -15,6 +15,13 @@ from pyspark.sql.types import DataType, DecimalType, StructType
 
 from kafka2hive.config.values.columns import COORDINATES
 from kafka2hive.model.errors import TableError
+from kafka2hive.pipeline.spark_internals import (
+    execution_of,
+    frame_of_plan,
+    java,
+    java_session,
+    of_unknown_size,
+)
 from kafka2hive.pipeline.sql.refusals import not_understood, refused
 
 RECORDS = "records"
@@ -43,9 +50,7 @@ def one_row_per_task(session: SparkSession, tasks: int) -> DataFrame:
 
     So it takes them for the largest there can be, and never sends records to the tasks of a lookup.
     """
-    numbers = session.range(0, tasks, 1, tasks)._jdf
-    rdd = numbers.queryExecution().toRdd()
-    return DataFrame(session._jsparkSession.internalCreateDataFrame(rdd, numbers.schema(), False), session)
+    return of_unknown_size(session.range(0, tasks, 1, tasks))
 
 
 def parsed(session: SparkSession, table: str, sql: str) -> Any:
@@ -54,7 +59,7 @@ def parsed(session: SparkSession, table: str, sql: str) -> Any:
     What it names is not looked for yet. Raises TableError (`sql.syntax`, `sql.refused`).
     """
     try:
-        plan = session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+        plan = java_session(session).sessionState().sqlParser().parsePlan(sql)
     except PySparkException as error:
         raise not_understood(table, error) from error
     return _with_coordinates(session, table, plan)
@@ -70,9 +75,7 @@ def planned(table: str, sql: str, records: DataFrame, columns: StructType) -> Da
     records.createOrReplaceTempView(RECORDS)
     plan = parsed(session, table, sql)
     try:
-        selected = DataFrame(
-            session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan), session
-        )
+        selected = frame_of_plan(session, plan)
         _check(table, selected, records)
         return _as_table(table, selected, columns)
     except PySparkException as error:
@@ -98,16 +101,16 @@ def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
     below = _with_coordinates(session, table, child)
     if name != "Project":
         return plan.withNewChildren(_scala(session, below))
-    catalyst = session._jvm.org.apache.spark.sql.catalyst
+    catalyst = java(session).org.apache.spark.sql.catalyst
     attribute = catalyst.analysis.UnresolvedAttribute.quoted(COORDINATES)
     return catalyst.plans.logical.Project(plan.projectList().appended(attribute), below)
 
 
 def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
     """The analysed plan only passes on, drops and computes; its last column is the very one of `records`."""
-    execution = selected._jdf.queryExecution()
+    execution = execution_of(selected)
     analysed = execution.analyzed()
-    source = records._jdf.queryExecution().analyzed()
+    source = execution_of(records).analyzed()
     for node in _way_to_records(table, analysed):
         if node.nodeName() not in _KEPT:
             raise refused(table, node.nodeName(), at=node)
@@ -211,10 +214,10 @@ def _children(plan: Any) -> list[Any]:
 
 
 def _scala(session: SparkSession, *items: Any) -> Any:
-    held = session._jvm.java.util.ArrayList()
+    held = java(session).java.util.ArrayList()
     for item in items:
         held.add(item)
-    return session._jvm.scala.jdk.javaapi.CollectionConverters.asScala(held).toSeq()
+    return java(session).scala.jdk.javaapi.CollectionConverters.asScala(held).toSeq()
 
 
 def _id(attribute: Any) -> int:

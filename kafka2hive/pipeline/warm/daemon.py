@@ -17,12 +17,11 @@ os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import pyspark.worker  # noqa: F401  # for its side effect: it is in memory then
-from pyspark.daemon import manager
-
-import kafka2hive.pipeline.task.run  # noqa: F401  # the same
+import kafka2hive.pipeline.task.run  # noqa: F401  # for its side effect: it is in memory then
+from kafka2hive.pipeline.spark_internals import worker_daemon
 from kafka2hive.pipeline.warm.pandas_later import leave_pandas_out
 
+manager = worker_daemon()
 leave_pandas_out()
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from kafka2hive.config.values import SparkOptions
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.pipeline.java import require_java
 from kafka2hive.pipeline.spark_conf import QUICK_JVM, launch_conf
+from kafka2hive.pipeline.spark_internals import gateway_of_process, launch_gateway, require_parts
 from kafka2hive.pipeline.spark_log import SparkOutput
 from kafka2hive.pipeline.warm.archive import spark_home
 from kafka2hive.pipeline.warm.direct import Command, direct_command
@@ -40,10 +41,8 @@ class JvmIsThere:
     """Spark's launcher started this process, or it had a Spark session before: a process has one JVM."""
 
     def connect(self) -> "JavaGateway":
-        from pyspark import SparkContext
-        from pyspark.java_gateway import launch_gateway
-
-        return SparkContext._gateway or launch_gateway()
+        require_parts()
+        return gateway_of_process() or launch_gateway()
 
     def end_unused(self) -> None:
         """It is not ours to end."""
@@ -71,11 +70,10 @@ class StartingJvm:
     connected: bool = False
 
     def connect(self) -> "JavaGateway":
-        """Wait until it answers. Raises ServiceUnavailable (`spark.start`) when it ended instead."""
-        from pyspark.java_gateway import launch_gateway
-
+        """Wait until it answers. Raises ServiceUnavailable (`spark.start`) when it ended instead, and `spark.version`."""
         from kafka2hive.pipeline.spark_errors import SPARK_GONE
 
+        require_parts()
         while not self.answer.is_file():
             if (code := self.process.poll()) is not None:
                 raise not_started(f"Java ended with exit code {code}")
@@ -188,5 +186,4 @@ def _ignore_interrupts() -> None:
 
 def _has_gateway() -> bool:
     """Whether this process has a JVM; without importing Spark."""
-    pyspark = sys.modules.get("pyspark")
-    return pyspark is not None and bool(pyspark.SparkContext._gateway)
+    return "pyspark" in sys.modules and gateway_of_process() is not None

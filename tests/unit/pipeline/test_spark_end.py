@@ -9,7 +9,8 @@ import pytest
 from py4j.protocol import Py4JNetworkError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.accumulators import _start_update_server
 
-from kafka2hive.pipeline.spark import silence_accumulators, stop_session
+from kafka2hive.pipeline.spark import stop_session
+from kafka2hive.pipeline.spark_internals import silence_accumulators
 
 SECRET = "0123456789"
 

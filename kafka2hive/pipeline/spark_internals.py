@@ -1,0 +1,189 @@
+"""The parts of pyspark and py4j that we use and that they do not promise. Nothing else of ours names them (a test checks it).
+
+A new version may move any of them: `require_parts` looks for them at the start, and each use says which one is missing.
+"""
+
+import importlib
+import importlib.util
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from kafka2hive.model.errors import ServiceUnavailable
+
+if TYPE_CHECKING:
+    import subprocess
+
+    import pyarrow as pa
+    from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it ships no types
+    from pyspark import SparkContext
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_GATEWAY = "pyspark:SparkContext._gateway"
+_CONTEXT = "pyspark:SparkContext._active_spark_context"
+_LAUNCH = "pyspark.java_gateway:launch_gateway"
+_CONVERTERS = "py4j.protocol:INPUT_CONVERTER"
+_SCHEMA = "pyspark.sql.pandas.types:from_arrow_schema"
+_BY_VALUE = "pyspark.cloudpickle:register_pickle_by_value"
+PARTS = (_GATEWAY, _CONTEXT, _LAUNCH, _CONVERTERS, _SCHEMA, _BY_VALUE)
+WORKER_PARTS = ("pyspark.daemon:manager", "pyspark.worker:main")
+"""The driver looks for them in the sources: importing them would cost it time and memory."""
+
+QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""pyspark writes what it raises to standard error by these, with the JVM's stack; our errors say it."""
+
+
+def require_parts(parts: tuple[str, ...] = PARTS, worker_parts: tuple[str, ...] = WORKER_PARTS) -> None:
+    """Raises ServiceUnavailable (`spark.version`), which names the first part that the installed version lacks."""
+    for part in parts:
+        _part(part)
+    for part in worker_parts:
+        module, _, name = part.partition(":")
+        if f"\ndef {name}(" not in _source(module):
+            raise _missing(part)
+
+
+def require_parts_of(session: "SparkSession") -> None:
+    """The same for what only a session has."""
+    for name in ("_jsparkSession", "_jvm"):
+        _of(session, name)
+    for name in ("_jsc", "_accumulatorServer"):
+        _of(session.sparkContext, name)
+
+
+def gateway_of_process() -> "JavaGateway | None":
+    """The way to this process's JVM, None before there is one."""
+    return _part(_GATEWAY)
+
+
+def launch_gateway() -> "JavaGateway":
+    """Connect to the JVM that the environment names, or start one by Spark's launcher."""
+    return _part(_LAUNCH)()
+
+
+def process_of_jvm() -> "subprocess.Popen[bytes]":
+    process: subprocess.Popen[bytes] = _of(_part(_GATEWAY), "proc")
+    return process
+
+
+def has_context() -> bool:
+    """Whether this process has a Spark context."""
+    return _part(_CONTEXT) is not None
+
+
+def is_stopped(context: "SparkContext") -> bool:
+    """Asks the JVM. Raises py4j's errors, and OSError, if it is gone."""
+    return bool(_of(context, "_jsc").sc().isStopped())
+
+
+def leave_numpy_out() -> None:
+    """Take pyspark's converters of numpy values out of py4j: asked for any argument, they import its tests' tools, and numpy,
+    pyarrow and pandas with them (0.4 to 1 CPU-s). None of our values is of numpy.
+    """
+    converters = _part(_CONVERTERS)
+    converters[:] = [each for each in converters if not type(each).__name__.startswith("Numpy")]
+
+
+def silence_accumulators(context: "SparkContext") -> None:
+    """pyspark's server of accumulators prints that the JVM is gone, with a stack: our errors say it, at the end it is none."""
+    _of(context, "_accumulatorServer").handle_error = _say_nothing
+
+
+def _say_nothing(*_: object) -> None:
+    pass
+
+
+def end_accumulators(context: "SparkContext") -> None:
+    """In another thread: pyspark's own stop waits until its server of accumulators, which nothing uses, looks up, for a second
+    at most.
+    """
+    server = _of(context, "_accumulatorServer")
+    context._accumulatorServer = None
+    if server is not None:
+        threading.Thread(target=server.shutdown, name="end-accumulators", daemon=True).start()
+
+
+def worker_daemon() -> Callable[[], None]:
+    """pyspark's daemon of workers, with what they run in memory already."""
+    _part("pyspark.worker:main")
+    manager: Callable[[], None] = _part("pyspark.daemon:manager")
+    return manager
+
+
+def spark_schema(schema: "pa.Schema") -> "StructType":
+    """Arrow's schema as Spark's."""
+    return _part(_SCHEMA)(schema)
+
+
+def pickle_by_value(module: ModuleType) -> None:
+    """Send the module's functions to executors as they are, not by name."""
+    _part(_BY_VALUE)(module)
+
+
+def java(session: "SparkSession") -> Any:
+    """The JVM's packages."""
+    return _of(session, "_jvm")
+
+
+def java_session(session: "SparkSession") -> Any:
+    """Spark's own session behind pyspark's."""
+    return _of(session, "_jsparkSession")
+
+
+def execution_of(frame: "DataFrame") -> Any:
+    """Spark's QueryExecution: plans, rows, observed metrics."""
+    return _of(frame, "_jdf").queryExecution()
+
+
+def of_unknown_size(frame: "DataFrame") -> "DataFrame":
+    """The same rows; Spark cannot guess how large they are."""
+    from pyspark.sql import DataFrame
+
+    session, schema = frame.sparkSession, _of(frame, "_jdf").schema()
+    rows = execution_of(frame).toRdd()
+    return DataFrame(java_session(session).internalCreateDataFrame(rows, schema, False), session)
+
+
+def frame_of_plan(session: "SparkSession", plan: Any) -> "DataFrame":
+    """Analyses the plan. Raises PySparkException."""
+    from pyspark.sql import DataFrame
+
+    dataset = java(session).org.apache.spark.sql.classic.Dataset
+    return DataFrame(dataset.ofRows(java_session(session), plan), session)
+
+
+def _part(part: str) -> Any:
+    module, _, path = part.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except (ImportError, AttributeError) as error:
+        raise _missing(part) from error
+    return found
+
+
+def _of(owner: object, name: str) -> Any:
+    try:
+        return getattr(owner, name)
+    except AttributeError as error:
+        raise _missing(f"{type(owner).__module__}:{type(owner).__name__}.{name}") from error
+
+
+def _source(module: str) -> str:
+    spec = importlib.util.find_spec(module)
+    loader: Any = None if spec is None else spec.loader
+    return (loader.get_source(module) or "") if loader is not None else ""
+
+
+def _missing(part: str) -> ServiceUnavailable:
+    import pyspark
+    from py4j.version import __version__  # type: ignore[import-untyped]  # it ships no types
+
+    return ServiceUnavailable(
+        "spark.version",
+        f"pyspark {pyspark.__version__} with py4j {__version__} has no {part}, which kafka2hive needs",
+        "install the versions that it is tested with: pip install 'pyspark>=4.3,<4.4'",
+    )
