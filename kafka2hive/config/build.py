@@ -195,7 +195,14 @@ def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
 
 def _columns(declared: Iterable[DeclaredColumn]) -> tuple[Column, ...]:
     return tuple(
-        Column(c.name, c.type, () if c.path is None else c.keys, c.unit, c.part, c.whole_leeway)
+        Column(
+            name=c.name,
+            type=c.type,
+            path=() if c.path is None else c.keys,
+            unit=c.unit,
+            part=c.part,
+            leeway=c.whole_leeway,
+        )
         for c in declared
     )
 

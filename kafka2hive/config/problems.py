@@ -95,7 +95,9 @@ class Problems:
         while known and known not in self.places:
             known = known[:-1]
         place = self.places.get(known, Place(1, 1))
-        return MapProblem(place.line, place.column, where(path), message, suggestion)
+        return MapProblem(
+            line=place.line, column=place.column, where=where(path), message=message, suggestion=suggestion
+        )
 
     def all(self) -> tuple[MapProblem, ...]:
         """Sorted by place; without repetitions."""

@@ -96,7 +96,9 @@ class _Claim:
     def conflict(self, topic: str, message: str) -> RouteConflict:
         listed = self.rule.pattern is None
         remedy = "give this entry of the map another table" if listed else _leave_out(topic)
-        return RouteConflict(topic, self.table, self.rule.line, message, remedy)
+        return RouteConflict(
+            topic=topic, table=self.table, line=self.rule.line, message=message, remedy=remedy
+        )
 
 
 def route(
@@ -143,7 +145,7 @@ def _listed(rule: TableRule, known: list[str], ledgers: ReadTopics) -> _Claim:
     there = tuple(topic for topic in known if topic in rule.topics)
     missing = tuple(sorted(set(rule.topics) - set(there)))
     read = (ledgers.get(rule.table) or frozenset()) & set(rule.topics)
-    return _Claim(rule, rule.table, rule.table, there, missing, read)
+    return _Claim(rule=rule, table=rule.table, source=rule.table, topics=there, missing=missing, read=read)
 
 
 def _matched(
@@ -158,7 +160,11 @@ def _matched(
             continue
         groups, source, name = names
         if fault := fault_of_table(name):
-            conflicts.append(RouteConflict(topic, name, rule.line, fault, _leave_out(topic)))
+            conflicts.append(
+                RouteConflict(
+                    topic=topic, table=name, line=rule.line, message=fault, remedy=_leave_out(topic)
+                )
+            )
             continue
         claim = claims.get((name, groups), _Claim(rule, name, source))
         claims[name, groups] = replace(claim, topics=(*claim.topics, topic))

@@ -41,7 +41,14 @@ class ThriftServer:
         self._child = Child(
             "the Spark Thrift Server", [*command, "spark-internal"], directory / "hive.log", environ
         )
-        options = HiveOptions("127.0.0.1", self.port, USER, None, "NONE", timeout_seconds=READY_SECONDS)
+        options = HiveOptions(
+            host="127.0.0.1",
+            port=self.port,
+            user=USER,
+            password=None,
+            auth="NONE",
+            timeout_seconds=READY_SECONDS,
+        )
         self._session = hive_session(options)
 
     def wait(self) -> None:

@@ -250,7 +250,9 @@ class KafkaAdmin:
     def _unavailable(self, what: str, error: Exception) -> Exception:
         self._client.poll(0)
         since = time.monotonic() - self._limit
-        return unavailable(self._options, what, self._reason(error), self._heard, since)
+        return unavailable(
+            options=self._options, what=what, why=self._reason(error), heard=self._heard, since=since
+        )
 
     def _reason(self, error: Exception) -> str:
         return reason(self._options.properties, error)

@@ -34,7 +34,9 @@ def group_offsets(
     except KafkaException as error:
         consumer.poll(0)  # hands librdkafka's log lines over
         why = reason(options.properties, error)
-        raise unavailable(options, f"offsets of group {group}", why, heard, began) from error
+        raise unavailable(
+            options=options, what=f"offsets of group {group}", why=why, heard=heard, since=began
+        ) from error
     finally:
         consumer.close()
     return {

@@ -106,7 +106,7 @@ def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
             policy = StartPolicy(StartKind.EARLIEST) if earliest else intent.start
             _first_positions(view, policy, logs, found)
         else:
-            _known_topic(view, known[topic], logs, intent, found)
+            _known_topic(view=view, positions=known[topic], logs=logs, intent=intent, found=found)
     return found.decision()
 
 
@@ -175,7 +175,9 @@ def _known_topic(
     """A topic the table has read before, with all or some of its present partitions."""
     ids = {position.topic_id for position in positions} - {UNKNOWN_ID, view.id}
     if ids and view.id != UNKNOWN_ID:
-        _recreated(view, sorted(ids)[0], positions, logs, intent, found)
+        _recreated(
+            view=view, before=sorted(ids)[0], positions=positions, logs=logs, intent=intent, found=found
+        )
         return
     by_tp = {position.topic_partition: position for position in positions}
     present = view.topic_partitions()
@@ -184,7 +186,9 @@ def _known_topic(
     for tp in present:
         if _answered(tp, logs):
             # one that appears later begins at offset 0: whatever was in it is new to the table
-            _known_partition(by_tp.get(tp), Position(tp, 0, 0, view.id), logs, intent, found)
+            _known_partition(
+                position=by_tp.get(tp), new=Position(tp, 0, 0, view.id), logs=logs, intent=intent, found=found
+            )
         else:
             found.warnings.append(f"{tp} is left out this time: Kafka does not give its offsets")
 

@@ -56,24 +56,24 @@ def beyond_end(position: OffsetRange) -> Problem:
     """`position` = [log end, our position): read, but not in the log any more (unclean election, lost disks)."""
     tp = position.topic_partition
     return Problem(
-        "kafka.log_truncated",
-        tp.topic,
-        f"{tp} was read up to offset {position.end}, but its log ends at {position.start}: [{position.start},"
+        code="kafka.log_truncated",
+        topic=tp.topic,
+        message=f"{tp} was read up to offset {position.end}, but its log ends at {position.start}: [{position.start},"
         f" {position.end}) was truncated after it had been read (unclean leader election?)",
-        f"{ACCEPT_GAP} {tp.topic}:{tp.number} resumes at the log's end, {position.start}",
-        position,
+        remedy=f"{ACCEPT_GAP} {tp.topic}:{tp.number} resumes at the log's end, {position.start}",
+        range=position,
     )
 
 
 def rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) -> Problem:
     """The record that was read last has another leader epoch now: the log was truncated and rewritten."""
     return Problem(
-        "kafka.log_rewritten",
-        tp.topic,
-        f"{tp} offset {offset} was read with leader epoch {epoch_read}, and has leader epoch {epoch_now} now: the"
+        code="kafka.log_rewritten",
+        topic=tp.topic,
+        message=f"{tp} offset {offset} was read with leader epoch {epoch_read}, and has leader epoch {epoch_now} now: the"
         " log was truncated and rewritten (unclean leader election)",
-        f"{ACCEPT_GAP} {tp.topic}:{tp.number} resumes at offset {offset + 1} and accepts the rewrite",
-        OffsetRange(tp, offset, offset + 1),
+        remedy=f"{ACCEPT_GAP} {tp.topic}:{tp.number} resumes at offset {offset + 1} and accepts the rewrite",
+        range=OffsetRange(tp, offset, offset + 1),
     )
 
 
@@ -81,12 +81,12 @@ def aged_out(missing: OffsetRange) -> Problem:
     """`missing` = [our position, earliest): never read, and gone (retention, deleted records)."""
     tp = missing.topic_partition
     return Problem(
-        "kafka.offsets_lost",
-        tp.topic,
-        f"{tp} begins at offset {missing.end}, but was read up to {missing.start} only: {counted(len(missing), 'offset')}"
+        code="kafka.offsets_lost",
+        topic=tp.topic,
+        message=f"{tp} begins at offset {missing.end}, but was read up to {missing.start} only: {counted(len(missing), 'offset')}"
         f" [{missing.start}, {missing.end}) are gone unread",
-        f"{ACCEPT_GAP} {tp.topic}:{tp.number} records them as lost and resumes at {missing.end}",
-        missing,
+        remedy=f"{ACCEPT_GAP} {tp.topic}:{tp.number} records them as lost and resumes at {missing.end}",
+        range=missing,
     )
 
 

@@ -60,14 +60,16 @@ def record_epochs(
     except KafkaException as error:
         consumer.poll(0)  # hands librdkafka's log lines over
         why = reason(options.properties, error)
-        raise unavailable(options, "leader epochs", why, heard, began) from error
+        raise unavailable(options=options, what="leader epochs", why=why, heard=heard, since=began) from error
     finally:
         consumer.close()
     for tp, why in sorted(without.items())[:1]:
         log.warning("no record of %s (of %d) this time: %s", tp, len(without), why)
     if there and not found:
         what = f"records of {len(there)} topic partitions"
-        raise unavailable(options, what, next(iter(without.values())), heard, began)
+        raise unavailable(
+            options=options, what=what, why=next(iter(without.values())), heard=heard, since=began
+        )
     return found
 
 

@@ -49,7 +49,7 @@ def _certify(ports: Ports, state: Snapshot, given_up: frozenset[str], certificat
     why = ""
     for _ in range(_TRIES):
         try:
-            why = _write(ports, state, given_up, certificate, path)
+            why = _write(ports=ports, state=state, given_up=given_up, certificate=certificate, path=path)
         except StorageError as error:
             why = f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST]
             continue

@@ -24,7 +24,7 @@ def commit(ports: Ports, owned: OwnedLedger, snapshot: Snapshot) -> OwnedLedger:
     owned.spend()
     data = encode(snapshot)
     draft = _write_draft(ports, owned, snapshot.epoch, data)
-    _rename_to_pending(ports, owned, snapshot.epoch, draft, data)
+    _rename_to_pending(ports=ports, owned=owned, epoch=snapshot.epoch, draft=draft, data=data)
     return owned.committed(written(snapshot, data))
 
 

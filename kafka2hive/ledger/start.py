@@ -53,7 +53,9 @@ def start(ports: Ports, order: StartOrder) -> Started:
 
 
 def _start_once(ports: Ports, order: StartOrder) -> Started:
-    owned = take_over(ports, order.paths, order.owners.fresh(), order.check(), order.owners)
+    owned = take_over(
+        ports=ports, paths=order.paths, owner=order.owners.fresh(), checked=order.check(), own=order.owners
+    )
     location = order.location or owned.state.location
     claim_location(ports, location, owned.state)
     pending = owned.state.epoch if owned.pending else None

@@ -152,7 +152,7 @@ def take_over(
     try:
         children = files.list(directory)
     except NotFound:
-        raise _why_not_mine(files, paths, old, refused, own) from refused
+        raise _why_not_mine(files=files, paths=paths, old=old, refused=refused, own=own) from refused
     except StorageError as error:
         raise _no_answer(f"listing {directory}", error) from error
     newest = newest_snapshot(directory, children)

@@ -36,14 +36,14 @@ class OffsetAccounting:
 
     def __add__(self, other: "OffsetAccounting") -> "OffsetAccounting":
         return OffsetAccounting(
-            self.read + other.read,
-            self.written + other.written,
-            self.filtered + other.filtered,
-            self.tombstones + other.tombstones,
-            self.dead_lettered + other.dead_lettered,
-            self.absent + other.absent,
-            self.bytes + other.bytes,
-            self.more_rows + other.more_rows,
+            read=self.read + other.read,
+            written=self.written + other.written,
+            filtered=self.filtered + other.filtered,
+            tombstones=self.tombstones + other.tombstones,
+            dead_lettered=self.dead_lettered + other.dead_lettered,
+            absent=self.absent + other.absent,
+            bytes=self.bytes + other.bytes,
+            more_rows=self.more_rows + other.more_rows,
         )
 
     def counts(self) -> tuple[int, ...]:

@@ -53,7 +53,11 @@ def register(
         for batch in _batches(list(of_table)):
             work.add(batch)
     return Registered(
-        frozenset(work.registered), frozenset(work.unavailable), work.refused, work.misplaced, work.outage
+        registered=frozenset(work.registered),
+        failed_unavailable=frozenset(work.unavailable),
+        refused=work.refused,
+        misplaced=work.misplaced,
+        outage=work.outage,
     )
 
 

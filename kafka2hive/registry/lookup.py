@@ -119,7 +119,9 @@ class SchemaLookup:
         """Forgets the schema before it raises: the next try reads what is kept then."""
         if not self._same(before, now):
             self._known.forget(schema_id)
-            raise errors.changed(self._urls, schema_id, self._kept.path(schema_id), before, now)
+            raise errors.changed(
+                urls=self._urls, schema_id=schema_id, path=self._kept.path(schema_id), before=before, now=now
+            )
 
     def _ask(self, schema_id: SchemaId) -> WriterSchema | None:
         until, why = self._away

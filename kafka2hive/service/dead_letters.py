@@ -98,7 +98,13 @@ def list_dead_letters(wiring: Wiring, table: str | None, limit: int) -> DeadLett
             known = groups.get(key)
             groups[key] = group if known is None else replace(known, count=known.count + group.count)
     found = sorted(groups.values(), key=lambda g: (-g.count, g.table, g.topic, g.reason))
-    return DeadLetterList(letters, files, tuple(found[:limit]), max(0, len(found) - limit), tuple(not_read))
+    return DeadLetterList(
+        letters=letters,
+        files=files,
+        groups=tuple(found[:limit]),
+        more_groups=max(0, len(found) - limit),
+        not_read=tuple(not_read),
+    )
 
 
 def show_dead_letters(wiring: Wiring, place: Place | None, table: str | None, limit: int) -> FoundLetters:
@@ -171,12 +177,12 @@ def _grouped(table: str, rows: pa.Table) -> list[Group]:
     counted = rows.group_by(["topic", "reason"], use_threads=False).aggregate(aggregates)
     return [
         Group(
-            table,
-            row["topic"],
-            row["reason"],
-            row["offset_count"],
-            Place(TopicPartition(row["topic"], row["partition_first"]), row["offset_first"]),
-            row["detail_first"] or "",
+            table=table,
+            topic=row["topic"],
+            reason=row["reason"],
+            count=row["offset_count"],
+            place=Place(TopicPartition(row["topic"], row["partition_first"]), row["offset_first"]),
+            detail=row["detail_first"] or "",
         )
         for row in counted.to_pylist()
     ]
@@ -193,16 +199,16 @@ def _is_at(rows: pa.Table, place: Place) -> pa.ChunkedArray:
 def _letters(table: str, file: DataFile, rows: pa.Table) -> list[Letter]:
     return [
         Letter(
-            table,
-            Place(TopicPartition(row["topic"], row["partition"]), row["offset"]),
-            row["epoch"],
-            row["reason"],
-            row["detail"] or "",
-            row["timestamp"],
-            row["key"],
-            row["value"],
-            _headers(row["headers"]),
-            file.final,
+            table=table,
+            place=Place(TopicPartition(row["topic"], row["partition"]), row["offset"]),
+            epoch=row["epoch"],
+            reason=row["reason"],
+            detail=row["detail"] or "",
+            timestamp=row["timestamp"],
+            key=row["key"],
+            value=row["value"],
+            headers=_headers(row["headers"]),
+            file=file.final,
         )
         for row in rows.to_pylist()
     ]

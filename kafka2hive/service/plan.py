@@ -67,7 +67,10 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
     know_added_columns(wiring, [table for _, table in chosen if table is not None])
     newest = newest_schemas(wiring)
     try:
-        planned = [_planned(metastore, catalogue, newest, name, table) for name, table in chosen]
+        planned = [
+            _planned(metastore=metastore, catalogue=catalogue, newest=newest, name=name, table=table)
+            for name, table in chosen
+        ]
         return PlanResult((*planned, *refused))
     except MetastoreUnavailable as error:
         raise error.ending(str(error)) from error

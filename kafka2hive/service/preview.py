@@ -118,7 +118,18 @@ def preview(
     catalogue = Catalogue(wiring.map, metastore)
     try:
         with selects_of([table.rule for table in chosen], wiring.map) as selects:
-            shown = [_previewed(wiring, catalogue, logs, table, records, place, selects) for table in chosen]
+            shown = [
+                _previewed(
+                    wiring=wiring,
+                    catalogue=catalogue,
+                    logs=logs,
+                    table=table,
+                    records=records,
+                    place=place,
+                    selects=selects,
+                )
+                for table in chosen
+            ]
             return PreviewResult((*shown, *refused))
     finally:
         if metastore is not None:
@@ -174,15 +185,15 @@ def _previewed(
         return PreviewedTable(table.name, error=error)
     seen = _Seen()
     try:
-        looked = _look(wiring, settings, ranges, seen, selects)
+        looked = _look(wiring=wiring, table=settings, ranges=ranges, seen=seen, selects=selects)
     except TableError as error:
         return PreviewedTable(table.name, ranges, error=error)
     return PreviewedTable(
-        table.name,
-        ranges,
-        tuple(sorted(seen.rows, key=lambda row: row.place)),
-        tuple(sorted(seen.letters)),
-        looked.tombstones,
+        table=table.name,
+        ranges=ranges,
+        rows=tuple(sorted(seen.rows, key=lambda row: row.place)),
+        letters=tuple(sorted(seen.letters)),
+        tombstones=looked.tombstones,
         misspelled=_misspelled(looked.columns, settings),
     )
 
@@ -206,9 +217,18 @@ def _look(
 
         told = task_settings(wiring.map, {table.table: table})
         task = unowned_task(table.table, ranges, now)
-        return LookThroughSelect(task, table, told, files, seen.open_sink).look(selects, places)
+        return LookThroughSelect(
+            task=task, table=table, settings=told, files=files, open_sink=seen.open_sink
+        ).look(selects, places)
     told = task_settings(wiring.map, {table.table: replace(table, metadata=(*table.metadata, *places))})
-    return look(table.table, ranges, told, files, seen.open_sink, now)
+    return look(
+        table=table.table,
+        ranges=ranges,
+        settings=told,
+        files=files,
+        open_sink=seen.open_sink,
+        planned_at_ms=now,
+    )
 
 
 class _Seen:

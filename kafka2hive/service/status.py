@@ -152,7 +152,16 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
     starts = StartPreview(wiring, kafka, seen, routed)
 
     def told(view: View) -> list[TableStatus]:
-        return [_table(wiring, view, runs, view.paths.table in routed, starts, seen)]
+        return [
+            _table(
+                wiring=wiring,
+                view=view,
+                runs=runs,
+                in_map=view.paths.table in routed,
+                starts=starts,
+                seen=seen,
+            )
+        ]
 
     shown = (attempt(view.paths.table, partial(told, view)) for view in views)
     tables, not_shown = apart(chain.from_iterable(shown))
@@ -164,7 +173,14 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
     differs = runs.has_other_map(wiring.map.fingerprint)
     last, most = runs.last, runs.most_tasks
     return StatusResult(
-        tuple(tables), tuple(errors), seen.silent, not_begun, last, most, differs, runs.decoder
+        tables=tuple(tables),
+        errors=tuple(errors),
+        kafka_error=seen.silent,
+        not_begun=not_begun,
+        last_run=last,
+        most_tasks=most,
+        map_differs=differs,
+        decoder=runs.decoder,
     )
 
 
@@ -220,13 +236,14 @@ def _table(
     is_left = condition is None and repair is None and life is not OwnerLife.ALIVE
     stop = starts.of(view).stop if is_left else None
     return TableStatus(
-        view,
-        repair or state_of(condition, life, in_map, stop, view.paths.table),
-        life,
-        condition.warnings if condition is not None else (),
-        seen.logs.high if seen.logs else {},
-        _last_epochs(wiring, view),
-        runs.last_outcome(view.paths.table, view.generation) if is_left else None,
+        view=view,
+        state=repair
+        or state_of(condition=condition, life=life, in_map=in_map, stop=stop, table=view.paths.table),
+        owner_life=life,
+        warnings=condition.warnings if condition is not None else (),
+        ends=seen.logs.high if seen.logs else {},
+        last_epochs=_last_epochs(wiring, view),
+        last=runs.last_outcome(view.paths.table, view.generation) if is_left else None,
     )
 
 
@@ -237,5 +254,13 @@ def _last_epochs(wiring: Wiring, view: View) -> tuple[EpochStatus, ...]:
             break
         total = sum((a.account for a in snapshot.accounts), OffsetAccounting())
         rows = sum(f.rows for f in snapshot.files)
-        epochs.append(EpochStatus(snapshot.epoch, snapshot.written_at, len(snapshot.files), rows, total))
+        epochs.append(
+            EpochStatus(
+                epoch=snapshot.epoch,
+                written_at=snapshot.written_at,
+                files=len(snapshot.files),
+                rows=rows,
+                account=total,
+            )
+        )
     return tuple(epochs)

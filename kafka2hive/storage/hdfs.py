@@ -140,7 +140,13 @@ class HdfsFileSystem:
         def sooner(client: Any) -> None:
             session.closings.close(client, name, length, close)
 
-        self._ask_over(session, Operation.CLOSE, path, sooner, self._transfer_seconds)
+        self._ask_over(
+            session=session,
+            operation=Operation.CLOSE,
+            path=path,
+            function=sooner,
+            seconds=self._transfer_seconds,
+        )
 
     def _ask(
         self, operation: Operation, path: str, function: Callable[[Any], Result], seconds: float | None = None
@@ -148,7 +154,13 @@ class HdfsFileSystem:
         session = self._session()
         if session.in_doubt and not operation.changes:
             self._prove(session, path)
-        return self._ask_over(session, operation, path, function, seconds or self._call_seconds)
+        return self._ask_over(
+            session=session,
+            operation=operation,
+            path=path,
+            function=function,
+            seconds=seconds or self._call_seconds,
+        )
 
     def _ask_over(
         self,
@@ -202,7 +214,13 @@ class HdfsFileSystem:
                 return
 
         try:
-            self._ask_over(session, Operation.PROVE, path, touch, self._call_seconds)
+            self._ask_over(
+                session=session,
+                operation=Operation.PROVE,
+                path=path,
+                function=touch,
+                seconds=self._call_seconds,
+            )
         except StorageError as error:
             raise Unavailable(path, f"whether the NameNode is active is in doubt: {error}") from None
 

@@ -59,7 +59,13 @@ class LoggedFileSystem:
         except StorageError as error:
             # the first file of a new directory: the directory is created, and the call repeated
             level = BELOW_DEBUG if isinstance(error, ParentMissing) else logging.INFO
-            self.tell(operation, path, f"{type(error).__name__}: {error}", target, level)
+            self.tell(
+                operation=operation,
+                path=path,
+                outcome=f"{type(error).__name__}: {error}",
+                target=target,
+                level=level,
+            )
             raise
         outcome = MISSING if result is False else OK
         self.tell(operation, path, outcome, target)

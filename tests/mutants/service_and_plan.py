@@ -213,8 +213,8 @@ MUTANTS = (
         "kafka2hive.kafka.positions",
         (
             (
-                "Position(tp, 0, 0, view.id), logs, intent, found)",
-                "Position(tp, 9, 9, view.id), logs, intent, found)",
+                "Position(tp, 0, 0, view.id), logs=logs, intent=intent, found=found",
+                "Position(tp, 9, 9, view.id), logs=logs, intent=intent, found=found",
             ),
         ),
         POSITIONS,

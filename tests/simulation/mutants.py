@@ -135,7 +135,7 @@ MUTANTS = (
         "a generation that is there is taken for mine without the uuid",
         TAKE_OVER,
         (
-            "        raise _why_not_mine(files, paths, old, refused, own) from refused\n",
+            "        raise _why_not_mine(files=files, paths=paths, old=old, refused=refused, own=own) from refused\n",
             "        mine = the_generation(files, paths)\n"
             "        directory = paths.generation(mine)\n"
             "        children = files.list(directory)\n",
@@ -210,7 +210,7 @@ MUTANTS = (
         "commit's lost reply taken for failure",
         COMMIT,
         (
-            "    _rename_to_pending(ports, owned, snapshot.epoch, draft, data)\n",
+            "    _rename_to_pending(ports=ports, owned=owned, epoch=snapshot.epoch, draft=draft, data=data)\n",
             "    try:\n"
             "        ports.files.rename(draft, owned.snapshot_path(snapshot.epoch, SnapshotState.PENDING))\n"
             "    except AlreadyExists:\n"
@@ -425,11 +425,11 @@ MUTANTS = (
         "orphans deleted before the take-over",
         START,
         (
-            "    owned = take_over(ports,",
+            "    owned = take_over(\n",
             "    view = look(ports.files, order.paths)\n"
             "    guess = OwnedLedger(order.paths, Generation(view.generation.number + 1), view.state)\n"
             "    delete_orphans(ports, guess, staging_directory(order.location))\n"
-            "    owned = take_over(ports,",
+            "    owned = take_over(\n",
         ),
         _LOOK_TOO,
         _ORPHANS_TOO,
@@ -438,11 +438,11 @@ MUTANTS = (
         "orphans deleted by somebody who does not own the table",
         START,
         (
-            "    owned = take_over(ports,",
+            "    owned = take_over(\n",
             "    view = look(ports.files, order.paths)\n"
             "    guess = OwnedLedger(order.paths, view.generation, view.state)\n"
             "    delete_orphans(ports, guess.committed(view.state).finalised(), staging_directory(order.location))\n"
-            "    owned = take_over(ports,",
+            "    owned = take_over(\n",
         ),
         _LOOK_TOO,
         _ORPHANS_TOO,
@@ -896,8 +896,8 @@ MUTANTS = (
         "partitions that appear later begin at their end",
         POSITIONS,
         (
-            "_known_partition(by_tp.get(tp), Position(tp, 0, 0, view.id), logs",
-            "_known_partition(by_tp.get(tp), Position(tp, *[logs.latest[tp].offset] * 2, view.id), logs",
+            "new=Position(tp, 0, 0, view.id), logs",
+            "new=Position(tp, *[logs.latest[tp].offset] * 2, view.id), logs",
         ),
     ),
     # Hive's tables

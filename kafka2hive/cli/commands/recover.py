@@ -73,15 +73,15 @@ def recover(
 
     gaps = tuple(parsed(GapAcceptance.parse, text, "--accept-gap") for text in accept_gap or ())
     order = RecoverOrder(
-        plan,
-        takeover,
-        tuple(table or ()),
-        tuple(accept_loss or ()),
-        tuple(refetch or ()),
-        gaps,
-        rebuild_ledger,
-        (Registration(*forget_registration),) if forget_registration else (),
-        tuple(accept_location or ()),
+        plan_only=plan,
+        take_over=takeover,
+        tables=tuple(table or ()),
+        accept_loss=tuple(accept_loss or ()),
+        refetch=tuple(refetch or ()),
+        accept_gap=gaps,
+        rebuild=rebuild_ledger,
+        forget=(Registration(*forget_registration),) if forget_registration else (),
+        accept_location=tuple(accept_location or ()),
     )
 
     def command(service_map: ServiceMap) -> int:

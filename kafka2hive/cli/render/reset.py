@@ -25,7 +25,7 @@ def render_reset(
     )
     if plan.begun is Begun.UNFINISHED:
         title.append(f"  (the reset of {plan.record.at} is continued)", style="not bold")
-    lines = _lines(service, plan, plan.record, result.done, hive)
+    lines = _lines(service=service, plan=plan, record=plan.record, done=result.done, hive=hive)
     if result.left_pending is not None:
         lines += str(result.left_pending).splitlines()
         lines.append("the files of that epoch that are not visible were moved with the staging directory")

@@ -120,11 +120,35 @@ def _declared(place: str | int, name: str, keys: ColumnKeys) -> DeclaredColumn:
         keys.fraction, default=keys.default, decimals=keys.decimals, unknown_enum=keys.unknown_enum or "null"
     )
     if keys.header is not None:
-        return DeclaredColumn(place, name, keys.type, keys.header, keys.unit, RecordPart.HEADER, leeway)
+        return DeclaredColumn(
+            place=place,
+            name=name,
+            type=keys.type,
+            path=keys.header,
+            unit=keys.unit,
+            part=RecordPart.HEADER,
+            leeway=leeway,
+        )
     if keys.key is not None:
-        return DeclaredColumn(place, name, keys.type, keys.key, keys.unit, RecordPart.KEY, leeway)
+        return DeclaredColumn(
+            place=place,
+            name=name,
+            type=keys.type,
+            path=keys.key,
+            unit=keys.unit,
+            part=RecordPart.KEY,
+            leeway=leeway,
+        )
     first, *others = (keys.path,) if isinstance(keys.path, str | None) else keys.path
-    return DeclaredColumn(place, name, keys.type, first, keys.unit, leeway=leeway, other_paths=tuple(others))
+    return DeclaredColumn(
+        place=place,
+        name=name,
+        type=keys.type,
+        path=first,
+        unit=keys.unit,
+        leeway=leeway,
+        other_paths=tuple(others),
+    )
 
 
 def columns_of(table: Table) -> dict[str, str]:

@@ -30,7 +30,13 @@ class References:
         for value in sorted(self.hidden, key=len, reverse=True):
             message = message.replace(value, self.hidden[value])
             suggestion = suggestion.replace(value, self.hidden[value])
-        return MapProblem(problem.line, problem.column, problem.where, message, suggestion)
+        return MapProblem(
+            line=problem.line,
+            column=problem.column,
+            where=problem.where,
+            message=message,
+            suggestion=suggestion,
+        )
 
 
 _SECRETS = frozenset({("hive", "password"), ("registry", "password"), ("registry", "token")})

@@ -35,7 +35,9 @@ def declared_keys(section: type) -> dict[str, DeclaredKey]:
         for key in marks(hints[field.name], Key):
             default = LEFT_OUT if key.derived else field.default
             name = key.name or field.name
-            declared[name] = DeclaredKey(name, field.name, hints[field.name], default, key)
+            declared[name] = DeclaredKey(
+                name=name, field=field.name, type=hints[field.name], default=default, key=key
+            )
     return declared
 
 

@@ -71,7 +71,13 @@ class LinesEncoding:
             self._facts[TEXT_KEY] = orjson.dumps(asdict(options.text)).decode()
 
     def open(self, stream: pa.NativeFile, first: pa.Table) -> LinesEncoder:
-        return LinesEncoder(stream, first.schema, self._make(first.schema), self._codec, self._facts)
+        return LinesEncoder(
+            stream=stream,
+            schema=first.schema,
+            to_lines=self._make(first.schema),
+            codec=self._codec,
+            facts=self._facts,
+        )
 
 
 def _joined(lines: pa.Array) -> pa.Buffer:

@@ -74,7 +74,13 @@ class DictionaryColumns:
 
     def _bytes_by_column(self, rows: pa.Table, *, dictionary: bool) -> dict[str, int]:
         footers: list[pq.FileMetaData] = []
-        with parquet_writer(pa.MockOutputStream(), rows.schema, self._options, dictionary, footers) as file:
+        with parquet_writer(
+            sink=pa.MockOutputStream(),
+            schema=rows.schema,
+            options=self._options,
+            dictionary=dictionary,
+            footers=footers,
+        ) as file:
             file.write_table(rows)
         group = footers[0].row_group(0)
         columns = map(group.column, range(group.num_columns))

@@ -32,7 +32,13 @@ class _Rule:
 
 
 def _rule(pattern: str, code: str, meaning: str, remedy: str, certain: bool = True) -> _Rule:
-    return _Rule(re.compile(pattern, re.IGNORECASE | re.DOTALL), code, meaning, remedy, certain)
+    return _Rule(
+        pattern=re.compile(pattern, re.IGNORECASE | re.DOTALL),
+        code=code,
+        meaning=meaning,
+        remedy=remedy,
+        certain=certain,
+    )
 
 
 _LISTENER = "set security.protocol in the map's kafka section to what this port of the broker speaks"
@@ -113,7 +119,13 @@ def refusal_of(line: str) -> Refusal | None:
     for rule in _RULES:
         if rule.pattern.search(line):
             broker, words = said(line)
-            return Refusal(rule.code, broker, f"{rule.meaning}: {words}", rule.remedy, rule.certain)
+            return Refusal(
+                code=rule.code,
+                broker=broker,
+                why=f"{rule.meaning}: {words}",
+                remedy=rule.remedy,
+                certain=rule.certain,
+            )
     return None
 
 

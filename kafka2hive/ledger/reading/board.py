@@ -115,14 +115,26 @@ def read_boards(
     `understand` raises ValueError for a text that is none (half written); then the one before counts. Never fails:
     what cannot be read is not said.
     """
-    return _read(ports, heartbeat_directory(root, service), parse_condition_name, condition_name, understand)
+    return _read(
+        ports=ports,
+        directory=heartbeat_directory(root, service),
+        parse=parse_condition_name,
+        build=condition_name,
+        understand=understand,
+    )
 
 
 def read_outcomes(
     ports: Ports, root: str, service: str, understand: Callable[[bytes], Said]
 ) -> dict[str, Said]:
     """What each owner said when it ended. Like read_boards."""
-    return _read(ports, heartbeat_directory(root, service), parse_outcome_name, outcome_name, understand)
+    return _read(
+        ports=ports,
+        directory=heartbeat_directory(root, service),
+        parse=parse_outcome_name,
+        build=outcome_name,
+        understand=understand,
+    )
 
 
 def delete_dead_boards(ports: Ports, root: str, service: str, processes: Processes) -> int:

@@ -42,7 +42,9 @@ def put_in_place(ports: Ports, paths: LedgerPaths, rebuilt: Rebuilt) -> None:
             ports.files.rename(beside, paths.table_directory)
         except StorageError as error:
             log.warning("rebuild %s: %s", paths.table_directory, error)
-            return _look_again(ports.files, paths, directory, texts, error)
+            return _look_again(
+                files=ports.files, paths=paths, directory=directory, texts=texts, refused=error
+            )
         log.info("rebuild %s: done", paths.table_directory)
         return Answer.DONE
 

@@ -88,11 +88,27 @@ def rebuild(
     generation = max(generation for generation, _ in names) + 1
     epoch = max(epoch for _, epoch in names) + 1
     begun = {r.topic_partition: 0 for task in tasks for r in task.ranges}
-    base = _snapshot(place, generation, epoch, old, unproven, begun, None)
+    base = _snapshot(
+        place=place,
+        generation=generation,
+        epoch=epoch,
+        tasks=old,
+        unproven=unproven,
+        starts=begun,
+        before=None,
+    )
     last = None
     if half:
         stands = {p.topic_partition: p.end for p in base.positions}
-        last = _snapshot(place, generation, epoch + 1, half, unproven, stands, base)
+        last = _snapshot(
+            place=place,
+            generation=generation,
+            epoch=epoch + 1,
+            tasks=half,
+            unproven=unproven,
+            starts=stands,
+            before=base,
+        )
     taken = sum(not f.final for task in tasks for f in task.every_file)
     return Rebuilt(base, last, tuple(unproven), sum(not f.final for f in files) - taken)
 

@@ -82,7 +82,13 @@ class SqlJobs:
         reader = _reader(shares, whole, self._settings, lambda one: told.add((one,)))
         rows = self._selects.rows(settings, len(shares), reader)
         if whole is not None:
-            rows = moved_by_bucket(rows, shares, whole, self._settings, lambda one: sent.add((one,)))
+            rows = moved_by_bucket(
+                rows=rows,
+                shares=shares,
+                whole=whole,
+                settings=self._settings,
+                tell=lambda one: sent.add((one,)),
+            )
         writer = _writer(shares, self._settings) if whole is None else part_writer(whole, self._settings)
         ends = rows.mapInArrow(writer, "written binary")
         returned = ends.collect()
@@ -90,9 +96,17 @@ class SqlJobs:
         into, out = (int(spark_counts.apply(name).getLong(0)) for name in (INTO, OUT))
         written = [pickle.loads(row.written) for row in returned]
         if whole is not None:
-            return shuffled_manifests(table, shares, told.value, sent.value, written, into, out)
+            return shuffled_manifests(
+                table=table,
+                shares=shares,
+                read=told.value,
+                sent=sent.value,
+                received=written,
+                into=into,
+                out=out,
+            )
         manifests = [manifest_of(table, share.index, told.value, written) for share in shares]
-        check_against_spark(table, told.value, written, into, out)
+        check_against_spark(table=table, read=told.value, written=written, into=into, out=out)
         return manifests
 
 

@@ -52,7 +52,7 @@ def shuffled_manifests(
     manifests = [manifest_of(table, share.index, read, chosen) for share in shares]
     if any(manifest.failure for manifest in manifests):
         return manifests
-    check_against_spark(table, read, chosen, into, out)
+    check_against_spark(table=table, read=read, written=chosen, into=into, out=out)
     _check_moved(table, whole_of(shares), chosen, received)
     first, home = manifests[0], shares[0].index
     ends: list[TableManifest | RowsReceived] = [*manifests, *received]

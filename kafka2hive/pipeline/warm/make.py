@@ -92,11 +92,11 @@ def _session_that_writes(part: Path, run_directory: Path) -> None:
         try:
             epoch = _OneEpoch()
             query = DumpQuery(
-                spark,
-                epoch,
-                epoch,
-                task_function(_no_manifests, None),
-                scratch,
+                spark=spark,
+                planner=epoch,
+                listener=epoch,
+                function=task_function(_no_manifests, None),
+                scratch=scratch,
                 trigger_seconds=1.0,
                 once=True,
             )

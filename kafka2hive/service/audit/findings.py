@@ -42,13 +42,18 @@ def place_findings(
     )
     result: list[Finding] = []
     for code, places, owners, message in groups:
-        result += _capped(code, _by_file(code, span, places, owners, files, message))
+        result += _capped(
+            code, _by_file(code=code, span=span, places=places, owners=owners, files=files, text=message)
+        )
     misplaced = found.misplaced
     for bucket in np.unique(found.expected_buckets[misplaced]).tolist():
         here = misplaced[found.expected_buckets[misplaced] == bucket]
         message = f"the {what} belongs to bucket {paths[bucket]}"
         result += _capped(
-            "verify.misplaced", _by_file("verify.misplaced", span, here, of_file, files, message)
+            "verify.misplaced",
+            _by_file(
+                code="verify.misplaced", span=span, places=here, owners=of_file, files=files, text=message
+            ),
         )
     return result
 

@@ -100,7 +100,7 @@ class KafkaAudit:
         # rows that know no place cannot be told apart by piece
         parts = list(pieces(there, PIECE_OFFSETS)) if place else [tuple(there)] if there else []
         for part in parts:
-            self._piece(unit, contents, part, columns, place)
+            self._piece(unit=unit, contents=contents, ranges=part, columns=columns, place=place)
 
     def _piece(
         self,
@@ -124,7 +124,15 @@ class KafkaAudit:
         if manifest.failure is not None:
             self._gone += [Unreadable(r, f"not readable ({manifest.failure.message})") for r in ranges]
             return
-        loaded = load(unit.files, contents, columns, place, span, paths, self._plain)
+        loaded = load(
+            files=unit.files,
+            contents=contents,
+            columns=columns,
+            place=place,
+            span=span,
+            paths=paths,
+            plain=self._plain,
+        )
         self._audit.findings += loaded.findings
         whole = set(ranges) == set(unit.ranges)
         if whole:  # in a part, rows outside may be of another part
@@ -133,12 +141,20 @@ class KafkaAudit:
         gone = sum(_gone(unit, a.range, a.account) for a in manifest.accounts)
         letters = by_place(span.length, expected.letters.whole(), loaded.letters.whole(), buckets=False)
         gone -= self._report_places(
-            unit, span, paths, letters, Counter({LETTERS: loaded.absent[LETTERS]}), gone, "dead letter"
+            unit=unit,
+            span=span,
+            paths=paths,
+            found=letters,
+            absent=Counter({LETTERS: loaded.absent[LETTERS]}),
+            gone=gone,
+            what="dead letter",
         )
         rows_absent = Counter({b: n for b, n in loaded.absent.items() if b != LETTERS})
         if place is not None:
             rows = by_place(span.length, expected.data.whole(), loaded.data.whole(), self._by_bucket)
-            self._report_places(unit, span, paths, rows, rows_absent, gone, "row")
+            self._report_places(
+                unit=unit, span=span, paths=paths, found=rows, absent=rows_absent, gone=gone, what="row"
+            )
             return
         differences = as_multisets(expected.data.whole(), loaded.data.whole(), self._by_bucket)
         extra = sum(d.extra for d in differences)
@@ -167,7 +183,9 @@ class KafkaAudit:
         explained = len(found.extra) if len(found.extra) <= gone else 0
         self._compacted += explained
         left = replace(found, lost=lost, extra=found.extra[:0] if explained else found.extra)
-        self._audit.findings += place_findings(span, left, unit.files, paths.names, what)
+        self._audit.findings += place_findings(
+            span=span, found=left, files=unit.files, paths=paths.names, what=what
+        )
         return explained
 
     def _report_rows_outside(self, unit: Unit, loaded: Loaded, placed: bool) -> None:

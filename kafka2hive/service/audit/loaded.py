@@ -49,9 +49,18 @@ def load(
         try:
             reader = opened(data, extension_of(file.final), plain)
             if letter:
-                rows = read_rows(reader, letter_columns(), LETTER_PLACE, span, bucket, number)
+                rows = read_rows(
+                    reader=reader,
+                    columns=letter_columns(),
+                    place=LETTER_PLACE,
+                    span=span,
+                    bucket=bucket,
+                    file=number,
+                )
             else:
-                rows = read_rows(reader, columns, place, span, bucket, number)
+                rows = read_rows(
+                    reader=reader, columns=columns, place=place, span=span, bucket=bucket, file=number
+                )
         except UNREADABLE as error:
             loaded.findings.append(Finding("verify.unreadable", file.final, str(error)))
             loaded.absent[bucket] += file.rows

@@ -76,15 +76,26 @@ class OtherTableAudit:
         files = [*unit.files, *there]
         contents = dict(zip((f.final for f in files), self._read(files), strict=True))
         columns = self._columns(unit.files, there, contents)
-        mine, my_letters = self._rows(unit.files, contents, columns, self._ours.place, span, paths)
-        theirs, their_letters = self._rows(there, contents, columns, self._other.place, span, paths)
+        mine, my_letters = self._rows(
+            files=unit.files,
+            contents=contents,
+            columns=columns,
+            place=self._ours.place,
+            span=span,
+            paths=paths,
+        )
+        theirs, their_letters = self._rows(
+            files=there, contents=contents, columns=columns, place=self._other.place, span=span, paths=paths
+        )
         found = by_place(span.length, theirs.whole(), mine.whole(), self._buckets)
         lost = found.lost[~np.isin(found.lost, my_letters)]
         extra = found.extra[~np.isin(found.extra, their_letters)]
         self._letters += len(found.lost) - len(lost) + len(found.extra) - len(extra)
         text = FindingText(f"a row of {self._other.table} is", f"row of {self._other.table} is")
         left = replace(found, lost=lost, extra=extra)
-        self._findings += place_findings(span, left, unit.files, paths.names, "row", text)
+        self._findings += place_findings(
+            span=span, found=left, files=unit.files, paths=paths.names, what="row", text=text
+        )
 
     def _rows(
         self,
@@ -96,7 +107,14 @@ class OtherTableAudit:
         paths: Paths,
     ) -> tuple[Rows, Indices]:
         """Data rows, and the places of dead letters."""
-        loaded = load(files, [contents[file.final] for file in files], columns, place, span, paths)
+        loaded = load(
+            files=files,
+            contents=[contents[file.final] for file in files],
+            columns=columns,
+            place=place,
+            span=span,
+            paths=paths,
+        )
         self._findings += loaded.findings
         places = loaded.letters.whole().places
         return loaded.data, places[places != OUTSIDE]

@@ -53,16 +53,16 @@ class TableAudit:
             found.extend(self._with_other_table(history, self.order.against, self.settings))
         self._services(history, found)
         audited = VerifiedTable(
-            newest.table,
-            len(history.all),
-            len(named),
-            rows,
-            sum(file.length for file in named),
-            tuple(found.findings),
-            tuple(dict.fromkeys(found.no_answer)),
-            tuple(found.not_checked),
-            accepted(newest),
-            tuple(found.notes),
+            table=newest.table,
+            epochs=len(history.all),
+            files=len(named),
+            rows=rows,
+            bytes=sum(file.length for file in named),
+            findings=tuple(found.findings),
+            no_answer=tuple(dict.fromkeys(found.no_answer)),
+            not_checked=tuple(found.not_checked),
+            accepted=accepted(newest),
+            notes=tuple(found.notes),
         )
         return [audited]
 
@@ -78,27 +78,41 @@ class TableAudit:
         files, concurrency = self.wiring.ports.files, self.wiring.ports.concurrency
         found.extend(
             audit_presence(
-                files,
-                concurrency,
-                history.finals,
-                history.pending,
-                lost,
-                lambda: look(files, history.view.paths).state.epoch,
+                files=files,
+                concurrency=concurrency,
+                finals=history.finals,
+                pending=history.pending,
+                lost=lost,
+                newest_now=lambda: look(files, history.view.paths).state.epoch,
             )
         )
         found.findings += audit_certificates(files, concurrency, history.finals)
         if history.pending is not None:
             whole = order.contents or order.deep
-            found.findings += audit_pending(files, concurrency, history.pending, lost, whole)
+            found.findings += audit_pending(
+                files=files, concurrency=concurrency, pending=history.pending, lost=lost, contents=whole
+            )
         if order.deep and self.kafka is not None and self.settings is not None:
             # decoding is loaded only where it is asked for
             from kafka2hive.service.audit.kafka_rows import KafkaAudit
 
             name = history.newest.table
-            rows = KafkaAudit(files, concurrency, self.settings(name), name, self.progress.advance)
+            rows = KafkaAudit(
+                files=files,
+                concurrency=concurrency,
+                settings=self.settings(name),
+                table=name,
+                advance=self.progress.advance,
+            )
             found.extend(rows.audit(history.finals, self.kafka))
         elif order.contents:
-            found.findings += audit_contents(files, concurrency, history.finals, lost, self.progress.advance)
+            found.findings += audit_contents(
+                files=files,
+                concurrency=concurrency,
+                snapshots=history.finals,
+                lost=lost,
+                advance=self.progress.advance,
+            )
 
     def _services(self, history: History, found: Audited) -> None:
         """The ends of Kafka's logs and the registrations in Hive."""

@@ -38,7 +38,9 @@ def verify(
     if order.against is not None and order.against in order.tables:
         return VerifyResult((), (_with_itself(order.against),))
     errors = vanished_ledgers(wiring, order.tables, there)
-    audit = TableAudit(wiring, order, kafka, metastore, settings, progress).audit
+    audit = TableAudit(
+        wiring=wiring, order=order, kafka=kafka, metastore=metastore, settings=settings, progress=progress
+    ).audit
     asked = [paths for paths in ledgers if not order.tables or paths.table in order.tables]
     tables, failed = apart(each_ledger(wiring, asked, audit))
     errors += failed

@@ -117,12 +117,12 @@ def decode(data: bytes) -> RunConditions:
             raise ValueError(f"conditions of format {document['format']}")
         tables = document["tables"]
         return RunConditions(
-            tuple(TableCondition(one["table"], _state(one), tuple(one["warnings"])) for one in tables),
-            document.get("at", ""),  # an older version's text has none
-            _end(document.get("end")),
-            document.get("most_tasks"),
-            str(document.get("map", "")),
-            document.get("decoder", ""),
+            tables=tuple(TableCondition(one["table"], _state(one), tuple(one["warnings"])) for one in tables),
+            at=document.get("at", ""),  # an older version's text has none
+            end=_end(document.get("end")),
+            most_tasks=document.get("most_tasks"),
+            map=str(document.get("map", "")),
+            decoder=document.get("decoder", ""),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a run's conditions: {error}") from error

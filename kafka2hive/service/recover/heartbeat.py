@@ -12,7 +12,7 @@ def repair_heartbeat(wiring: Wiring) -> Heartbeat:
     """Of this process, for the map's service; nothing is written yet."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
     owner, me = wiring.new_owner(), wiring.processes.me()
-    return Heartbeat(wiring.ports, root, service, owner, me, repairs=True)
+    return Heartbeat(ports=wiring.ports, root=root, service=service, owner=owner, identity=me, repairs=True)
 
 
 class RepairHeartbeat:

@@ -70,14 +70,31 @@ def recover(
         if order.plan_only:
             planned.append(view)
             return []
-        return [recover_table(wiring, view, order, ownership, register, repairs, announce=announce)]
+        return [
+            recover_table(
+                wiring=wiring,
+                view=view,
+                order=order,
+                ownership=ownership,
+                register=register,
+                repairs=repairs,
+                announce=announce,
+            )
+        ]
 
     results, errors = apart(each_ledger(wiring, meant, work))
     seen = KafkaLook()
     if planned:
         routed = routed_by_ledgers(wiring, (view.state for view in planned))
         seen = look_at_kafka(kafka, planned, routed)
-        starts = StartPreview(wiring, kafka, seen, routed, order.accept_gap, order.accept_location)
+        starts = StartPreview(
+            _wiring=wiring,
+            _kafka=kafka,
+            _look=seen,
+            _routed=routed,
+            _acceptances=order.accept_gap,
+            _accept_location=order.accept_location,
+        )
         for view in planned:
             done, failures = apart(
                 attempt(

@@ -128,7 +128,9 @@ def _reset(
 def _fence(wiring: Wiring, view: View, record: ResetRecord) -> ManualActionRequired | None:
     """Take the table over, make a committed epoch visible if that can be, and move the ledger aside."""
     ports = wiring.ports
-    owned = take_over(ports, view.paths, wiring.owners.fresh(), view.generation, wiring.owners)
+    owned = take_over(
+        ports=ports, paths=view.paths, owner=wiring.owners.fresh(), checked=view.generation, own=wiring.owners
+    )
     claim_location(ports, record.location, owned.state)
     left_pending = None
     try:

@@ -42,7 +42,9 @@ def _recover(wiring: Wiring, order: RecoverOrder, announce: Callable[[], None]) 
     outside = _Outside(wiring)
     kafka = wiring.kafka(PLAN_SECONDS) if order.plan_only else None
     repairs = Repairs(wiring, wiring.kafka if kafka is None else lambda: kafka, outside.refetch)
-    return recover(wiring, order, outside.register, repairs, kafka, announce=announce)
+    return recover(
+        wiring=wiring, order=order, register=outside.register, repairs=repairs, kafka=kafka, announce=announce
+    )
 
 
 def rebuild_and_recover(
@@ -61,12 +63,12 @@ def rebuild_and_recover(
     def rebuild() -> list[RebuiltLedger]:
         return [
             rebuild_ledger(
-                wiring,
-                table,
-                order.accept_gap,
-                order.plan_only,
-                order.take_over,
-                kafka,
+                wiring=wiring,
+                table=table,
+                acceptances=order.accept_gap,
+                plan_only=order.plan_only,
+                take_over=order.take_over,
+                kafka=kafka,
                 announce=announce,
             )
         ]

@@ -86,7 +86,10 @@ def recover_table(
         owned = publish(wiring.ports, owned, update).owned
     if relocation and owned.state.location != relocation.after:
         owned = accept_location(wiring.ports, owned, relocation.after)
-    return replace(_done(started, owned, len(registered), forgetting, repair), relocated=relocation)
+    return replace(
+        _done(started=started, owned=owned, registered=len(registered), forgetting=forgetting, repair=repair),
+        relocated=relocation,
+    )
 
 
 def _done(

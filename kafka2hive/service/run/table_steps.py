@@ -78,7 +78,6 @@ class TableSteps:
         Not `with_sql`: those that Spark has to plan a SELECT for are left for later.
         Before that, and now and then, the table gets columns for what its records' schemas have.
         """
-
         evolution = self._owned_tables.evolution
         evolving = [table for table in self._owned_tables.serving() if evolution.is_due(table)]
         due = [t for t in self._owned_tables.due() if with_sql or t.rule.sql is None]

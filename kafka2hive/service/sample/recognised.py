@@ -119,7 +119,9 @@ def _of_fields(delimiter: str, rows: list[list[str | None]]) -> Recognised:
         names = Names(notes)
         own = [names.name((text.removeprefix("\ufeff"),)) for text in header]
         columns = tuple(replace(c, name=name, keys=(name,)) for c, name in zip(columns, own, strict=True))
-    return Recognised("csv", "events", columns, tuple(notes), delimiter, header=header)
+    return Recognised(
+        format="csv", source="events", columns=columns, notes=tuple(notes), delimiter=delimiter, header=header
+    )
 
 
 def _is(row: Sequence[str | None], header: tuple[str, ...]) -> bool:

@@ -60,6 +60,12 @@ def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> Sampl
     sampled = Sampled(ranges, len(cluster.topics[topic].partitions))
     table = routed_tables(wiring, [topic])[0]
     settings = task_settings(wiring.map, {table.name: Catalogue(wiring.map, None).resolve(table)})
-    looked = look(table.name, ranges, settings, wiring.ports.files, sampled.open_sink)
+    looked = look(
+        table=table.name,
+        ranges=ranges,
+        settings=settings,
+        files=wiring.ports.files,
+        open_sink=sampled.open_sink,
+    )
     sampled.tombstones = looked.tombstones
     return sampled

@@ -116,7 +116,7 @@ def _drafted_topic(draft: Draft, wanted: Wanted, environ: Mapping[str, str]) -> 
         wiring, wiring.kafka(wanted.kafka_seconds, altogether=True), draft.topic, wanted.records
     )
     table = _table_in_hive(wiring, draft) if draft.hive else None
-    return drafted(draft, sampled, writers, environ, table)
+    return drafted(draft=draft, sampled=sampled, writers=writers, environ=environ, table=table)
 
 
 def _table_in_hive(wiring: Wiring, draft: Draft) -> TableDescription | None:
@@ -150,7 +150,7 @@ def drafted_map(
     draft: Draft, sampled: Sampled, writers: WriterSchemas | None, environ: Mapping[str, str]
 ) -> str:
     """The text of a map with one table; see drafted."""
-    return drafted(draft, sampled, writers, environ, None).text()
+    return drafted(draft=draft, sampled=sampled, writers=writers, environ=environ, table=None).text()
 
 
 def drafted(

@@ -88,15 +88,15 @@ class Catalogue:
         path, comment = rule.bucketing.path, f"dumped by {self._map.service}"
         partitions = partition_columns(path)
         spec = TableSpec(
-            table.name,
-            columns + metadata,
-            partitions,
-            table.location,
-            comment,
-            path,
-            rule.writer.format,
-            rule.writer.text,
-            _storage_of(rule),
+            table=table.name,
+            columns=columns + metadata,
+            partition_columns=partitions,
+            location=table.location,
+            comment=comment,
+            bucket_path=path,
+            format=rule.writer.format,
+            text=rule.writer.text,
+            storage=_storage_of(rule),
         )
         self._expected[table.name] = _Expected(spec, rule.create, rule.schema_evolution == "add")
         return rule.resolved(columns, effective.added)

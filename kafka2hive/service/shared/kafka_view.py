@@ -94,7 +94,13 @@ class KafkaView:
         )  # a later question may renew the metadata, and these ends would be older
         logs = logs_of(self.kafka, cluster, {topic for table in tables for topic in table.topics})
         last_read, unknown = self._last_read(tables, logs)
-        return KafkaOffsets(logs, asked_at_ms, self._at_start(tables, cluster), last_read, unknown)
+        return KafkaOffsets(
+            logs=logs,
+            asked_at_ms=asked_at_ms,
+            at_start=self._at_start(tables, cluster),
+            last_read=last_read,
+            unknown=unknown,
+        )
 
     def look_again(self, tables: Collection[Table], before: KafkaOffsets) -> KafkaOffsets:
         """With topic ids and watermarks asked anew, for tables that do not fit: a topic may have been made again just now.

@@ -52,7 +52,13 @@ class HostProcesses:
     """The Processes port on this host."""
 
     def me(self) -> ProcessIdentity:
-        return ProcessIdentity(host_name(), _boot_id(), os.getpid(), _started("self") or 0, _namespace())
+        return ProcessIdentity(
+            host=host_name(),
+            boot_id=_boot_id(),
+            pid=os.getpid(),
+            started=_started("self") or 0,
+            namespace=_namespace(),
+        )
 
     def is_gone(self, identity: ProcessIdentity) -> bool:
         """Same host, boot and pid namespace, and there is no such pid, or it belongs to a younger process.

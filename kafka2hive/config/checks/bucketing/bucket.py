@@ -77,7 +77,7 @@ def _check_event_field(checked: CheckedTable, bucket: Bucketing, template: Bucke
     elif not template.codes and not template.faults:
         checked.add((*path, "field"), "is not used: the path has no time code such as %Y-%m-%d")
     else:
-        _check_event_type(checked, bucket.field, bucket, columns, path)
+        _check_event_type(checked=checked, field=bucket.field, bucket=bucket, columns=columns, path=path)
 
 
 def _check_event_type(

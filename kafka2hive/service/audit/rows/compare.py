@@ -54,13 +54,13 @@ def by_place(length: int, expected: WholeRows, actual: WholeRows, buckets: bool 
     other = complete & (hashes[0] != hashes[1])
     moved = complete & ~other & (placed[0] != placed[1]) if buckets else np.zeros(length, np.bool_)
     return PlaceDifferences(
-        np.flatnonzero(there < wanted_there),
-        np.flatnonzero(~should & (there > 0)),
-        np.flatnonzero(should & (there > wanted_there)),
-        np.flatnonzero(other),
-        np.flatnonzero(moved),
-        numbers[0],
-        files,
+        lost=np.flatnonzero(there < wanted_there),
+        extra=np.flatnonzero(~should & (there > 0)),
+        doubled=np.flatnonzero(should & (there > wanted_there)),
+        different=np.flatnonzero(other),
+        misplaced=np.flatnonzero(moved),
+        expected_buckets=numbers[0],
+        files=files,
     )
 
 
