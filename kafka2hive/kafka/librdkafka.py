@@ -70,7 +70,8 @@ def _reader_properties(options: KafkaOptions, timeout_seconds: float) -> dict[st
 
 def interruptible(question: Callable[[], Answer]) -> Answer:
     """What `question()` returns or raises. A signal ends the wait of the main thread at once, and not only when librdkafka
-    returns: the question goes on in a daemon thread then, and its answer is dropped."""
+    returns: the question goes on in a daemon thread then, and its answer is dropped.
+    """
     if threading.current_thread() is not threading.main_thread():
         return question()
     answer: Future[Answer] = Future()

@@ -29,7 +29,8 @@ def classify(
     table: str, file: DataFile, staged: int | None, final: int | None
 ) -> FileState | ManualActionRequired:
     """From the lengths at both places, None: nothing is there. Right at the final place, what is staged does not matter:
-    it is junk of a late create."""
+    it is junk of a late create.
+    """
     if final == file.length:
         return FileState.MOVED
     if staged not in (None, file.length):

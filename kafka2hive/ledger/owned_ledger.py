@@ -70,11 +70,11 @@ class OwnedLedger:
         return self.snapshot_path(self.state.epoch, state)
 
     def committed(self, snapshot: Snapshot) -> "OwnedLedger":
-        """This owned ledger after C2."""
+        """Return this owned ledger after C2."""
         return OwnedLedger(self.paths, self.generation, snapshot, pending=True)
 
     def finalised(self) -> "OwnedLedger":
-        """This owned ledger after R7."""
+        """Return this owned ledger after R7."""
         return OwnedLedger(self.paths, self.generation, self.state)
 
 

@@ -1,4 +1,7 @@
-"""What a response of the registry means (pure). The API: https://docs.confluent.io/platform/current/schema-registry/develop/api.html"""
+"""What a response of the registry means (pure).
+
+The API: https://docs.confluent.io/platform/current/schema-registry/develop/api.html
+"""
 
 import json
 from dataclasses import dataclass

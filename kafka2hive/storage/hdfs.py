@@ -225,7 +225,7 @@ class HdfsFileSystem:
             raise Unavailable(path, f"whether the NameNode is active is in doubt: {error}") from None
 
     def _session(self) -> Session:
-        """This process's; two threads may create one each, the first one stays."""
+        """Return this process's; two threads may create one each, the first one stays."""
         session = self._sessions.get(os.getpid())
         return session or self._sessions.setdefault(os.getpid(), self._new_session())
 

@@ -34,7 +34,8 @@ class WriterCalls(Protocol):
 
 def disarmed(raw: Any) -> tuple[Any, Callable[[], None]]:
     """The hdfs-native writer and its `close`. Its destructor must not close: it would block 15 s after an error, and
-    make a half-written file look whole."""
+    make a half-written file look whole.
+    """
     close = raw.close
     raw.close = lambda: None
     return raw, close
@@ -66,7 +67,8 @@ class HdfsWriter:
 
     def close(self) -> None:
         """See FileWriter.close. A sync without a response is repeated. After a close without one the lease is
-        recovered, which closes a file that is still open; then the length tells whether all of it is there."""
+        recovered, which closes a file that is still open; then the length tells whether all of it is there.
+        """
         raw, close = self._parts()
         if self._phase is _Phase.OPEN:
             self._files.transfer(Operation.SYNC, self._path, raw.hsync)

@@ -29,7 +29,8 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Contestant:
     """`command` makes what it needs in the folder, for a run to the topic's end or, with seconds for an interval, until
-    it is killed; `location` is where its table then lies."""
+    it is killed; `location` is where its table then lies.
+    """
 
     name: str
     label: str

@@ -103,7 +103,8 @@ class Lane:
 @pytest.fixture
 def roomy_hdfs(request: pytest.FixtureRequest, tmp_path: Path, form: Form) -> Iterator["Hdfs"]:
     """The shared HDFS; in the long form one with small blocks: for ten minutes the NameNode keeps the room of a whole
-    block for each file that a killed writer left open, and after 1,500 kills 70 GB were full of nothing."""
+    block for each file that a killed writer left open, and after 1,500 kills 70 GB were full of nothing.
+    """
     if not form.long:
         yield request.getfixturevalue("hdfs")
         return

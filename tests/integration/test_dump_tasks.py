@@ -1,4 +1,4 @@
-"""Tasks that run twice: no record twice, no record lost. (Attempts that die: tests/drills.)"""
+"""Tasks that run twice: no record twice, no record lost; attempts that die are in tests/drills."""
 
 import os
 import time

@@ -38,7 +38,8 @@ _LISTENERS = {"SASL": "SASL_SSL", "SCRAM": "SASL_SSL", "MTLS": "SSL", "EXPIRED":
 
 class SecureKafka(KafkaNodes):
     """One node. `own` is the authority that all trust, `stranger` one that nobody trusts; the principals are
-    LOGGED_IN (SASL) and CERTIFIED (mTLS), and may do nothing until `allow` grants it."""
+    LOGGED_IN (SASL) and CERTIFIED (mTLS), and may do nothing until `allow` grants it.
+    """
 
     def __init__(self, folder: Path, kdc: Kdc, reauthentication_ms: int | None = None) -> None:
         """As `kafka/localhost` of the realm. After `reauthentication_ms` a client must log in again."""

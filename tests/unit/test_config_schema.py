@@ -33,7 +33,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 SILENT = {"$schema", "$defs", "title", "description", "default", "examples"}
 
 
-def faults(schema: Any, value: Any, where: str = "") -> list[str]:
+def faults(schema: Any, value: Any, where: str = "") -> list[str]:  # noqa: C901  a branch for each keyword
     """What of `value` does not fit the schema; refuses keywords it does not know, so that none is passed over."""
     if isinstance(schema, bool):
         return [] if schema else [f"{where}: nothing may stand here"]

@@ -67,50 +67,64 @@ def resolve(
     data: object, environ: Mapping[str, str], problems: Problems, read: Callable[[str], str] = read_text
 ) -> tuple[object, References]:
     """`data` with every reference resolved. A missing variable or unreadable file is a problem with its line."""
-    references = References()
+    resolver = _Resolver(environ, problems, read)
+    return resolver.value(data, ()), resolver.references
 
-    def reference(found: re.Match[str], path: Path) -> str:
+
+class _Resolver:
+    """Resolves the values of one map, and keeps which were references."""
+
+    def __init__(self, environ: Mapping[str, str], problems: Problems, read: Callable[[str], str]) -> None:
+        self.references = References()
+        self._environ = environ
+        self._problems = problems
+        self._read = read
+
+    def value(self, value: object, path: Path) -> object:
+        match value:
+            case dict():
+                return {key: self.value(item, (*path, key)) for key, item in value.items()}
+            case list():
+                return [self.value(item, (*path, index)) for index, item in enumerate(value)]
+            case str():
+                return self._text(value, path)
+            case _:
+                return value
+
+    def _text(self, value: str, path: Path) -> str:
+        result = _REFERENCE.sub(lambda found: self._variable(found, path), value) if "${" in value else value
+        if may_be_file(path) and result.startswith("file:"):
+            result = self._file(result, path)
+        if result != value:
+            self.references.resolved[path] = value
+            if len(result) >= _SHORTEST_HIDDEN and not is_schema(path):
+                self.references.hidden[result] = value
+        return result
+
+    def _variable(self, found: re.Match[str], path: Path) -> str:
         if found[1]:
             return "${"
         name, whole = found[2], found[0]
         if not whole.endswith("}") or not _VARIABLE.fullmatch(name):
-            problems.add(
+            self._problems.add(
                 path, "expected ${NAME} with the name of an environment variable ($${ is a plain ${)"
             )
             return whole
-        if name not in environ:
-            problems.add(path, f"the environment variable {name} is not set")
+        if name not in self._environ:
+            self._problems.add(path, f"the environment variable {name} is not set")
             return whole
-        if len(environ[name]) >= _SHORTEST_HIDDEN:
-            references.hidden[environ[name]] = whole
-        return environ[name]
+        if len(self._environ[name]) >= _SHORTEST_HIDDEN:
+            self.references.hidden[self._environ[name]] = whole
+        return self._environ[name]
 
-    def text(value: str, path: Path) -> str:
-        result = _REFERENCE.sub(lambda found: reference(found, path), value) if "${" in value else value
-        if may_be_file(path) and result.startswith("file:"):
-            try:
-                result = read(result.removeprefix("file:"))
-            except OSError as error:
-                problems.add(path, f"cannot read the file this points at: {error.strerror}")
-            except UnicodeDecodeError:
-                problems.add(path, "the file this points at is not UTF-8 text")
-            except ValueError:  # Path's word for a NUL in the name
-                problems.add(path, "no file has such a name")
-        if result != value:
-            references.resolved[path] = value
-            if len(result) >= _SHORTEST_HIDDEN and not is_schema(path):
-                references.hidden[result] = value
-        return result
-
-    def walk(value: object, path: Path) -> object:
-        match value:
-            case dict():
-                return {key: walk(item, (*path, key)) for key, item in value.items()}
-            case list():
-                return [walk(item, (*path, index)) for index, item in enumerate(value)]
-            case str():
-                return text(value, path)
-            case _:
-                return value
-
-    return walk(data, ()), references
+    def _file(self, reference: str, path: Path) -> str:
+        """The file's text; the reference itself if it cannot be read."""
+        try:
+            return self._read(reference.removeprefix("file:"))
+        except OSError as error:
+            self._problems.add(path, f"cannot read the file this points at: {error.strerror}")
+        except UnicodeDecodeError:
+            self._problems.add(path, "the file this points at is not UTF-8 text")
+        except ValueError:  # Path's word for a NUL in the name
+            self._problems.add(path, "no file has such a name")
+        return reference

@@ -21,7 +21,7 @@ WARNED_BY = "schema evolution"
 
 
 class Evolution:
-    """This one looks at nothing: for a map without a registry."""
+    """For a map without a registry: looks at nothing."""
 
     def is_due(self, table: Table) -> bool:
         """Whether `changes` is to be asked before the next epoch is planned."""

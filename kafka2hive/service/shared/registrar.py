@@ -41,7 +41,8 @@ RegistrarEvent = RegisteredInHive | RefusedByHive
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """What one try came to. `left` is still to be registered, also `refused`, which Hive has answered; `no_answer`: why the
-    others are."""
+    others are.
+    """
 
     left: frozenset[HivePartition]
     refused: frozenset[HivePartition]
