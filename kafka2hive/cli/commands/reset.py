@@ -59,7 +59,7 @@ def reset(
                 show_reset(ResetResult(found, done=False), as_json=False)
                 _have_typed(table)
 
-        group = ConsumerGroup(wiring, wiring.kafka())
+        group = ConsumerGroup(wiring, wiring.kafka(options.KAFKA_SECONDS))
         show_reset(start_over(wiring, group, order, confirm), json)
         return 0
 

@@ -376,6 +376,8 @@ def test_only_the_tables_that_are_named_are_shown(service: Service, tmp_path: Pa
     "arguments",
     [
         ("status", "-c", "{map}"),
+        ("init", "-c", "{map}"),
+        ("plan", "-c", "{map}"),
         ("preview", "-c", "{map}"),
         ("sample", "flights", "--kafka", NOBODY),
     ],
@@ -384,6 +386,7 @@ def test_without_kafka_a_command_ends_with_69_and_names_the_brokers(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     service = pending_service(tmp_path)
+    service.map.write_text(service.map.read_text() + f"hive: {{url: hive://{NOBODY}}}\n")
     given = [argument.format(map=service.map) for argument in arguments]
     result = invoke(*given, "--kafka-timeout", "1")
     assert result.exit_code == 69

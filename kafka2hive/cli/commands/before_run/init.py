@@ -5,7 +5,7 @@ from functools import partial
 import typer
 
 from kafka2hive.cli import options
-from kafka2hive.cli.options import AuditLog, Color, Json, Level, Log, Map
+from kafka2hive.cli.options import AuditLog, Color, Json, KafkaTimeout, Level, Log, Map
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.SET_ASIDE, options.STOP)
@@ -13,6 +13,7 @@ EXIT_CODES = options.exit_codes(options.SET_ASIDE, options.STOP)
 
 def init(
     config: Map,
+    kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
@@ -28,7 +29,7 @@ def init(
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
-        result = init_ledgers(wiring, wiring.kafka())
+        result = init_ledgers(wiring, wiring.kafka(kafka_timeout, altogether=True))
         show(json, color, partial(init_document, service_map.service, result), partial(render_init, result))
         return int(result.exit_code)
 

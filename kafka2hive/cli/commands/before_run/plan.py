@@ -6,7 +6,7 @@ from functools import partial
 import typer
 
 from kafka2hive.cli import options
-from kafka2hive.cli.options import Color, Json, Log, Map, Tables
+from kafka2hive.cli.options import Color, Json, KafkaTimeout, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.UNREADABLE)
@@ -15,6 +15,7 @@ EXIT_CODES = options.exit_codes(options.UNREADABLE)
 def plan(
     config: Map,
     table: Tables = None,
+    kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
@@ -28,7 +29,7 @@ def plan(
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
-        result = look(wiring, wiring.kafka(), table or ())
+        result = look(wiring, wiring.kafka(kafka_timeout, altogether=True), table or ())
         show(json, color, partial(plan_document, service_map.service, result), partial(render_plan, result))
         return int(result.exit_code)
 
