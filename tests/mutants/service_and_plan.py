@@ -494,6 +494,12 @@ MUTANTS = (
         IDLE_TABLES,
     ),
     TextMutant(
+        "validate --online finds a ledger right that a start would stop at",
+        "kafka2hive.service.online.ask_ledger",
+        (("        if would.stop is not None:\n", "        if False:\n"),),
+        "tests/unit/service/online/test_validate_online.py",
+    ),
+    TextMutant(
         "what a ledger reads does not keep its table",
         "kafka2hive.config.route",
         (("    readers = [claim for claim in claims if claim.read]\n", "    readers: list[_Claim] = []\n"),),
@@ -560,7 +566,12 @@ MUTANTS = (
     TextMutant(
         "validate does not look at owner markers",
         "kafka2hive.service.online.validate",
-        (("    checks += check_ledgers(wiring, tables_behind(places, tables))\n", ""),),
+        (
+            (
+                "    checks += check_ledgers(wiring, tables_behind(places, tables), kafka if answers else None)\n",
+                "",
+            ),
+        ),
         "tests/unit/service/online/test_validate_online.py",
     ),
     TextMutant(

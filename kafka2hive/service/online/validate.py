@@ -38,6 +38,7 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = 
     checks: list[Check] = []
     brokers = dict(wiring.map.kafka.properties).get("bootstrap.servers", "")
     routes: TopicRoutes | None = None
+    answers = False
     try:
         cluster = kafka.cluster()
         routes = topic_routes(wiring, cluster.topics)
@@ -51,6 +52,7 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = 
         )
         checks += (Check("kafka", f"topic {c.topic}", Failed(c.error)) for c in routes.conflicts)
         checks += check_kafka(kafka, routes.tables, cluster)
+        answers = True
     except (ServiceUnavailable, ConfigError) as error:
         checks.append(Check("kafka", brokers, Failed(error)))
         listed = {topic for rule in wiring.map.tables for topic in rule.topics}
@@ -60,7 +62,7 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = 
         checks.append(check_registry(registry, wiring.map.registry.url))
     places = check_storage(wiring, tables)
     checks += places
-    checks += check_ledgers(wiring, tables_behind(places, tables))
+    checks += check_ledgers(wiring, tables_behind(places, tables), kafka if answers else None)
     metastore = wiring.hive()
     catalogue = Catalogue(wiring.map, metastore)
     if metastore is not None:

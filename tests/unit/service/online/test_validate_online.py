@@ -95,6 +95,21 @@ def test_the_marker_of_another_ledger_is_an_error(tmp_path: Path, broker: Broker
     assert (code, found["ledger", TABLE]["code"]) == (78, "marker.foreign")
 
 
+def test_what_a_start_would_stop_at_is_an_error(tmp_path: Path) -> None:
+    few = Broker()  # fewer records than were dumped
+    few.produce("flights", 7)
+    service = pending_service(tmp_path, bootstrap=few.address)
+    _plain_map(service.map)
+    before = tree(tmp_path)
+    code, found = checks((), service.map)
+    assert (code, found["ledger", TABLE]["code"]) == (78, "kafka.log_truncated")
+    assert "--accept-gap" in found["ledger", TABLE]["remedy"]
+    assert tree(tmp_path) == before
+    local(service.files[0].staged).unlink()
+    code, found = checks((), service.map)
+    assert (code, found["ledger", TABLE]["code"]) == (78, "ledger.missing")
+
+
 def test_where_a_directory_refuses_the_ledger_is_not_asked_for_the_same_reason(wiring: Wiring) -> None:
     table = make_table(wiring)
     refused = Failed(TableError("storage.denied", "no", "grant it"))
