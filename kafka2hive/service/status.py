@@ -14,7 +14,7 @@ from kafka2hive.ledger.reading.look import View
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.service.conditions.condition import RunConditions, decode
+from kafka2hive.service.conditions.condition import RunConditions, TableCondition, decode
 from kafka2hive.service.conditions.derive import KafkaLook, StartPreview, look_at_kafka
 from kafka2hive.service.conditions.table_state import (
     LastOutcome,
@@ -88,14 +88,19 @@ class TableStatus:
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """A table of the map that has no ledger yet; `last`: what the last run said of it."""
+    """A table of the map that has no ledger yet; `condition`: what a live run says of it, `last`: what the last one said."""
 
     table: str
+    condition: TableCondition | None = None
     last: LastOutcome | None = None
 
     @property
+    def state(self) -> TableState:
+        return NotRunning() if self.condition is None else self.condition.state
+
+    @property
     def exit_code(self) -> ExitCode:
-        return exit_code_of(NotRunning(), self.last)
+        return exit_code_of(self.state, self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +226,10 @@ def _not_begun(
     if any(rule.pattern is not None for rule in wiring.map.tables):
         names |= {condition.table for run in runs.said.values() for condition in run.tables}
     asked = (names & set(wanted) if wanted else names) - set(known)
-    return tuple(NotBegun(name, runs.last_outcome(name, None)) for name in sorted(asked))
+    found = ((name, runs.condition(name, None)) for name in sorted(asked))
+    return tuple(
+        NotBegun(name, live, runs.last_outcome(name, None) if live is None else None) for name, live in found
+    )
 
 
 def _table(

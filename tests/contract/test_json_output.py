@@ -156,7 +156,10 @@ def _status() -> StatusResult:
         (table,),
         (("air.planes", damaged),),
         "nobody answers at 127.0.0.1:9092",
-        (NotBegun("air.crews", _last_outcome("air.crews")),),
+        (
+            NotBegun("air.crews", last=_last_outcome("air.crews")),
+            NotBegun("air.gates", _last_outcome("air.gates").condition),
+        ),
         RunConditions((), "2013-01-01T00:00:00Z", RunEnd(69, away)),
         6,
         False,

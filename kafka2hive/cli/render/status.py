@@ -69,8 +69,14 @@ def render_status(
     if result.not_begun:
         parts += ["", Text(f"no ledger yet: {', '.join(one.table for one in result.not_begun)}")]
     for one in result.not_begun:
-        if outcome := _outcome(one.last, moment):
-            parts += ["", Text(one.table, style="bold"), *outcome]
+        warnings = () if one.condition is None else one.condition.warnings
+        told = [
+            *_trouble(one.state),
+            *_outcome(one.last, moment),
+            *(Text(f"  warning: {w}") for w in warnings),
+        ]
+        if told:
+            parts += ["", Text(one.table, style="bold"), *told]
     parts += _last_run(result.last_run, moment)
     if result.map_differs:
         text = "the live run has loaded another map than this one: restart it for this one to take effect"
@@ -245,6 +251,11 @@ def status_document(service: str, result: StatusResult) -> Document:
         last_run=_run_document(result.last_run),
         map_differs=result.map_differs,
         decoder=result.decoder or None,
+        not_begun_states=[
+            {"table": one.table, **_condition(one.state, one.condition.warnings)}
+            for one in result.not_begun
+            if one.condition is not None
+        ],
         not_begun_outcomes=[
             {"table": one.table, **_outcome_document(one.last)}
             for one in result.not_begun
@@ -283,10 +294,7 @@ def _status(table: TableStatus) -> Document:
         "generation": view.generation.name,
         "owner": view.generation.owner or "init",
         "owner_heartbeat": table.owner_life is OwnerLife.ALIVE,
-        "state": table.state.name,
-        "next_try": table.state.next_try if isinstance(table.state, Retrying) else None,
-        "error": error_of(table.state.trouble) if isinstance(table.state, Retrying | Stopped) else None,
-        "warnings": list(table.warnings),
+        **_condition(table.state, table.warnings),
         "last_outcome": None if table.last is None else _outcome_document(table.last),
         "epoch": state.epoch,
         "written_at": state.written_at,
@@ -308,6 +316,15 @@ def _status(table: TableStatus) -> Document:
         ],
         "gaps": len(state.gaps),
         "losses": len(state.losses),
+    }
+
+
+def _condition(state: TableState, warnings: tuple[str, ...]) -> Document:
+    return {
+        "state": state.name,
+        "next_try": state.next_try if isinstance(state, Retrying) else None,
+        "error": error_of(state.trouble) if isinstance(state, Retrying | Stopped) else None,
+        "warnings": list(warnings),
     }
 
 

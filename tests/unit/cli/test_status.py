@@ -15,6 +15,7 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, everything
 from kafka2hive.ledger.reading.board import Board
+from kafka2hive.ledger.reading.heartbeat import Heartbeat
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.conditions.condition import (
@@ -150,6 +151,25 @@ def leave(service: Service, run: RunConditions, owner: str | None = None) -> Non
         board.end(encode(run))
 
 
+def test_a_run_that_ends_while_it_is_looked_at_is_no_live_one(service: Service) -> None:
+    """It beats when the look begins, and has said how it ended when that is read."""
+    owner = service.wiring.new_owner()
+    said = RunConditions(
+        (TableCondition(TABLE, Retrying(COLUMNS, "2026-11-21T08:00:05Z")),), HELD, RunEnd(75)
+    )
+    leave(service, said, owner)
+    runs = Heartbeat(
+        service.wiring.ports,
+        service.wiring.map.storage.ledger_root,
+        "demo",
+        owner,
+        service.wiring.processes.me(),
+    )
+    runs.send()
+    exit_code, document = shown(service)
+    assert (exit_code, document["last_run"]["ended"]) == (75, True)
+
+
 @pytest.mark.parametrize("end", [RunEnd(75), None])
 @pytest.mark.parametrize(
     ("state", "code", "text"),
@@ -218,6 +238,26 @@ def test_a_table_that_was_refused_before_it_had_a_ledger_is_shown_with_its_outco
     plain = invoke("status", "-c", str(service.map)).stdout
     assert "no ledger yet: air.crews" in plain and "[hive.columns] Hive has no column b" in plain
     assert shown(service, "--table", TABLE)[0] == 0
+
+
+def test_a_table_that_a_live_run_has_set_aside_before_it_had_a_ledger_is_shown(service: Service) -> None:
+    service.map.write_text(service.map.read_text() + "  - {table: air.crews, topics: [crews], format: raw}\n")
+    refused = TableCondition("air.crews", Retrying(COLUMNS, HELD), ("topic crews does not exist (yet)",))
+    with live_run(service, (TableCondition(TABLE, Serving()), refused)):
+        exit_code, document = shown(service)
+        plain = invoke("status", "-c", str(service.map)).stdout
+        assert shown(service, "--table", TABLE)[0] == 0
+    (state,) = document["not_begun_states"]
+    assert (exit_code, state["table"], state["state"], state["next_try"]) == (
+        75,
+        "air.crews",
+        "retrying",
+        HELD,
+    )
+    assert (state["error"]["code"], state["warnings"]) == ("hive.columns", list(refused.warnings))
+    assert "no ledger yet: air.crews" in plain
+    assert f"retrying, next at {HELD}: [hive.columns] Hive has no column b" in plain
+    assert "warning: topic crews does not exist (yet)" in plain
 
 
 def test_a_stop_of_a_live_run_shows_the_command_that_works_beside_it(service: Service) -> None:

@@ -165,6 +165,21 @@ def test_the_first_rule_of_the_map_keeps_a_name() -> None:
     ]
 
 
+def test_a_rule_with_topics_none_of_which_exists_keeps_its_name_and_a_later_one_is_refused() -> None:
+    first, later = "table: a.x, topics: [one]", "table: a.x, topics: [two]"
+    assert route(rules(first), []).tables["a.x"].missing == ("one",)
+    routing = route(rules(later, "table: 'a.{1}', pattern: 't-(.*)'"), ["t-x"])
+    assert refused(routing) == [("t-x", "a.x")]
+    by_pattern = rules("table: 'a.{1}', pattern: 't-(.*)'", first)
+    assert refused(route(by_pattern, ["t-x"])) == [("one", "a.x")]
+
+
+def test_the_first_rule_does_not_keep_a_name_whose_ledger_cannot_be_read() -> None:
+    family = rules("table: a.x, topics: [one]", "table: 'a.{1}', pattern: 't-(.*)'")
+    routing = route(family, ["one", "t-x"], read={"a.x": None})
+    assert flows(routing) == {} and refused(routing) == [("one", "a.x"), ("t-x", "a.x")]
+
+
 def test_the_dead_letter_table_is_reserved() -> None:
     routing = route(rules("table: 'a.{1}', pattern: 't-(.*)'"), ["t-dl"], frozenset({"a.dl"}))
     assert routing.tables == {}

@@ -259,6 +259,21 @@ def test_a_partition_that_hive_was_not_told_of_waits() -> None:
         assert story.due() == ({DAYS[1]} if waits else set(DAYS))
 
 
+def test_a_partition_that_hive_has_taken_once_does_not_wait_for_each_later_file() -> None:
+    """Steady late records would postpone its certificate for ever."""
+    story = read(Story(waits_for_hive=True))
+    first, second = (opened(path).partition for path in DAYS)
+    restate(story.table, unregistered=(first, second))
+    story.table.in_hive = {first}
+    assert story.due() == {DAYS[0]}
+
+
+def test_a_certificate_names_no_later_time_than_the_look() -> None:
+    story = Story()
+    story.looks({A0: 0, A1: 0, B0: 0}, T1 + 999)
+    assert story.said().through == "1970-01-01T00:16:40Z"
+
+
 def test_a_partition_whose_registration_was_given_up_is_never_complete() -> None:
     given_up = ForgottenRegistration(
         partition=opened(DAYS[0]).partition, reason="?", accepted_by="me", accepted_at="now", epoch=1

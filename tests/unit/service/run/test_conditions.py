@@ -31,7 +31,7 @@ from kafka2hive.service.conditions.condition import (
     encode,
 )
 from kafka2hive.service.conditions.table_state import Runs
-from kafka2hive.service.run.watch.liveness import ConditionTeller, Liveness
+from kafka2hive.service.run.watch.liveness import STUCK_SECONDS, ConditionTeller, Liveness
 from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring, wire
 from kafka2hive.storage.port import Denied, FileSystem, FileWriter, OutcomeUnknown, write_file
@@ -354,6 +354,19 @@ def test_a_run_says_which_map_it_has_loaded(wiring: Wiring) -> None:
     assert [run.map for run in said.values()] == ["ab" * 32]
     liveness.end(RunEnd(0), [])
     assert [run.map for run in outcomes(wiring).values()] == ["ab" * 32]
+
+
+def test_a_run_without_progress_does_not_beat(wiring: Wiring) -> None:
+    directory = heartbeat_directory(wiring.map.storage.ledger_root, "demo")
+
+    def beats() -> list[str]:
+        return sorted(child.name for child in wiring.ports.files.list(directory))
+
+    liveness = Liveness(wiring, ME)
+    liveness.begin()
+    before = beats()
+    assert not liveness.tick(STUCK_SECONDS + 1, [make_table(wiring)])
+    assert beats() == before
 
 
 def test_how_long_a_run_took_until_its_first_beat_does_not_make_it_seem_dead(wiring: Wiring) -> None:

@@ -1,6 +1,7 @@
 """`run --once` dumps what Kafka holds for every table, also for one that can only be started at a later try."""
 
 import logging
+import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,14 @@ from kafka2hive.ledger.reading.heartbeat import ProcessIdentity
 from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable, TableError
+from kafka2hive.model.errors import (
+    ExitCode,
+    Kafka2HiveError,
+    ManualActionRequired,
+    ServiceUnavailable,
+    TableError,
+)
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.hive.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
@@ -28,7 +36,7 @@ from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.watch.report import Reporter
 from kafka2hive.service.shared.kafka_view import KafkaView
 from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
-from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegistrarEvent
+from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegisteredInHive, RegistrarEvent
 from kafka2hive.service.shared.table_state import Table, Unowned
 from kafka2hive.service.shared.wiring import Wiring
 from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
@@ -46,6 +54,7 @@ class Clock(SkippedTime):
     """Waiting for ever is noticed."""
 
     def sleep(self, seconds: float) -> None:
+        assert math.isfinite(seconds), "it waits for ever"
         super().sleep(seconds)
         assert len(self.waits) < 200, "it waits for ever"
 
@@ -475,6 +484,51 @@ def test_a_live_run_looks_at_the_ids_of_topics_before_it_calls_a_log_truncated(
     loop.plan()
     aside = owned_tables.tables["air.early"].aside
     assert aside is not None and aside.error.code == code
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_kafka_that_goes_away_ends_a_run_of_once_and_not_a_service(tmp_path: Path, once: bool) -> None:
+    class Away(Kafka):
+        def latest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+            if self.silent_for > 0:
+                raise ServiceUnavailable("kafka.unavailable", "no answer")
+            return super().latest(wanted)
+
+    kafka = Away()
+    loop, _ = make_loop_and_tables(make_wiring(tmp_path), kafka, once=once)
+    run(loop, next_epoch(loop))
+    kafka.silent_for = 100
+    if not once:
+        assert loop.plan() is None
+        return
+    with pytest.raises(ServiceUnavailable):
+        loop.plan()
+
+
+def test_what_hive_takes_does_not_take_a_table_up_that_needs_a_person(tmp_path: Path) -> None:
+    hive = HiveAnswers()
+    loop, owned_tables = make_loop_and_tables(make_wiring(tmp_path), Kafka(), once=False, registrar=hive)
+    run(loop, next_epoch(loop))
+    early, day = owned_tables.tables["air.early"], HivePartition("air.early", "dt=2026-11-24", "file:///w/dt")
+    refused = RefusedByHive("air.early", TableError("hive.refused", "no"), frozenset({day}))
+    owned_tables.refused_by_hive(refused)
+    owned_tables.set_aside(early, ManualActionRequired("ledger.missing", "gone", "mend"))
+    hive.events.append(RegisteredInHive(frozenset({day})))
+    loop.plan()
+    assert early.needs_manual_action and early.refused == {}
+
+
+def test_a_run_of_once_does_not_wait_for_a_table_that_needs_a_person(tmp_path: Path) -> None:
+    wiring = make_wiring(tmp_path)
+    loop = make_loop(wiring, Kafka())
+    while (epoch := loop.plan()) is not None:
+        run(loop, epoch)
+    cut_off = Kafka()
+    cut_off.ends[EARLY] = 2
+    loop, owned_tables = make_loop_and_tables(wiring, cut_off, schemas=AtOnce())
+    assert loop.plan() is None
+    (table,) = owned_tables.set_aside_tables()
+    assert table.needs_manual_action
 
 
 def test_a_run_goes_on_when_the_ledger_of_a_table_that_it_has_stopped_is_taken_over(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ from kafka2hive.kafka.port import Watermark
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.service.run.open_transactions import NOTICED_SECONDS
+from tests.harness.cli_ledger import wired
 from tests.unit.service.run.test_once import (
     EARLY,
     LATE,
+    AtOnce,
+    Clock,
     Kafka,
     make_loop_and_tables,
     make_wiring,
@@ -29,10 +33,12 @@ class Transactional(Kafka):
         super().__init__()
         self.ends[EARLY] = 12
         self.looks = looks
+        self.stable = {EARLY: 7}
 
     def latest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         self.looks -= 1
-        return super().latest(wanted) | ({EARLY: Watermark(7)} if EARLY in wanted and self.looks > 0 else {})
+        held = {tp: Watermark(end) for tp, end in self.stable.items() if tp in wanted and self.looks > 0}
+        return super().latest(wanted) | held
 
     def high_watermarks(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         return {tp: Watermark(self.ends[tp]) for tp in wanted}
@@ -101,3 +107,27 @@ def test_of_a_table_that_is_set_aside_nothing_is_said_of_transactions(tmp_path: 
     owned_tables.set_aside(early, TableError("a.b", "no room"))
     loop.plan()
     assert (early.held_records, early.held_since_ms, early.warnings["transactions"]) == (0, None, ())
+
+
+def test_a_transaction_is_open_since_its_end_stands_still_and_a_table_since_its_oldest(
+    tmp_path: Path,
+) -> None:
+    tables = "tables: [{table: air.both, topics: [early, late], format: raw, start: earliest}]"
+    wiring = wired(tmp_path, tables, service="once")
+    wiring = replace(wiring, ports=replace(wiring.ports, clock=Clock()))
+    kafka = Transactional()
+    loop, owned_tables = make_loop_and_tables(wiring, kafka, once=False, schemas=AtOnce())
+    run(loop, next_epoch(loop))
+    both, began = owned_tables.tables["air.both"], wiring.ports.clock.epoch_ms()
+    assert both.held_since_ms == began
+    for _ in range(3):  # other producers go on behind it
+        kafka.ends[EARLY] += 5
+        wiring.ports.clock.sleep(10)
+        loop.plan()
+    kafka.stable[LATE] = 11
+    kafka.ends[LATE] = 15
+    loop.plan()
+    assert (both.held_records, both.held_since_ms) == (24, began)
+    kafka.stable[EARLY] = 9  # the next one, in the place of one that is over
+    loop.plan()
+    assert both.held_since_ms == began + 30_000

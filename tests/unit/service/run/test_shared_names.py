@@ -105,6 +105,23 @@ def test_of_two_that_are_new_at_the_same_time_neither_is_read_and_no_ledger_is_m
     assert dumped(loop) == {LEADS} and code_of(tables) is ExitCode.DONE
 
 
+def test_once_a_ledger_can_be_read_again_its_topic_is_read(tmp_path: Path) -> None:
+    wiring, kafka = make_wiring(tmp_path), Kafka(LEADS, CAPITALS, OTHER)
+    dump_leads(wiring)
+    ledger = tmp_path / "kafka2hive/kafka_partition_offsets" / TABLE
+    newest = max(ledger.glob("g*/e*.final"))
+    whole = newest.read_bytes()
+    newest.write_bytes(b"half")
+    kafka.ends[TopicPartition(LEADS, 0)] = 9
+    loop, tables = make_loop_and_tables(wiring, kafka, once=False)
+    assert dumped(loop) == set()
+    assert sorted(name for name, _ in tables.troubles()) == [TABLE, TABLE]
+    newest.write_bytes(whole)
+    wiring.ports.clock.sleep(LONG)
+    assert dumped(loop) == {LEADS}
+    assert [error.message.split()[1] for _, error in tables.troubles()] == [CAPITALS]
+
+
 def test_a_topic_that_came_while_its_table_could_not_start_leaves_both_to_be_decided(tmp_path: Path) -> None:
     wiring, kafka = make_wiring(tmp_path), Kafka(LEADS, OTHER)
     ledgers = tmp_path / "kafka2hive/kafka_partition_offsets"

@@ -112,6 +112,20 @@ def test_a_log_still_in_the_epoch_of_the_last_read_costs_nothing(tmp_path: Path)
     assert set(view.look([table]).of(table.name).latest) == {ZERO, ONE} and kafka.asked == []
 
 
+@pytest.mark.parametrize(("earliest", "asked"), [(49, True), (50, False)])
+def test_the_record_read_last_is_asked_for_while_the_log_holds_it(
+    tmp_path: Path, earliest: int, asked: bool
+) -> None:
+    class Aged(Kafka):
+        def earliest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+            return {tp: Watermark(earliest, 0) for tp in wanted}
+
+    _, _, table, _ = make(tmp_path)
+    kafka = Aged()
+    KafkaView(kafka, SkippedTime()).look([table])
+    assert bool(kafka.asked) == asked
+
+
 def test_a_table_that_lags_does_not_stop_another_of_the_same_topic(tmp_path: Path) -> None:
     view, _, behind, ahead = make(tmp_path)
     stand(ahead, 90, leader_epoch=5)
@@ -195,7 +209,9 @@ def test_the_time_of_a_look_is_from_before_its_first_question(tmp_path: Path) ->
     clock.sleep(METADATA_SECONDS + 1)
     view.ends([table.owned.state])
     assert seen.asked_at_ms == began and len(told) == 2
-    assert view.look([table]).asked_at_ms == told[1] - 3000
+    seen = view.look([table])
+    assert seen.asked_at_ms == told[1] - 3000
+    assert view.look_again([table], seen).asked_at_ms == seen.asked_at_ms, "not every end is newer"
 
 
 def test_a_log_ends_for_readers_at_its_stable_offset_and_for_kafka_at_its_high_watermark(
