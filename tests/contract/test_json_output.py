@@ -348,7 +348,7 @@ def _fits(shape: object, frozen: object) -> bool:
 @pytest.mark.parametrize(
     ("arguments", "name", "exit_code"),
     [
-        (("recover", "--plan"), "recover-plan", 0),
+        (("recover", "--plan"), "recover-plan", 69),
         (("recover",), "recover", 0),
         (("status",), "status", 69),
     ],
