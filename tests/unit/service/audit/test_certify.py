@@ -204,6 +204,28 @@ def test_a_certificate_does_not_count_a_file_that_is_given_up_with_its_epoch(dum
     assert (text["files"], text["rows"], text["given_up"]) == (1, READ // 2, [gone.final])
 
 
+def test_a_withdrawn_certificate_leaves_its_partition_open_since_it_was_to_be_written(dump: Dump) -> None:
+    owned = dump.commit(DAYS[0])
+    later = draft(owned, "demo", "2013-01-09T00:00:00Z", RegistrationUpdate())
+    opened = {each.partition.path: each.opened_at for each in later.open}
+    assert opened[DAYS[0]] == "2013-01-04T01:00:05Z"
+
+
+def test_only_a_loss_of_a_file_that_no_certificate_counts_is_taken_out_of_an_open_partition(
+    dump: Dump,
+) -> None:
+    def open_after_loss(path: str) -> dict[str, int]:
+        loss = AcceptedLoss(path=path, remedy="accept-loss", rows=READ // 2, accepted_at="-", epoch=9)
+        after = draft(dump.owned, "demo", "2013-01-09T00:00:00Z", Repair(losses=(loss,)))
+        return {each.partition.path: each.files for each in after.open}
+
+    (first,) = [f.final for f in dump.owned.state.files if f.hive_partition.path == DAYS[0]]
+    assert open_after_loss(first) == {DAYS[1]: 1}
+    dump.publish(dump.complete(DAYS[0]))
+    dump.dump([DAYS[0]])
+    assert open_after_loss(first) == {DAYS[0]: 1, DAYS[1]: 1}
+
+
 def test_what_has_no_files_since_cannot_be_complete(dump: Dump, tmp_path: Path) -> None:
     before = tree(tmp_path)
     with pytest.raises(NotOpen, match="dt=2013-01-01"):
