@@ -50,6 +50,16 @@ def unknown_topics(table: str, topics: Sequence[str]) -> TableError:
     )
 
 
+def vanished_topics(table: str, topics: Sequence[str]) -> TableError:
+    """Topics that a `--once` run found by a pattern, and that Kafka did not list later in the run."""
+    named = f"topic{'s' if len(topics) > 1 else ''} {', '.join(topics)}"
+    return TableError(
+        "kafka.unknown_topic",
+        f"{table}: Kafka listed {named} when the run began, and does not any more: whether all of it was dumped is not known",
+        "run again: a broker may have had old metadata; a topic that was deleted is not missed by the next run",
+    )
+
+
 def is_missing(error: Any) -> bool:
     return error.name() in _MISSING
 

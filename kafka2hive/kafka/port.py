@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
 UNKNOWN_EPOCH = -1
 
@@ -24,6 +24,16 @@ class TopicView:
     def topic_partitions(self) -> tuple[TopicPartition, ...]:
         """Every topic partition, by number."""
         return tuple(TopicPartition(self.name, number) for number in self.partitions)
+
+    def after(self, earlier: "TopicView | None") -> "TopicView":
+        """This answer, with the partitions of an earlier one about the same topic: a topic never loses any, so a broker
+        that does not list them has older metadata. Without ids it may be another topic.
+        """
+        if earlier is None or UNKNOWN_ID in (self.id, earlier.id) or self.id != earlier.id:
+            return self
+        if set(earlier.partitions) <= set(self.partitions):
+            return self
+        return replace(self, partitions=tuple(sorted({*self.partitions, *earlier.partitions})))
 
 
 @dataclass(frozen=True, slots=True)

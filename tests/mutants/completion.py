@@ -128,8 +128,8 @@ MUTANTS = (
         "kafka2hive.service.shared.kafka_view",
         (
             (
-                "            asked_at_ms = self.clock.epoch_ms()\n            cluster = self.kafka.cluster()\n",
-                "            cluster = self.kafka.cluster()\n            asked_at_ms = self.clock.epoch_ms()\n",
+                "            asked_at_ms = self.clock.epoch_ms()\n            answer = self.kafka.cluster()\n",
+                "            answer = self.kafka.cluster()\n            asked_at_ms = self.clock.epoch_ms()\n",
             ),
         ),
         "tests/unit/service/shared/test_kafka_view.py",
@@ -162,7 +162,7 @@ MUTANTS = (
             (
                 "a topic that the map does not name stops certificates",
                 COMPLETION,
-                (" if _is_topic_of(table.rule, tp.topic)", ""),
+                (" if _is_topic_of(table.rule, topic)", ""),
             ),
             (
                 "a pattern takes what it begins like",

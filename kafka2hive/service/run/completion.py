@@ -46,9 +46,8 @@ class Completion:
         positions = _positions(owned)
         wanted = logs.cluster.topic_partitions(table.topics)
         ends = {tp: logs.high[tp].offset for tp in wanted if tp in logs.high}
-        gone = sorted(
-            {tp.topic for tp in positions.keys() - set(wanted) if _is_topic_of(table.rule, tp.topic)}
-        )
+        absent = {tp.topic for tp in positions.keys() - set(wanted)}
+        gone = sorted(topic for topic in absent.union(table.vanished) if _is_topic_of(table.rule, topic))
         self._warn(
             table,
             _GONE,

@@ -183,15 +183,17 @@ class EpochLoop:
             round_began = self._clock.monotonic()
             self._steps.hear_registrar()
             fresh = self._once is not None and bool(self._once.missing)
-            self._owned_tables.refresh(self._kafka.cluster(fresh=fresh).topics)
+            topics = self._kafka.cluster(fresh=fresh).topics
+            self._owned_tables.refresh(topics)
             with_sql, self._sql_waits = not self._sql_waits, False
             self._steps.start_due(with_sql=with_sql)
             if self._once is None:
                 self._steps.take_up_repaired()
+            self._owned_tables.refresh(topics)  # a ledger may read others than was known before its start
             backlogs = self._backlogs()
             epoch = self._plan_due(backlogs)
-            if epoch is None and not with_sql:
-                continue
+            if epoch is None and not (with_sql and self._owned_tables.routed_by(self._kafka.topics)):
+                continue  # tables with SQL are left to start, or the look has met other topics than those routed
             self._record(backlogs)
             if epoch is not None:
                 return epoch

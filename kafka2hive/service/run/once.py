@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from kafka2hive.kafka.errors import no_answer, open_transaction, unknown_topics
+from kafka2hive.kafka.errors import no_answer, open_transaction, unknown_topics, vanished_topics
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
@@ -51,10 +51,11 @@ class OnceTarget:
         return min(waiting + [at for at in asks if at is not None], default=None)
 
     def left_out(self, tables: Collection[Table], now_ms: int) -> dict[str, TableError]:
-        """By table: what was not dumped, though the map names it: silent topic partitions, unknown topics, records behind
-        open transactions. `now_ms`: wall clock.
+        """By table: what was not dumped, though the map names it: silent topic partitions, topics that are unknown or vanished
+        during the run, records behind open transactions. `now_ms`: wall clock.
         """
-        unknown = {t.name: unknown_topics(t.name, t.missing) for t in tables if t.missing}
+        unknown = {t.name: vanished_topics(t.name, t.vanished) for t in tables if t.vanished}
+        unknown |= {t.name: unknown_topics(t.name, t.missing) for t in tables if t.missing}
         return self._held.errors(now_ms) | self.missing.errors() | unknown
 
 

@@ -1,6 +1,7 @@
 """The tables of a run: found by the map's routes, taken over, published, set aside, each by itself."""
 
 import logging
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
@@ -38,6 +39,8 @@ from kafka2hive.service.shared.wiring import Wiring
 log = logging.getLogger(__name__)
 
 CLEANUP_EPOCHS = 20
+DECIDE_SECONDS = 15.0
+"""How often it is looked whether a table that two topics claim has a ledger by now."""
 
 
 def _no_select(table: TableSettings) -> None:
@@ -63,21 +66,23 @@ class OwnedTables:
     tables: dict[str, Table] = field(default_factory=dict, init=False)
     conflicts: tuple[RouteConflict, ...] = field(default=(), init=False)
     _topics: frozenset[str] | None = field(default=None, init=False)
-    _decided: bool = field(default=False, init=False)
+    _decided_until: float = field(default=-math.inf, init=False)
+    _listed: dict[str, set[str]] = field(default_factory=dict, init=False)
     _undecided: frozenset[str] = field(default=frozenset(), init=False)
     _told: set[str] = field(default_factory=set, init=False)
 
     def refresh(self, topics: Collection[str]) -> None:
         """Route the topics that exist now: new tables join, known ones get new topics. Nothing is taken over yet.
 
-        A topic that makes the name of a table that reads others is in `conflicts`, and is not read.
+        A topic that makes the name of a table that reads others is in `conflicts`, and is not read. What another run may
+        decide meanwhile, by making a table's ledger, is decided anew now and then.
         """
-        if self._decided and self._topics == frozenset(topics):
+        if self._now() < self._decided_until and self._topics == frozenset(topics):
             return
         routes = topic_routes(self._wiring, topics, self._read_topics())
         if self._topics != frozenset(topics):
             tell_missing(routes.tables)
-        self._topics, self._decided = frozenset(topics), routes.complete
+        self._topics = frozenset(topics)
         for table in routes.tables:
             known = self.tables.get(table.name)
             if known is None or (known.rule != table.rule and known.last_state is None):
@@ -85,6 +90,17 @@ class OwnedTables:
             else:
                 known.topics, known.missing = table.topics, table.missing
         self._note_conflicts(routes)
+        self._note_vanished()
+        undecided = DECIDE_SECONDS if self._undecided else math.inf
+        self._decided_until = self._now() + (undecided if routes.complete else 0)
+
+    def _note_vanished(self) -> None:
+        """A pattern's table keeps topics that are not there: deleted, or a broker's metadata are old."""
+        there = self._topics or frozenset()
+        for name, table in self.tables.items():
+            listed = self._listed.setdefault(name, set())
+            listed |= there.intersection(table.topics)
+            table.vanished = tuple(sorted(listed - there))
 
     def _read_topics(self) -> dict[str, frozenset[str]]:
         """By table: what its ledger has positions of, else what it is about to read; where neither is known, no entry."""
@@ -281,6 +297,8 @@ class OwnedTables:
         table.ownership = Owned(started.owned, settings)
         self.completion.certified(table)
         table.learn_record_sizes(started.owned.state.accounts)
+        if started.owned.state.topics - {*table.topics, *table.missing}:
+            self._decided_until = -math.inf  # another run may have decided whose topics the table reads
         if started.owned.state.added != table.added:
             settings = self.resolve(table)
         self._schemas.remember_ledger(table.name, started.owned.state.ledger_id)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.values import StartKind
-from kafka2hive.kafka.port import UNKNOWN_EPOCH, ClusterView, Kafka, RecordAddress, Watermark
+from kafka2hive.kafka.port import UNKNOWN_EPOCH, ClusterView, Kafka, RecordAddress, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
@@ -59,13 +59,18 @@ def logs_of(kafka: Kafka, cluster: ClusterView, topics: Iterable[str]) -> Logs:
 
 @dataclass(slots=True)
 class KafkaView:
-    """Metadata at most METADATA_SECONDS old, watermarks fresh at every ask. Errors: ServiceUnavailable."""
+    """Metadata at most METADATA_SECONDS old, watermarks fresh at every ask. Errors: ServiceUnavailable.
+
+    A broker that answers may have older metadata than the one that was asked before: a partition that was listed once
+    stays listed.
+    """
 
     kafka: Kafka
     clock: Clock
     _cluster: ClusterView | None = None
     _asked_at: float = 0.0
     _asked_at_ms: int = 0
+    _listed: dict[str, TopicView] = field(default_factory=dict)
     born_later: set[str] = field(default_factory=set)
     """Topics that did not exist when this run first looked."""
 
@@ -73,7 +78,10 @@ class KafkaView:
         now = self.clock.monotonic()
         if self._cluster is None or fresh or now - self._asked_at > METADATA_SECONDS:
             asked_at_ms = self.clock.epoch_ms()
-            cluster = self.kafka.cluster()
+            answer = self.kafka.cluster()
+            topics = {name: view.after(self._listed.get(name)) for name, view in answer.topics.items()}
+            self._listed.update(topics)
+            cluster = replace(answer, topics=topics)
             if self._cluster is not None:
                 self.born_later |= set(cluster.topics) - set(self._cluster.topics)
             self._cluster, self._asked_at, self._asked_at_ms = cluster, now, asked_at_ms
@@ -83,6 +91,11 @@ class KafkaView:
     def cluster_id(self) -> str:
         """The id seen last: no question to Kafka."""
         return self._cluster.cluster_id if self._cluster is not None else UNKNOWN_ID
+
+    @property
+    def topics(self) -> Collection[str]:
+        """Those seen last: no question to Kafka."""
+        return self._cluster.topics if self._cluster is not None else ()
 
     def look(self, tables: Collection[Table]) -> KafkaOffsets:
         """Watermarks of every topic partition the tables read, earliest before latest before high; and each table's last

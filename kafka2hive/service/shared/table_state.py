@@ -85,7 +85,8 @@ class SetAside:
 
 @dataclass(slots=True)
 class Table:
-    """`topics` exist in Kafka, `missing` ones are listed by the map and do not.
+    """`topics` exist in Kafka, `missing` ones are listed by the map and do not. `vanished`: those of this table that Kafka
+    listed earlier in this run and does not now; deleted, or a broker has old metadata.
 
     Other threads may read `state` at any moment: whoever looks at it twice keeps it in a variable.
 
@@ -107,6 +108,7 @@ class Table:
     topics: tuple[str, ...]
     location: str
     missing: tuple[str, ...] = ()
+    vanished: tuple[str, ...] = ()
     state: Unowned | Owned | SetAside = Unowned()
     refused: dict[HivePartition, TableError] = field(default_factory=dict)
     failures: int = 0

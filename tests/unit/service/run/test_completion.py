@@ -192,6 +192,18 @@ def test_what_the_map_names_and_kafka_has_lost_is_a_warning_and_no_time_goes_on(
     assert story.through() == T3 and story.warnings == []
 
 
+def test_a_topic_that_was_listed_and_never_begun_may_hold_records_though_it_is_not_listed_now() -> None:
+    story = Story()
+    story.stands({A0: 5, A1: 5})
+    story.looks({A0: 5, A1: 5}, T1)
+    story.table.vanished = ("b",)
+    story.looks({A0: 5, A1: 5}, T2)
+    assert story.through() == T1 and "b is not in Kafka any more" in story.warnings[0]
+    story.table.vanished = ()
+    story.looks({A0: 5, A1: 5}, T3)
+    assert story.through() == T3 and story.warnings == []
+
+
 def test_a_topic_that_the_map_no_longer_names_does_not_matter() -> None:
     story = Story(topics=("a",))
     story.table.topics = ("a",)

@@ -4,15 +4,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from kafka2hive.config.values import TableSettings
 from kafka2hive.kafka.port import ClusterView, TopicView, everything
-from kafka2hive.model.errors import ExitCode
+from kafka2hive.model.errors import ExitCode, TableError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.run.epochs import EpochLoop
-from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.owned_tables import DECIDE_SECONDS, OwnedTables
 from kafka2hive.service.run.result import exit_code
+from kafka2hive.service.shared.table_state import Table
 from kafka2hive.service.shared.wiring import Wiring
 from tests.harness.cli_ledger import wired
-from tests.unit.service.run.test_once import Clock, make_loop_and_tables, planned, run
+from tests.unit.service.run.test_once import Clock, Schemas, make_loop_and_tables, planned, run
 from tests.unit.service.run.test_once import Kafka as TwoTopics
 
 LEADS, CAPITALS, OTHER = "crm.eu.Leads-2", "crm.eu.LEADS-2", "crm.eu.deals"
@@ -145,3 +147,71 @@ def test_the_ledger_of_a_topic_that_is_gone_is_not_given_to_another(tmp_path: Pa
     assert dumped(loop) == set()
     assert code_of(tables) is ExitCode.SET_ASIDE
     assert tables.tables[TABLE].owned.state.topics == {LEADS}
+
+
+def test_what_another_run_decides_about_a_table_that_two_topics_claim_is_heard(tmp_path: Path) -> None:
+    wiring, kafka = make_wiring(tmp_path), Kafka(LEADS, CAPITALS, OTHER)
+    loop, tables = make_loop_and_tables(wiring, kafka, once=False)
+    assert dumped(loop) == {OTHER}
+    assert dumped(make_loop_and_tables(wiring, Kafka(LEADS))[0]) == {LEADS}
+    kafka.ends[TopicPartition(LEADS, 0)] = 9
+    assert dumped(loop) == set()
+    wiring.ports.clock.sleep(DECIDE_SECONDS)
+    assert dumped(loop) == {LEADS}
+    assert [conflict.topic for conflict in tables.conflicts] == [CAPITALS]
+
+
+def test_a_ledger_that_another_run_begins_after_the_topics_were_routed_keeps_its_topic(
+    tmp_path: Path,
+) -> None:
+    wiring, kafka = make_wiring(tmp_path), Kafka()
+
+    class AnotherRun(Schemas):
+        """It makes the ledger between this run's look for one and its take-over."""
+
+        def resolve(self, table: Table) -> TableSettings:
+            if not (tmp_path / "kafka2hive/kafka_partition_offsets" / TABLE).exists():
+                assert dumped(make_loop_and_tables(wiring, Kafka(LEADS))[0]) == {LEADS}
+            return super().resolve(table)
+
+    loop, tables = make_loop_and_tables(wiring, kafka, once=False, schemas=AnotherRun())
+    kafka.add(CAPITALS)
+    wiring.ports.clock.sleep(LONG)
+    assert dumped(loop) == set()
+    assert tables.tables[TABLE].owned.state.topics == {LEADS}
+    assert [conflict.topic for conflict in tables.conflicts] == [CAPITALS]
+
+
+def test_a_topic_found_by_a_pattern_is_missed_when_it_vanishes_during_the_run(tmp_path: Path) -> None:
+    wiring, kafka = make_wiring(tmp_path), Kafka(LEADS, OTHER)
+    loop, tables = make_loop_and_tables(wiring, kafka)
+    kafka.delete(LEADS)
+    wiring.ports.clock.sleep(LONG)
+    assert dumped(loop) == {OTHER}
+    ((name, error),) = tables.troubles()
+    assert (name, error.code, code_of(tables)) == (TABLE, "kafka.unknown_topic", ExitCode.SET_ASIDE)
+    assert f"listed topic {LEADS} when the run began" in error.message
+    loop, tables = make_loop_and_tables(wiring, kafka)
+    assert dumped(loop) == set() and code_of(tables) is ExitCode.DONE
+
+
+def test_it_is_missed_also_when_it_vanishes_between_the_look_at_topics_and_that_at_offsets(
+    tmp_path: Path,
+) -> None:
+    wiring, kafka = make_wiring(tmp_path), Kafka(LEADS, OTHER)
+
+    class Slow(Schemas):
+        starts = 0
+
+        def resolve(self, table: Table) -> TableSettings:
+            if table.name == TABLE:
+                self.starts += 1
+                if self.starts == 1:
+                    raise TableError("hive.no_answer", "away")
+                wiring.ports.clock.sleep(LONG)
+                kafka.delete(LEADS)
+            return super().resolve(table)
+
+    loop, tables = make_loop_and_tables(wiring, kafka, schemas=Slow())
+    assert dumped(loop) == {OTHER}
+    assert [(name, error.code) for name, error in tables.troubles()] == [(TABLE, "kafka.unknown_topic")]

@@ -214,6 +214,31 @@ def test_the_time_of_a_look_is_from_before_its_first_question(tmp_path: Path) ->
     assert view.look_again([table], seen).asked_at_ms == seen.asked_at_ms, "not every end is newer"
 
 
+def test_a_partition_that_was_listed_once_stays_listed_though_a_broker_has_older_metadata(
+    tmp_path: Path,
+) -> None:
+    class Brokers(Kafka):
+        topics = TopicView("t", "id", (0, 1))
+
+        def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+            return ClusterView("c", {self.topics.name: self.topics})
+
+    view, *_ = make(tmp_path)
+    view.kafka = kafka = Brokers()
+    for answer, listed in [
+        (TopicView("t", "id", (0, 1)), (0, 1)),
+        (TopicView("t", "id", (0,)), (0, 1)),
+        (TopicView("other", "id2", (0,)), None),
+        (TopicView("t", "id", (0,)), (0, 1)),
+        (TopicView("t", "id", (0, 2)), (0, 1, 2)),
+        (TopicView("t", "made again", (0,)), (0,)),
+        (TopicView("t", "-", ()), ()),
+    ]:
+        kafka.topics = answer
+        found = view.cluster(fresh=True).topics.get("t")
+        assert (None if found is None else found.partitions) == listed
+
+
 def test_a_log_ends_for_readers_at_its_stable_offset_and_for_kafka_at_its_high_watermark(
     tmp_path: Path,
 ) -> None:
