@@ -38,6 +38,11 @@ BACKLOGS = SERVICE + "run.backlogs"
 EPOCHS = SERVICE + "run.epochs"
 COMPLETION = SERVICE + "run.completion"
 OWNED_TABLES = SERVICE + "run.owned_tables"
+ONCE = SERVICE + "run.once"
+KAFKA_VIEW = SERVICE + "shared.kafka_view"
+TABLES = SERVICE + "shared.tables"
+STATUS = SERVICE + "status"
+ROUTE = "kafka2hive.config.route"
 GATE = SERVICE + "run.compare.gate"
 HIVE_SCHEMAS = SERVICE + "shared.hive_schemas"
 RESULT = SERVICE + "run.result"
@@ -898,6 +903,66 @@ MUTANTS = (
         (
             "new=Position(tp, 0, 0, view.id), logs",
             "new=Position(tp, *[logs.latest[tp].offset] * 2, view.id), logs",
+        ),
+    ),
+    # two topics whose names make one table
+    _of_service(
+        "a newcomer takes the table of another topic over",
+        TABLES,
+        ("    routing = _routing(wiring, topics, known) if unknown else first\n", "    routing = first\n"),
+    ),
+    _of_service(
+        "two topics whose names make one table are merged",
+        ROUTE,
+        (
+            "claim = claims.get((name, groups), _Claim(rule, name, source))\n"
+            "        claims[name, groups] = replace",
+            "claim = claims.get((name, ()), _Claim(rule, name, source))\n        claims[name, ()] = replace",
+        ),
+    ),
+    _of_service(
+        "of two new topics that make one table the first is read",
+        ROUTE,
+        (
+            "    return claims[0] if all(claim.rule is not claims[0].rule for claim in claims[1:]) else None\n",
+            "    return claims[0]\n",
+        ),
+    ),
+    _of_service(
+        "a run does not say which topics it refuses",
+        OWNED_TABLES,
+        ("        self.conflicts = routes.conflicts\n", "        self.conflicts = ()\n"),
+    ),
+    _of_service(
+        "status does not say which topics are refused",
+        STATUS,
+        (
+            "    errors += ((c.table, c.error) for c in routing.conflicts if not wanted or c.table in wanted)\n",
+            "",
+        ),
+    ),
+    _of_service(
+        "a table that two new topics claim is decided once and for ever",
+        OWNED_TABLES,
+        ("DECIDE_SECONDS if self._undecided else math.inf", "math.inf"),
+    ),
+    # metadata that are older than an earlier answer
+    _of_service(
+        "partitions that older metadata do not list are forgotten",
+        KAFKA_VIEW,
+        ("view.after(self._listed.get(name))", "view"),
+    ),
+    _of_service(
+        "a topic that older metadata do not list held nothing",
+        COMPLETION,
+        ("absent.union(table.vanished)", "absent"),
+    ),
+    _of_service(
+        "a run does not miss a topic that vanished since it began",
+        ONCE,
+        (
+            "vanished_topics(t.name, t.vanished) for t in tables if t.vanished",
+            "vanished_topics(t.name, t.vanished) for t in ()",
         ),
     ),
     # Hive's tables

@@ -96,4 +96,10 @@ SEEDS = {
     "a run ends where somebody else has taken a stopped table": 129,
     "a table that a live run has stopped is not left to a command": 5,
     "a table that stops again has stopped when it stopped first": 993,
+    "a newcomer takes the table of another topic over": 4,
+    "two topics whose names make one table are merged": 1,
+    "a run does not say which topics it refuses": 1,
+    "status does not say which topics are refused": 4,
+    "a table that two new topics claim is decided once and for ever": 101556,
+    "partitions that older metadata do not list are forgotten": 321,
 }

@@ -13,6 +13,7 @@ from tests.simulation.code import Production
 from tests.simulation.mutants import Mutant
 
 RELOADED = (
+    "kafka2hive.config.route",
     "kafka2hive.kafka.positions",
     "kafka2hive.ledger",
     "kafka2hive.publish",
@@ -24,7 +25,13 @@ RELOADED = (
 )
 """Packages and modules a variant gets copies of; the model and the ports are shared with the real code."""
 
-PARENTS = ("kafka2hive", "kafka2hive.kafka", "tests.simulation", "tests.simulation.service")
+PARENTS = (
+    "kafka2hive",
+    "kafka2hive.config",
+    "kafka2hive.kafka",
+    "tests.simulation",
+    "tests.simulation.service",
+)
 """Packages that hold what is copied, and are not copied."""
 
 FIELDS = {

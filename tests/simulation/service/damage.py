@@ -305,8 +305,8 @@ def topic_recreated(scene: DemoContext) -> Harm | None:
 
 def topic_gone(scene: DemoContext) -> Harm | None:
     """Kafka does not have the topic for a while: what else the table reads goes on."""
-    scene.cluster.gone.add("tb")
-    return Harm(frozenset({"kafka.unknown_topic"}), lambda: scene.cluster.gone.clear(), commits=True)
+    scene.cluster.take_away("tb")
+    return Harm(frozenset({"kafka.unknown_topic"}), scene.cluster.bring_back, commits=True)
 
 
 DAMAGES: tuple[Damage, ...] = (

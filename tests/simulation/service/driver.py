@@ -44,13 +44,14 @@ from kafka2hive.service.shared.process import process_of
 from kafka2hive.service.shared.registrar import Registrar
 from kafka2hive.service.shared.table_state import Owned, Table
 from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.status import StatusResult, status
 from tests.simulation import tasks
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import Hive, SimulatedMetastore
 from tests.simulation.places import DEAD_LETTER_TABLE, LEDGERS, location_of
 from tests.simulation.service.kafka import Cluster, SimulatedKafka
-from tests.simulation.service.maps import COLUMNS, TABLES, columns_text, map_of
+from tests.simulation.service.maps import BY_PATTERN, COLUMNS, RIVALS, TABLES, columns_text, map_of
 from tests.simulation.tasks import Share, TaskFailed
 from tests.simulation.topic import account_of
 from tests.simulation.watch import Violation
@@ -69,8 +70,9 @@ MANY = 5
 @dataclass(slots=True)
 class Surroundings:
     """What the processes of one schedule share. `damaged`: tables that somebody has harmed;
-    `stops`: by table, the codes of errors that set it aside; `version` of the maps that the next process starts with.
-    `shares_time`: all processes have the cluster's clock; else each has its own, and dates stand still.
+    `stops`: by table, the codes of errors that set it aside; `version` of the maps that the next process starts with;
+    `shares_time`: all processes have the cluster's clock; else each has its own, and dates stand still;
+    `sources`: the topic that the table by a pattern reads, as soon as one is committed.
     """
 
     world: World
@@ -80,6 +82,7 @@ class Surroundings:
     stops: dict[str, set[str]] = field(default_factory=dict)
     version: int = 0
     shares_time: bool = False
+    sources: set[str] = field(default_factory=set)
 
 
 class WatchedClock(SimulatedClock):
@@ -172,6 +175,7 @@ class WatchedTables(OwnedTables):
 
     def publish(self, table: Table, change: Any) -> TablePublished:
         published = super().publish(table, change)
+        self.process.check_topics(table)
         self.process.check_compared(table)
         self.process.check_visible(table.owned)
         self.process.check_certified(table.owned)
@@ -234,6 +238,7 @@ class Process:
         self.born = len(world.namenode.generations)
         self.finished = 0
         self.settled = False
+        self.troubles: tuple[tuple[str, Kafka2HiveError], ...] = ()
         self._seen = (0, world.arrived, self.born)
         self._hive_seen = 0
         self._hive_changes = around.hive.ddl.changes
@@ -292,12 +297,17 @@ class Process:
             unregistered = self._run()
         except (Fenced, TakeOverLost, OwnedByLiveRun, ServiceUnavailable) as ended:
             error = ended
-        errors = [t.aside.error for t in self.tables.set_aside_tables() if t.aside is not None]
+        self.troubles = self.tables.troubles()
+        errors = [trouble for _, trouble in self.troubles]
         code = exit_code(error, None, errors, unregistered)
         self.world.tell(self.name, f"ends with {int(code)}: {error or unregistered or errors}")
         self.world.count[f"ended with {int(code)}"] += 1
         self._check_end(code, error, errors)
         return code
+
+    def status(self) -> StatusResult:
+        """What the command shows, asked when no run lives."""
+        return status(self.wiring, self.kafka)
 
     def _check_end(
         self, code: ExitCode, error: Kafka2HiveError | None, set_aside: Sequence[Kafka2HiveError]
@@ -320,6 +330,7 @@ class Process:
                 raise Violation(f"{self.name} ends with {number}, set aside are {set_aside}")
             if number == 0:
                 self._check_drained()
+                self._check_no_rivals()
 
     def _run(self) -> ServiceUnavailable | None:
         """What a run of `--once` could not tell Hive."""
@@ -338,7 +349,7 @@ class Process:
                     self._register()
                 continue
             tables = self.tables.tables.values()
-            self.settled = all(
+            self.settled = len(tables) == len(TABLES[self.order.service]) and all(
                 isinstance(t.state, Owned) and not t.lag_records and self._is_certified(t) for t in tables
             )
             if self.order.once:
@@ -434,6 +445,28 @@ class Process:
                 if position is None or wanted is None or position.end < wanted:
                     raise Violation(f"{self.name} ends with 0, {table.name} lacks {tp} up to {wanted}")
 
+    def _check_no_rivals(self) -> None:
+        """Of two topics that make one table, one is not read, which is an error. Raises Violation."""
+        first, last = self.kafka.first_view, self.kafka.last_view
+        assert first is not None and last is not None
+        asked = self.order.once and BY_PATTERN in TABLES[self.order.service]
+        if asked and first.topics.keys() & last.topics.keys() >= RIVALS:
+            raise Violation(f"{self.name} ends with 0, and one of {sorted(RIVALS)} is not read")
+
+    def check_topics(self, table: Table) -> None:
+        """A table reads its topics, and of those that make the same name one, for ever. Raises Violation."""
+        topics = table.owned.state.topics
+        if topics - set(TOPICS_OF[table.name]) - RIVALS or (
+            table.name == BY_PATTERN and not self._known_sources(topics)
+        ):
+            raise Violation(f"{self.name} reads {sorted(topics)} into {table.name}")
+
+    def _known_sources(self, topics: frozenset[str]) -> bool:
+        """One at most, and the same as ever."""
+        sources = self.around.sources
+        sources |= topics
+        return len(sources) <= 1
+
     def check_cause(self, table: Table, error: Kafka2HiveError) -> None:
         """A table is set aside for a fault of this very round, or for damage; never for nothing. Raises Violation."""
         self.world.tell(self.name, f"{table.name} is set aside: {error}")
@@ -443,6 +476,14 @@ class Process:
             if table.name not in self.around.damaged:
                 raise Violation(f"manual intervention would be needed: {error}")
             self.world.count["STOP of a damaged table"] += 1
+        elif error.code == "route.conflict":
+            self.world.count["a table that two new topics claim"] += 1
+            if not self.kafka.seen | self.around.sources >= RIVALS:
+                raise Violation(f"{self.name} has seen one topic for {table.name}: {error}")
+        elif error.code == "kafka.unknown_topic":
+            self.world.count["a topic of the map is not there"] += 1
+            if not self.kafka.lacked.intersection({*TOPICS_OF[table.name], *table.topics}):
+                raise Violation(f"{self.name} misses a topic of {table.name} that is there: {error}")
         elif error.code == "kafka.open_transaction":
             self.world.count["ended behind an open transaction"] += 1
             if self.around.cluster.held_until_ms < self._round_began_ms:
@@ -539,13 +580,13 @@ class Process:
     def _check_lost(self, error: Kafka2HiveError | None) -> None:
         """73 only where another process has taken a table of this service over since this one began."""
         self.world.count["take-over lost" if isinstance(error, TakeOverLost) else "fenced"] += 1
-        tables = self.wiring.map.tables
+        tables = TABLES[self.order.service]
         for path in self.world.namenode.generations[self.born :]:
             directory, _, name = path.rpartition("/")
             generation = Generation.parse(name)
             assert generation is not None
             mine = generation.owner is not None and process_of(generation.owner) == self.me
-            if not mine and any(directory.endswith("/" + rule.table) for rule in tables):
+            if not mine and any(directory.endswith("/" + table) for table in tables):
                 return
         raise Violation(f"{self.name} ends with 73 though nobody else has taken a table over: {error}")
 

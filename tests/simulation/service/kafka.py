@@ -1,5 +1,5 @@
-"""Kafka as the simulation sees it: logs that only grow until they are told to rest, transactions that stay open, and
-questions that take time or are not answered.
+"""Kafka as the simulation sees it: logs that only grow until they are told to rest, transactions that stay open, topics
+that come and go, and questions that take time, are not answered, or are answered by a broker whose metadata are old.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -14,13 +14,21 @@ from kafka2hive.kafka.port import (
     TopicSettings,
     TopicView,
     Watermark,
+    everything,
 )
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
-from tests.simulation.service.maps import TOPIC_PARTITIONS, TOPICS
+from tests.simulation.service.maps import RIVAL, TOPIC_PARTITIONS, TOPICS
 from tests.simulation.world import World
 
 Answer = TypeVar("Answer")
+
+NOW_AND_THEN = 0.05
+"""How often something happens while a listing is on its way."""
+LEADERLESS = 0.4
+"""How often a new partition loses its leader for a while."""
+OLD_METADATA = 0.2
+"""How often a question for topics reaches a broker whose metadata are old."""
 
 
 class Cluster:
@@ -28,7 +36,8 @@ class Cluster:
 
     `ends` are high watermarks. `now_ms` is the wall clock of everybody: it goes on with every call of a port, and while
     somebody sleeps. `numbers` are the partitions of each topic, `gone` the topics that are not there.
-    `open`: topic partitions with an open transaction, its first offset and when it will be over.
+    `open`: topic partitions with an open transaction, its first offset and when it will be over. `leaderless`: those that
+    nobody answers for, and until when.
     `most_partitions`: as long as there are fewer, one may be born while a listing of topics is on its way.
     What a transaction wrote has offsets of its own; whether it was committed or aborted shows in records that are absent.
     """
@@ -38,20 +47,26 @@ class Cluster:
         self.ends = dict.fromkeys(TOPIC_PARTITIONS, 0)
         self.numbers = dict(TOPICS)
         self.gone: set[str] = set()
-        self.ids = {topic: f"id-{topic}" for topic in TOPICS}
+        self.ids = {topic: f"id-{topic}" for topic in (*TOPICS, RIVAL)}
+        self.views = [self.view()]
+        self.old_answers = 0
+        self.rival_may_come = False
         self.growing = True
         self.now_ms = 0
         self.grown: dict[TopicPartition, list[tuple[int, int]]] = {tp: [] for tp in TOPIC_PARTITIONS}
         self.open: dict[TopicPartition, tuple[int, int]] = {}
+        self.leaderless: dict[TopicPartition, int] = {}
         self.held_until_ms = -1
         self.most_partitions = 0
         self._drawn = Random(f"time {seed}")
-        """Of its own: what time it is changes no other choice of a schedule."""
+        """Of its own: what time it is, and how old metadata are, changes no other choice of a schedule."""
 
     def rest(self) -> None:
-        """Nobody produces any more."""
-        self.growing = False
+        """Nobody produces any more, no topic comes or goes, and all brokers know the newest metadata."""
+        self.growing = self.rival_may_come = False
+        self.old_answers = 0
         self.open.clear()
+        self.leaderless.clear()
 
     def pass_time(self, ms: int) -> None:
         """Producers end their transactions when their time has come."""
@@ -76,15 +91,63 @@ class Cluster:
         self.ends[tp] += records
         self.grown[tp].append((self.now_ms, self.ends[tp]))
 
-    def bear(self) -> bool:
-        """A partition that a listing does not have, and records in it, while the listing is on its way."""
+    def bear(self) -> str | None:
+        """A partition or a topic that a listing does not have, and records in it, while the listing is on its way."""
+        if not self.growing:
+            return None
+        if self.rival_may_come and self.happens(NOW_AND_THEN):
+            self.come(self.missing_rival)
+            return "a topic that makes another's table comes during a listing"
         fewer = sum(map(len, self.numbers.values())) < self.most_partitions
-        if not (fewer and self.growing and self._drawn.random() < 0.05):
-            return False
-        topic = ("ta", "tb")[self._drawn.randrange(2)]
+        if not (fewer and self.happens(NOW_AND_THEN)):
+            return None
+        there = [topic for topic in TOPICS if topic not in self.gone]
+        topic = there[self.below(len(there))]
         self.add_partition(topic)
-        self.grow(TopicPartition(topic, self.numbers[topic][-1]), 1 + self._drawn.randrange(3))
-        return True
+        self.grow(TopicPartition(topic, self.numbers[topic][-1]), 1 + self.below(3))
+        return "partition born during a listing"
+
+    def happens(self, rate: float) -> bool:
+        return self._drawn.random() < rate
+
+    def below(self, limit: int) -> int:
+        return self._drawn.randrange(limit)
+
+    def come(self, topic: str) -> None:
+        """A topic that was never there comes, with records or without."""
+        self.rival_may_come = False
+        if topic in self.numbers:
+            self.bring_back()
+        else:
+            self.numbers[topic] = ()
+            self.add_partition(topic)
+        for tp in self.topic_partitions((topic,)):
+            self.grow(tp, self.below(4))
+
+    @property
+    def missing_rival(self) -> str:
+        return "tb" if "tb" in self.gone else RIVAL
+
+    def take_away(self, topic: str) -> None:
+        """Somebody deletes it."""
+        self.gone.add(topic)
+        self.views.append(self.view())
+
+    def bring_back(self) -> None:
+        """All that were gone are there, unchanged."""
+        self.gone.clear()
+        self.views.append(self.view())
+
+    def answers_for(self, tp: TopicPartition) -> bool:
+        return tp.topic not in self.gone and self.leaderless.get(tp, -1) < self.now_ms
+
+    def has(self, topic: str) -> bool:
+        return topic in self.numbers and topic not in self.gone
+
+    def is_harmless(self, at: int) -> bool:
+        """What was there and is not in this earlier view holds no records, or is nobody's who certifies."""
+        known = self.views[at].topic_partitions(TOPICS)
+        return all(self.ends[tp] == 0 for tp in self.topic_partitions(TOPICS) if tp not in known)
 
     def stable(self, tp: TopicPartition) -> int:
         """How far readers of committed records get."""
@@ -95,7 +158,12 @@ class Cluster:
         return max((end for arrived, end in self.grown[tp] if arrived <= ms), default=0)
 
     def topic_partitions(self, topics: Collection[str]) -> list[TopicPartition]:
-        return [TopicPartition(topic, n) for topic in TOPICS if topic in topics for n in self.numbers[topic]]
+        return [
+            TopicPartition(topic, n)
+            for topic, numbers in self.numbers.items()
+            if topic in topics
+            for n in numbers
+        ]
 
     def add_partition(self, topic: str) -> None:
         """Its number is no other topic's, so that a record's id needs no topic; it begins at offset 0."""
@@ -103,6 +171,9 @@ class Cluster:
         self.numbers[topic] += (tp.number,)
         self.begins[tp] = self.ends[tp] = 0
         self.grown[tp] = []
+        self.views.append(self.view())
+        if self.old_answers and self.happens(LEADERLESS):
+            self.leaderless[tp] = self.now_ms + self.below(40_000)
 
     def recreate(self, topic: str) -> None:
         """Another topic of this name: with another id, and empty."""
@@ -111,6 +182,7 @@ class Cluster:
             self.begins[tp] = self.ends[tp] = 0
             self.grown[tp].clear()
             self.open.pop(tp, None)
+        self.views.append(self.view())
 
     def view(self) -> ClusterView:
         return ClusterView(
@@ -126,8 +198,9 @@ class Cluster:
 class SimulatedKafka:
     """The Kafka port of one driver; `failed` hears of each question without an answer.
 
-    `first_ends`: where each log ended when this driver first heard of it, by high watermark; `first_view`: the topics as it
-    heard of them first. `passes`: its clock goes on.
+    `first_ends`: where each log ended when this driver first heard of it, by high watermark; `first_view` and `last_view`:
+    the topics as it heard of them first and last, `seen` those of any answer, `lacked` those that were not in each.
+    `passes`: its clock goes on.
     """
 
     def __init__(
@@ -143,22 +216,61 @@ class SimulatedKafka:
         self._passes = passes
         self.first_ends: dict[TopicPartition, int] = {}
         self.first_view: ClusterView | None = None
+        self.last_view: ClusterView | None = None
+        self.seen: set[str] = set()
+        self.lacked: set[str] = set()
+        self._newest = -1
+        self._old_answers = 0
 
-    def cluster(self, wanted: Callable[[str], bool] = lambda topic: True) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
         self._ask()
-        view = self._cluster.view()
-        self.first_view = self.first_view or view
-        self._world.count["partition born during a listing"] += self._cluster.bear()
+        if wanted is not everything:  # a look of its own, from which nothing else is concluded
+            return self._answered(self._cluster.view())
+        view = self._listing()
+        self.first_view, self.last_view = self.first_view or view, view
+        self.seen.update(view.topics)
+        self.lacked |= (TOPICS.keys() | self.seen) - view.topics.keys()
+        if (born := self._cluster.bear()) is not None:
+            self._world.count[born] += 1
         return self._answered(view)
+
+    def _listing(self) -> ClusterView:
+        """The newest; or one that is older than an earlier answer, or that nobody's certificate depends on."""
+        cluster, newest = self._cluster, len(self._cluster.views) - 1
+        at = newest
+        if self._old_answers < cluster.old_answers and cluster.happens(OLD_METADATA):
+            allowed = [i for i in range(newest) if i <= self._newest or cluster.is_harmless(i)]
+            at = allowed[cluster.below(len(allowed))] if allowed else newest
+        self._old_answers = self._old_answers + 1 if at < newest else 0
+        if at < self._newest:
+            self._count_what_went_back(cluster.views[self._newest], cluster.views[at])
+        self._newest = max(self._newest, at)
+        return cluster.views[at]
+
+    def _count_what_went_back(self, before: ClusterView, view: ClusterView) -> None:
+        count, both = self._world.count, before.topics.keys() & view.topics
+        count["a topic list goes back in time"] += before.topics.keys() != view.topics.keys()
+        count["partitions go back in time"] += any(
+            before.topics[t].partitions != view.topics[t].partitions for t in both
+        )
+        count["a topic id goes back in time"] += any(before.topics[t].id != view.topics[t].id for t in both)
 
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         self._ask()
-        return {tp: Watermark(self._cluster.begins[tp], 0) for tp in sorted(topic_partitions)}
+        there = self._there(topic_partitions)
+        return {tp: Watermark(self._cluster.begins[tp], 0) for tp in there}
+
+    def _there(self, topic_partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+        """Nobody answers for a topic that is gone, or for a partition without a leader."""
+        there = [tp for tp in sorted(topic_partitions) if self._cluster.answers_for(tp)]
+        if len(there) < len(topic_partitions):
+            self._failed()
+        return there
 
     def latest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         self._ask()
         answers = {}
-        for tp in sorted(topic_partitions):
+        for tp in self._there(topic_partitions):
             if self._cluster.growing:
                 self._cluster.grow(tp, self._world.below(5))
             if self._world.rates.read_fails and self._world.random() < self._world.rates.read_fails:
@@ -173,7 +285,7 @@ class SimulatedKafka:
         """Also what was acknowledged since the stable offsets were asked for."""
         self._ask()
         answers = {}
-        for tp in sorted(topic_partitions):
+        for tp in self._there(topic_partitions):
             if self._world.rates.read_fails and self._world.random() < self._world.rates.read_fails:
                 self._failed()
             else:
@@ -210,7 +322,7 @@ class SimulatedKafka:
         cluster = self._cluster
         self._passes(cluster.a_call(0.1))
         if cluster.growing:
-            there = list(cluster.ends)
+            there = [tp for tp in cluster.ends if tp.topic not in cluster.gone]
             cluster.grow(there[self._world.below(len(there))], self._world.below(3))
         return answer
 

@@ -31,9 +31,15 @@ TOPICS = {"ta": (0, 1), "tb": (2,)}
 
 TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "sim": {"db.a": ("ta",), "db.b": ("ta", "tb")},
-    "other": {"db.c": ("tb",)},
+    "other": {"db.tb": ("tb",)},
 }
 """Tables with their topics, by service: two tables share a topic, and two services do."""
+
+RIVAL = "TB"
+"""A topic that a pattern turns into the same table as `tb`. It comes and goes."""
+RIVALS = frozenset({"tb", RIVAL})
+BY_PATTERN = "db.tb"
+"""The table whose topics a pattern finds: its ledger reads one of the rivals, whichever it read first."""
 
 COMPLETED = "db.b"
 """The table whose partitions are certified when they are complete."""
@@ -51,10 +57,11 @@ COLUMNS: tuple[dict[str, str], ...] = (
 
 
 def rule_of(table: str, topics: tuple[str, ...], version: int = 0) -> TableRule:
+    by_pattern = table == BY_PATTERN
     return TableRule(
-        table=table,
-        topics=topics,
-        pattern=None,
+        table="db.{1}" if by_pattern else table,
+        topics=() if by_pattern else topics,
+        pattern="(tb|TB)" if by_pattern else None,
         start=StartPolicy(StartKind.EARLIEST),
         format="raw",
         columns=tuple(Column(name, kind) for name, kind in COLUMNS[version].items()),
@@ -68,7 +75,7 @@ def rule_of(table: str, topics: tuple[str, ...], version: int = 0) -> TableRule:
         create=True,
         schema_evolution="ignore",
         subject="{topic}-value",
-        location=location_of(table),
+        location=location_of("db.{table}" if by_pattern else table),
         completion=Completion() if table == COMPLETED else None,
     )
 

@@ -1,10 +1,11 @@
 """The oracle of whole services: clean runs of `--once` must end with 0, then every table is judged by the bare tree."""
 
+from collections.abc import Collection
 from typing import Any
 
 from kafka2hive.model.errors import ExitCode
-from kafka2hive.model.paths.ledger import LedgerPaths
-from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.ledger import LedgerPaths, parse_snapshot_name
+from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import owner_marker, staging_directory
 from tests.simulation.code import Production
 from tests.simulation.namenode import FileNode
@@ -21,8 +22,16 @@ from tests.simulation.oracle import (
     history,
 )
 from tests.simulation.places import LEDGER, location_of
-from tests.simulation.service.maps import COLUMNS, COMPLETED, TABLES, columns_text
-from tests.simulation.snapshot_text import SnapshotText
+from tests.simulation.service.maps import (
+    BY_PATTERN,
+    COLUMNS,
+    COMPLETED,
+    RIVAL,
+    RIVALS,
+    TABLES,
+    columns_text,
+)
+from tests.simulation.snapshot_text import SnapshotText, read_snapshot
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
@@ -36,24 +45,77 @@ def prepare(world: World) -> None:
             world.namenode.create(join(staging, FOREIGN)).content = b"foreign"
 
 
-def run_once(around: object, code: Production, service: str, name: str) -> ExitCode:
-    """A clean run of `--once` of one service. Raises Violation unless it ends with 0."""
+def source_of(world: World) -> frozenset[str]:
+    """The topic that the ledger of the table by a pattern reads; none where no position is committed."""
+    top = LedgerPaths(LEDGER.root, BY_PATTERN).table_directory
+    texts = {
+        parsed: text
+        for path in world.namenode.files_below(top)
+        if (parsed := parse_snapshot_name(base_name(path))) and parsed[1] in ("final", "pending")
+        if (text := world.namenode.read(path))
+    }
+    if not texts:
+        return frozenset()
+    return frozenset(p.topic_partition.topic for p in read_snapshot(texts[max(texts)]).positions)
+
+
+def refused_topics(around: Any) -> frozenset[str]:
+    """Those that nobody may read: they make the name of a table that reads another, or of one that both claim."""
+    there = frozenset(filter(around.cluster.has, RIVALS))
+    source = source_of(around.world)
+    return there - source if source or len(there) > 1 else frozenset()
+
+
+def decide_topics(around: Any) -> None:
+    """In the end the older topic is there, and where nobody knows whose the table is, somebody deletes the other one."""
+    cluster = around.cluster
+    _bring_all(around)
+    if refused_topics(around) == RIVALS:
+        cluster.take_away(RIVAL)
+
+
+def _bring_all(around: Any) -> None:
+    if not around.cluster.has("tb"):
+        around.cluster.come("tb")
+
+
+def run_once(around: Any, code: Production, service: str, name: str) -> None:
+    """A clean run of `--once` of one service. Raises Violation unless it ends with 0, or with 75 for each refused topic."""
+    refused = refused_topics(around) if BY_PATTERN in TABLES[service] else ()
     process = code.service.Process(around, name, code.service.Order(service, once=True))
     ended: ExitCode = process.run()
-    if ended is not ExitCode.DONE:
-        raise Violation(f"a clean run of {service} ends with {int(ended)}")
-    return ended
+    if ended is not (ExitCode.SET_ASIDE if refused else ExitCode.DONE):
+        raise Violation(f"a clean run of {service} ends with {int(ended)}, refused are {sorted(refused)}")
+    told = {(table, error.code) for table, error in process.troubles}
+    if told != ({(BY_PATTERN, "route.conflict")} if refused else set()):
+        raise Violation(f"a clean run of {service} says {told}, refused are {sorted(refused)}")
+    if any(not any(topic in error.message for _, error in process.troubles) for topic in refused):
+        raise Violation(f"a clean run of {service} does not name {sorted(refused)}: {process.troubles}")
+    around.world.count["topics refused"] += len(refused)
+    if BY_PATTERN in TABLES[service]:
+        _check_status(process, refused)
+
+
+def _check_status(process: Any, refused: Collection[str]) -> None:
+    """`status` says it as the run did. Raises Violation."""
+    shown = process.status()
+    told = {(table, error.code) for table, error in shown.errors}
+    wanted = {(BY_PATTERN, "route.conflict")} if refused else set()
+    if told != wanted or shown.exit_code is not (ExitCode.SET_ASIDE if refused else ExitCode.DONE):
+        raise Violation(f"status says {told} and ends with {shown.exit_code}, refused are {sorted(refused)}")
 
 
 def judge(around: Any, code: Production) -> None:
     """Run cleanly, let every late RPC arrive, run again. Raises Violation."""
     world: World = around.world
+    _bring_all(around)
     if world.late and world.below(2):
         for service in TABLES:
             run_once(around, code, service, f"{service}1")
     while world.late:
         world.execute_late()
     arrive_in_hive(around)
+    decide_topics(around)
     for service in TABLES:
         run_once(around, code, service, f"{service}2")
     judge_tables(around)
@@ -83,6 +145,14 @@ def _check_all_certified(newest: SnapshotText) -> None:
         raise Violation(f"{newest.table}: these are complete and have no certificate: {newest.open}")
 
 
+def _source(snapshots: list[SnapshotText]) -> tuple[str, ...]:
+    """The one topic that a table by a pattern has read, ever."""
+    topics = {p.topic_partition.topic for snapshot in snapshots for p in snapshot.positions}
+    if len(topics) != 1:
+        raise Violation(f"{snapshots[-1].table} has read {sorted(topics)}")
+    return tuple(topics)
+
+
 def _content(world: World, path: str) -> bytes:
     node = world.namenode.node(path)
     return node.content if isinstance(node, FileNode) else b""
@@ -105,9 +175,11 @@ def judge_tables(around: Any) -> None:
                 _check_all_certified(snapshots[-1])
             files = [file for snapshot in snapshots for file in snapshot.files]
             newest = snapshots[-1]
+            if table == BY_PATTERN:
+                topics = _source(snapshots)
             check_records(world, files, newest)
             ends = {p.topic_partition: p.end for p in newest.positions}
-            for tp in around.cluster.topic_partitions(topics):
+            for tp in around.cluster.topic_partitions(tuple(filter(around.cluster.has, topics))):
                 if ends.get(tp, 0) != around.cluster.ends[tp]:
                     raise Violation(
                         f"{table} ends at {ends}, Kafka holds {tp} up to {around.cluster.ends[tp]}"

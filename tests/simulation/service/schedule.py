@@ -15,8 +15,8 @@ from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.places import location_of
 from tests.simulation.schedule import MOST_DRIVERS, NEVER, Outcome, Schedule, outcome_of
 from tests.simulation.service.kafka import Cluster
-from tests.simulation.service.maps import COLUMNS, COMPLETED, SERVICES, TABLES
-from tests.simulation.service.oracle import arrive_in_hive, judge, prepare
+from tests.simulation.service.maps import COLUMNS, COMPLETED, RIVAL, SERVICES, TABLES
+from tests.simulation.service.oracle import arrive_in_hive, decide_topics, judge, prepare, refused_topics
 from tests.simulation.tasks import Share
 from tests.simulation.watch import Violation
 
@@ -26,7 +26,11 @@ CALM_STEPS = 20_000
 """Calls after the last fault within which everything must be dumped."""
 
 MOST_PARTITIONS = 6
-"""Of both topics, when some were added."""
+"""Of all topics, when some were added."""
+OLD_ANSWERS = 3
+"""A process gets at most so many answers in a row from brokers whose metadata are old, in half of the schedules."""
+COMES, GOES = 0.3, 0.1
+"""How often a topic comes or goes when a run is started."""
 
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
@@ -44,10 +48,36 @@ class ServiceSchedule(Schedule):
         super().__init__(seed, code, trace)
         self.around = code.service.Surroundings(self.world, self.hive, Cluster(self.world.seed))
         self.around.cluster.most_partitions = MOST_PARTITIONS
+        self._draw_topics()
         self.refused_for_ever = seed % 8 == 5
         if self.refused_for_ever or seed % 8 == 1:  # in the latter until all tables rest
             self.world.uncertifiable = location_of(COMPLETED)
         self.processes: dict[Actor, Any] = {}
+
+    def _draw_topics(self) -> None:
+        """In half of the schedules two topics make the same table: either is there first, or both are."""
+        cluster = self.around.cluster
+        cluster.old_answers = OLD_ANSWERS * cluster.below(2)
+        drawn = cluster.below(8)
+        if drawn == 0:
+            cluster.take_away("tb")
+        if drawn < 2:
+            self._comes(RIVAL, "first" if drawn == 0 else "with it")
+        cluster.rival_may_come = drawn in (0, 2, 3)
+
+    def _comes(self, topic: str, when: str) -> None:
+        self.around.cluster.come(topic)
+        self.world.count[f"a topic that makes another's table comes {when}"] += 1
+        self.world.tell("(event)", f"topic {topic} comes")
+
+    def _topics_change(self) -> None:
+        """Between the starts of runs: a topic comes, or one that nobody reads is deleted."""
+        cluster = self.around.cluster
+        if cluster.rival_may_come and cluster.happens(COMES):
+            self._comes(cluster.missing_rival, "between the starts of runs")
+        elif refused_topics(self.around) == {RIVAL} and cluster.happens(GOES):
+            cluster.take_away(RIVAL)
+            self.world.tell("(event)", f"somebody deletes topic {RIVAL}")
 
     def prepare(self) -> None:
         prepare(self.world)
@@ -70,6 +100,7 @@ class ServiceSchedule(Schedule):
         world.trouble = None
         self.hive.down = False
         self.around.cluster.rest()
+        decide_topics(self.around)
         self.running += self.paused
         self.paused.clear()
         self.events, self.chosen, self.eventful, self.changes_at = 0.0, None, False, NEVER
@@ -128,12 +159,15 @@ class ServiceSchedule(Schedule):
     def _start(self, service: str, *, once: bool) -> None:
         world = self.world
         self.drivers += 1
+        self._topics_change()
         if world.below(8) == 0 and self.around.version + 1 < len(COLUMNS):
             self.around.version += 1
             world.tell("(event)", f"the maps have version {self.around.version}")
         if world.below(8) == 0 and sum(map(len, self.around.cluster.numbers.values())) < MOST_PARTITIONS:
-            self.around.cluster.add_partition(("ta", "tb")[world.below(2)])
-            world.count["partition born"] += 1
+            topic = ("ta", "tb")[world.below(2)]
+            if self.around.cluster.has(topic):
+                self.around.cluster.add_partition(topic)
+                world.count["partition born"] += 1
         if self.hive.ddl.late and world.below(4) == 0:
             self.hive.ddl.execute_late(world.below)
         name = f"{service}{self.drivers}"
