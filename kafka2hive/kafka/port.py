@@ -26,8 +26,8 @@ class TopicView:
         return tuple(TopicPartition(self.name, number) for number in self.partitions)
 
     def after(self, earlier: "TopicView | None") -> "TopicView":
-        """This answer, with the partitions of an earlier one about the same topic: a topic never loses any, so a broker
-        that does not list them has older metadata. Without ids it may be another topic.
+        """Add the partitions of an earlier answer about the same topic: a topic never loses any, so a broker that does not
+        list them has older metadata. Without ids it may be another topic.
         """
         if earlier is None or UNKNOWN_ID in (self.id, earlier.id) or self.id != earlier.id:
             return self
