@@ -1,15 +1,19 @@
-"""`scripts/mutants`: every built-in mistake against what must notice it. Exit code 1: one survived, or a patch is stale."""
+"""`scripts/mutants`: every mistake against what must notice it. Exit code 1: one survived, or a patch is stale."""
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import cache
 from multiprocessing import get_context
 
-from tests.mutants import text_runner
+from tests.mutants import generated, text_runner
+from tests.mutants.journal import Journal
+from tests.mutants.judges import judged_modules
+from tests.mutants.survivors import SURVIVORS
 from tests.mutants.text_mutant import TextMutant
+from tests.mutants.verdict import Court
 from tests.simulation.mutants import MUTANTS, Mutant
 from tests.simulation.search import search
 
@@ -25,14 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def wanted(name: str) -> bool:
         return options.k.lower() in name.lower()
 
-    simulated = [mutant for mutant in MUTANTS if wanted(mutant.name) and options.only != "text"]
+    simulated = [m for m in MUTANTS if wanted(m.name) and options.only in (None, "simulation")]
     if options.fresh:
         simulated = [replace(mutant, seed=0) for mutant in simulated]
-    texts = [m for m in text_runner.text_mutants() if wanted(m.name) and options.only != "simulation"]
-    if not simulated and not texts:
+    texts = [m for m in text_runner.text_mutants() if wanted(m.name) and options.only in (None, "text")]
+    functions = _functions(options)
+    if not simulated and not texts and not functions:
         _say(f"no mutant is called {options.k!r}")
         return 1
-    text_runner.check_unpatched(texts, _warm())
+    if texts:
+        text_runner.check_unpatched(texts, _warm())
     survived = 0
     _say(_line(HEAD))
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
@@ -45,8 +51,65 @@ def main(arguments: Sequence[str] | None = None) -> int:
             row = done.result()
             survived += row is None
             _say(_line(row) if row else _line((name, "", "SURVIVED", "")))
-    _say(f"{len(simulated) + len(texts) - survived} of {len(simulated) + len(texts)} mutants caught")
-    return int(survived > 0)
+    if simulated or texts:
+        _say(f"{len(simulated) + len(texts) - survived} of {len(simulated) + len(texts)} mutants caught")
+    return int(survived > 0) | _generated(functions, options)
+
+
+def _functions(options: argparse.Namespace) -> list[int]:
+    """Numbers of the functions whose generated mutants are wanted: by rank, so that a part of them is a sample."""
+    if options.only not in (None, "generated"):
+        return []
+    judged = judged_modules()
+    return [
+        number
+        for number, function in enumerate(generated.functions())
+        if function.module in judged and options.k.lower() in f"{function.module}.{function.name}".lower()
+    ][: options.functions]
+
+
+def _generated(numbers: list[int], options: argparse.Namespace) -> int:
+    """Every mutant of these functions; what an interrupted run of the same code has judged is not judged again."""
+    if not numbers:
+        return 0
+    journal = Journal(anew=options.fresh)
+    known = journal.verdicts()
+    verdicts: dict[str, str] = {}
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        for done in as_completed(pool.submit(judge_function, n, options.one, known) for n in numbers):
+            for place, key, text, by in done.result():
+                if place not in known:
+                    journal.write(place, by)
+                if not by and key not in SURVIVORS:
+                    _say(f"SURVIVED {text}")
+                verdicts[key] = verdicts.get(key, by) and by
+    survivors = {key for key, by in verdicts.items() if not by}
+    unknown = survivors - SURVIVORS.keys()
+    _say(
+        f"{len(verdicts) - len(survivors)} of {len(verdicts)} generated mutants of {len(numbers)} functions caught;"
+    )
+    _say(
+        f"{len(survivors - unknown)} survivors are known (tests/mutants/survivors.py), {len(unknown)} are not"
+    )
+    for key in sorted(SURVIVORS.keys() & verdicts.keys() - survivors):
+        _say(f"{key}: is caught now, take it out of tests/mutants/survivors.py")
+    return int(bool(unknown))
+
+
+def judge_function(number: int, one: bool, known: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
+    """Place, key, text and what caught it, of the mutants of one function; only those whose place is not known are run."""
+    every = generated.mutants(generated.functions()[number])[: 1 if one else None]
+    places = [(f"{mutant.function.module} {mutant.key}", mutant) for mutant in every]
+    return [
+        (place, m.key, str(m), known[place] if place in known else _court().noticed_by(m))
+        for place, m in places
+    ]
+
+
+@cache
+def _court() -> Court:
+    """One for each process; it ends with it."""
+    return Court()
 
 
 def simulate(mutant: Mutant, schedules: int) -> Row | None:
@@ -90,11 +153,18 @@ def _line(row: Row) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/mutants", description=__doc__)
     parser.add_argument("-k", default="", metavar="NAME", help="only mutants whose name holds this text")
-    parser.add_argument("--only", choices=("simulation", "text"), help="only those that this notices")
+    parser.add_argument("--only", choices=("simulation", "text", "generated"), help="only those of this kind")
+    parser.add_argument(
+        "--functions",
+        type=int,
+        metavar="N",
+        help="generated ones of the first N functions by rank (default all)",
+    )
+    parser.add_argument("--one", action="store_true", help="of each function one generated mutant")
     parser.add_argument(
         "--schedules", type=int, default=SCHEDULES, help=f"of the simulation, at most (default {SCHEDULES})"
     )
-    parser.add_argument("--fresh", action="store_true", help="from seed 0 on, without the stored seeds")
+    parser.add_argument("--fresh", action="store_true", help="from seed 0 on, and no verdict of earlier runs")
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
     return parser
 

@@ -1,25 +1,32 @@
-"""`python -m tests.mutants.patched_pytest`: pytest in a fork of this process for each line that is read, with a module patched.
+"""`python -m tests.mutants.patched_pytest [--product]`: pytest in a fork of this process for each line that is read.
 
-A fork has what tests import from others in memory, which is most of a short run. Nothing of the product may be imported
-before it: the module must not be loaded before the hook is in place.
+A fork has what tests import from others in memory, which is most of a short run. It patches either a whole module, by an
+import hook: then no module of the product may have been imported before. Or, with --product, which has imported all of them, the
+code of one function: then a run takes a third of the time, but what was computed at import is as it was.
 """
 
+import gc
 import importlib
 import importlib.abc
 import importlib.machinery
 import json
 import os
+import pkgutil
+import resource
 import signal
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from types import FrameType, ModuleType
-from typing import NoReturn
+from types import FrameType, FunctionType, ModuleType
+from typing import Any, NoReturn
 
 import pytest
 
+from tests.mutants.code_objects import find_code
+
+PRODUCT = "kafka2hive"
 NOT_LOADED = 90
 """Exit code: the tests ended without ever importing the module, so they say nothing of it."""
 WARM = (
@@ -62,19 +69,25 @@ class PatchedModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def main() -> None:
-    """Answers each request (`number`, `module`, or "" for none, `source`, `arguments`, `seconds`) with its `number` and
-    `code`, `output`, `timed_out`.
+    """Answers each request (`number`, `module`, or "" for none, `source`, `function`, `line`, `arguments`, `seconds`,
+    `cpu_seconds`) with its `number` and `code`, `output`, `timed_out`.
 
     `code` is pytest's, or NOT_LOADED, or minus the signal that ended it; `timed_out`: killed, its seconds were over.
+    `cpu_seconds` 0: any number of them.
     """
     for name in WARM:
         importlib.import_module(name)
+    if "--product" in sys.argv:
+        product = importlib.import_module(PRODUCT)
+        for info in pkgutil.walk_packages(product.__path__, f"{PRODUCT}."):
+            if not info.name.endswith(".__main__"):
+                importlib.import_module(info.name)
     for line in sys.stdin:
         request = json.loads(line)
         with tempfile.TemporaryFile() as output:
             child = os.fork()
             if child == 0:
-                _run(request["module"], request["source"], request["arguments"], output.fileno())
+                _run(request, output.fileno())
             code, timed_out = _ended(child, request["seconds"])
             output.seek(0)
             answer = {
@@ -85,6 +98,22 @@ def main() -> None:
             }
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
+
+
+def replace_code(module: str, source: str, function: str, line: int) -> bool:
+    """Give every function object that was made of this function the code it has in `source`; False: none can take it."""
+    file = sys.modules[module].__file__ or ""
+    new = find_code(compile(source, file, "exec"), function, line)
+    taken = False
+    for live in gc.get_objects():
+        if isinstance(live, FunctionType):
+            old = live.__code__
+            if (old.co_qualname, old.co_firstlineno, old.co_filename) == (function, line, file):
+                if len(old.co_freevars) != len(new.co_freevars):
+                    return False
+                live.__code__ = new
+                taken = True
+    return taken
 
 
 def _ended(child: int, seconds: int) -> tuple[int, bool]:
@@ -103,16 +132,23 @@ def _ended(child: int, seconds: int) -> tuple[int, bool]:
     return os.waitstatus_to_exitcode(status), timed_out
 
 
-def _run(name: str, source: str, arguments: Sequence[str], output: int) -> NoReturn:
+def _run(request: dict[str, Any], output: int) -> NoReturn:
+    name, source = request["module"], request["source"]
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    if cpu_seconds := request["cpu_seconds"]:
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, file in enumerate((nothing, output, output)):
         os.dup2(file, number)
     code = int(pytest.ExitCode.INTERNAL_ERROR)
     try:
         patched = PatchedModule(name, source)
-        sys.meta_path.insert(0, patched)
-        code = int(pytest.main([*arguments, "-W", ALREADY_THERE]))
+        if request["function"]:
+            patched.loaded = replace_code(name, source, request["function"], request["line"])
+        else:
+            sys.meta_path.insert(0, patched)
+        if patched.loaded or not request["function"]:
+            code = int(pytest.main([*request["arguments"], "-W", ALREADY_THERE]))
         if name and not patched.loaded:
             code = NOT_LOADED
     except BaseException:  # noqa: BLE001 - whatever it is, this fork must not go on as its parent does

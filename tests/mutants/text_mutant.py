@@ -11,3 +11,11 @@ class TextMutant:
     module: str  # dotted module of kafka2hive
     edits: tuple[tuple[str, str], ...]  # (old, new); every old text stands there exactly once
     caught_by: str  # pytest node ids or files, separated by spaces
+
+
+def mistakes(module: str, caught_by: str, *each: tuple[str | tuple[str, str], ...]) -> tuple[TextMutant, ...]:
+    """Those of one module that the same tests notice; each is a name and its edits."""
+    return tuple(
+        TextMutant(name, module, tuple(edits), caught_by)  # type: ignore[arg-type]
+        for name, *edits in each
+    )

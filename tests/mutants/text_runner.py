@@ -27,6 +27,16 @@ SECONDS = 300
 """For the tests of one mutant. A pytest that runs them needs a longer timeout, or it interrupts them first."""
 UNPATCHED_SECONDS = 1200
 """For the tests of all mutants, without a mistake."""
+_MACHINERY = (
+    "patched_pytest",
+    "command",
+    "generated",
+    "judges",
+    "verdict",
+    "code_objects",
+    "survivors",
+    "journal",
+)
 _QUIET = ("-q", "-x", "-p", "no:cacheprovider", "--no-header", "-rfE", "--hypothesis-profile", "noticed")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/\S+)", re.MULTILINE)
 
@@ -66,7 +76,7 @@ def text_mutants() -> tuple[TextMutant, ...]:
     """Those of every module beside this one, by module."""
     found: list[TextMutant] = []
     for info in sorted(pkgutil.iter_modules(tests.mutants.__path__), key=lambda info: info.name):
-        if info.name in ("patched_pytest", "command") or info.name.startswith("test_"):
+        if info.name in _MACHINERY or info.name.startswith("test_"):
             continue
         module = importlib.import_module(f"tests.mutants.{info.name}")
         for value in vars(module).values():
@@ -92,21 +102,36 @@ class WarmPytest:
     another: an answer that comes late is never read as the answer to a later request.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, product: bool = False) -> None:
+        """`product`: for runs that patch a function, the modules of the product are imported, too."""
+        self._product = product
         self._process: subprocess.Popen[str] | None = None
         self._number = 0
 
-    def run(self, tests: Iterable[str], seconds: int, *, module: str = "", source: str = "") -> Ran:
-        """Raises NoVerdict."""
+    def run(
+        self,
+        tests: Iterable[str],
+        seconds: int,
+        *,
+        module: str = "",
+        source: str = "",
+        function: str = "",
+        line: int = 0,
+        cpu_seconds: int = 0,
+    ) -> Ran:
+        """With a module patched, or only the `function` that begins at this `line` of it. Raises NoVerdict."""
         self._number += 1
         request = {
             "number": self._number,
             "module": module,
             "source": source,
+            "function": function,
+            "line": line,
+            "cpu_seconds": cpu_seconds,
             "arguments": [*_QUIET, *tests],
             "seconds": seconds,
         }
-        process = self._process = self._process or _start()
+        process = self._process = self._process or _start(self._product)
         try:
             answer = json.loads(_answer(process, json.dumps(request)))
             if answer["number"] != self._number:
@@ -129,9 +154,9 @@ class WarmPytest:
         process.communicate()
 
 
-def _start() -> subprocess.Popen[str]:
+def _start(product: bool) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.mutants.patched_pytest"],
+        [sys.executable, "-m", "tests.mutants.patched_pytest", *(["--product"] if product else [])],
         cwd=ROOT,
         env={**os.environ, **ONE_THREAD},
         stdin=subprocess.PIPE,

@@ -1,6 +1,7 @@
 """What a task reads is what Kafka's client delivered, range by range: whatever the fetch does wrong commits nothing."""
 
 import pickle
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.pipeline.task.fetch import fetch as real
 from kafka2hive.pipeline.task.fetch.counted import FetchBug
 from kafka2hive.pipeline.task.fetch.fetch import Fetch
+from kafka2hive.pipeline.task.fetch.reader import RangeReader
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.values import TableManifest, TaskPlan
 from kafka2hive.service.run.manifests import Outcome, judge_manifests
@@ -28,7 +30,7 @@ from tests.harness.task_files import (
     task_of,
     task_settings,
 )
-from tests.mutants.tasks_and_service import BROKEN_FETCHES
+from tests.mutants.fetch import BROKEN_FETCHES
 from tests.mutants.text_mutant import TextMutant
 from tests.mutants.text_runner import patched
 
@@ -122,6 +124,27 @@ def test_ranges_that_end_in_one_delivery_are_given_back_in_one_call() -> None:
     manifest, _ = run_task_of(consumer, [offsets("t", 0, 0, 30), *short])
     assert manifest.failure is None
     assert consumer.released == [{("t", 1), ("u", 0), ("u", 1)}]
+
+
+class Counts(FakeConsumer):
+    def __init__(self, logs: Mapping[Key, FakeLog]) -> None:
+        super().__init__(logs)
+        self.counts: Counter[Key] = Counter()
+
+    def handed(self, key: Key, messages: list[Any]) -> list[Any]:
+        self.counts[key] += len(messages)
+        return super().handed(key, messages)
+
+
+def test_the_rest_of_a_dropped_table_is_not_read() -> None:
+    consumer = Counts({(name, 0): log_of(*range(900)) for name in "tu"})
+    ranges = {"short": [offsets("t", 0, 0, 20)], "dropped": [offsets("u", 0, 0, 900)]}
+    reader = RangeReader(consumer, ranges, 5, lambda: None)
+    for event in reader:
+        assert event.table == "short"
+        reader.drop("dropped")
+    assert consumer.counts["t", 0] >= 20
+    assert consumer.counts["u", 0] < 100
 
 
 @pytest.mark.parametrize("mutant", BROKEN_FETCHES, ids=lambda mutant: mutant.name)

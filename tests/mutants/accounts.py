@@ -1,0 +1,103 @@
+"""Mistakes in the tasks' accounts of offsets and in the count of deliveries."""
+
+from tests.mutants.text_mutant import mistakes
+
+SQL_ACCOUNTS = "kafka2hive.pipeline.sql.accounts"
+TASK_ACCOUNTS = "kafka2hive.pipeline.task.accounts"
+COUNTED = "kafka2hive.pipeline.task.fetch.counted"
+
+ACCOUNTS = (
+    *mistakes(
+        SQL_ACCOUNTS,
+        "tests/unit/pipeline/task/sql/test_sql_task.py",
+        (
+            "counts of two attempts around a SELECT are put together",
+            (" and one.attempt == rows.attempt]", "]"),
+        ),
+        ("more rows may come out of a SELECT than went in", ("    if filtered < 0:\n", "    if False:\n")),
+        (
+            "rows of a SELECT without a bucket count as filtered",
+            ("read.account.written - rows - refused\n", "read.account.written - rows\n"),
+        ),
+        (
+            "Spark's own counts around a SELECT are not looked at",
+            ("    if (given, came) != (into, out):\n", "    if False:\n"),
+        ),
+        (
+            "a failure before a SELECT is not told",
+            ("    if manifest.failure is not None:\n", "    if False:\n"),
+        ),
+        ("a failure behind a SELECT is not told", ("    if rows.failure is not None:\n", "    if False:\n")),
+        (
+            "Spark's counts are compared with those of another attempt",
+            ("of_attempt[one.task, one.attempt] for one in written", "read[0].manifest for one in written"),
+        ),
+    ),
+    *mistakes(
+        TASK_ACCOUNTS,
+        "tests/unit/pipeline/task/test_task_reads.py",
+        (
+            "accounts are not compared in the task",
+            ("        check_accounts(self.of_ranges(), self.delivered)\n", ""),
+        ),
+    ),
+    *mistakes(
+        TASK_ACCOUNTS,
+        "tests/unit/pipeline/task/test_task_rows.py",
+        (
+            "the first range gives the leader epoch",
+            (
+                "        if known is None or source.start >= known[0]:",
+                "        if known is None or source.start <= known[0]:",
+            ),
+        ),
+        (
+            "the range met first gives the leader epoch",
+            ("        if known is None or source.start >= known[0]:", "        if known is None:"),
+        ),
+    ),
+    *mistakes(
+        TASK_ACCOUNTS,
+        "tests/unit/pipeline/task/test_task_several_rows.py",
+        (
+            "rows beyond the first of a message are not counted",
+            ("                more_rows=more[number],\n", ""),
+        ),
+    ),
+    *mistakes(
+        COUNTED,
+        "tests/unit/pipeline/task/test_task_reads.py",
+        (
+            "records come twice or backwards unnoticed",
+            (" or (len(offsets) > 1 and int(np.diff(offsets).min()) < 1)", ""),
+        ),
+        ("a record before the next one is taken", ("        if first < count.next or (", "        if (")),
+        (
+            "a topic partition that was not requested is passed over",
+            ("        if count is None:\n", "        if count is None:\n            return\n"),
+        ),
+        (
+            "records behind the range are counted",
+            ("int(np.searchsorted(offsets, count.range.end))", "len(offsets)"),
+        ),
+        ("a reported end of the log proves nothing", ("            count.pass_to(count.log_end)\n", "")),
+        (
+            "an earlier end of the log takes absent offsets back",
+            ("        if offset > self.next:", "        if True:"),
+        ),
+        (
+            "where the client began is what it was told",
+            (
+                "                count.begun = assigned.offset\n",
+                "                count.begun = count.range.start\n",
+            ),
+        ),
+        (
+            "the client's position is not asked for",
+            (
+                "position = max(NEVER, found.offset)",
+                "position = self._counts[found.topic, found.partition].next",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,404 @@
+"""Mistakes in ledger and publishing that need no schedule to be seen."""
+
+from tests.mutants.text_mutant import mistakes
+
+AUDIT = "kafka2hive.ledger.audit.audit"
+LINES = "kafka2hive.ledger.audit.lines"
+CERTIFY = "kafka2hive.ledger.certify"
+CLEANUP = "kafka2hive.ledger.cleanup"
+COMMIT = "kafka2hive.ledger.commit"
+MARKER = "kafka2hive.ledger.marker"
+BOARD = "kafka2hive.ledger.reading.board"
+LOCATION = "kafka2hive.ledger.repair.location"
+PLACE = "kafka2hive.ledger.repair.place"
+REBUILD = "kafka2hive.ledger.repair.rebuild"
+RESTORED = "kafka2hive.ledger.repair.restored"
+TASKS = "kafka2hive.ledger.repair.tasks"
+RETRY = "kafka2hive.ledger.retry"
+COMPLETENESS = "kafka2hive.ledger.snapshot.completeness"
+DRAFT = "kafka2hive.ledger.snapshot.draft"
+SNAPSHOT_LINES = "kafka2hive.ledger.snapshot.lines"
+TAKE_OVER = "kafka2hive.ledger.take_over"
+REGISTER = "kafka2hive.publish.register"
+
+LEDGER = (
+    *mistakes(
+        AUDIT,
+        "tests/unit/ledger/test_audit_of_losses.py",
+        (
+            "the rows of an epoch with a recorded loss are not audited",
+            ("        if rows != expected:\n", "        if rows != expected and not _lost_now(snapshot):\n"),
+        ),
+        (
+            "a file that was given up was dumped again, for verify",
+            ("if x.remedy == REFETCH and x.path in named", "if x.path in named"),
+        ),
+    ),
+    *mistakes(
+        LINES,
+        "tests/unit/ledger/test_audit_of_losses.py",
+        (
+            "a file of an epoch with a recorded loss may name any offsets",
+            ("    if named not in again and not (", "    if not again and not ("),
+        ),
+    ),
+    *mistakes(
+        LINES,
+        "tests/unit/service/audit/test_certify.py",
+        (
+            "verify takes an accepted location for an edit",
+            (
+                '["location"] if after.files and not after.accounts else []',
+                '[] if after.accounts else ["location"]',
+            ),
+        ),
+    ),
+    *mistakes(
+        LINES,
+        "tests/unit/service/audit/test_verify.py",
+        (
+            "an edit of added columns is not told",
+            ("line.life is Life.CUMULATIVE]", 'line.life is Life.CUMULATIVE and line.tag != "added"]'),
+        ),
+    ),
+    *mistakes(
+        CERTIFY,
+        "tests/unit/ledger/test_certify_race.py",
+        (
+            "any certificate that is there already is taken for ours",
+            (
+                ("            same = _in_place(files, path, state, certificate)\n        else"),
+                "            same = True\n        else",
+            ),
+        ),
+    ),
+    *mistakes(
+        CERTIFY,
+        "tests/unit/service/audit/test_certify.py",
+        (
+            "a certificate counts a file that was given up with its epoch",
+            ("path in given_up or base_name(path) not in names", "False"),
+        ),
+    ),
+    *mistakes(
+        CLEANUP,
+        "tests/unit/ledger/test_cleanup.py",
+        (
+            "orphans of the own generation are kept",
+            ("(parsed[0].generation, parsed[0].epoch) < mine:", "parsed[0].generation < mine[0]:"),
+        ),
+        (
+            "junk pendings stay in the owner's directory",
+            ("if is_draft_name(child.name) or stale_pending:", "if is_draft_name(child.name):"),
+        ),
+    ),
+    *mistakes(
+        COMMIT,
+        "tests/unit/ledger/test_commit.py",
+        (
+            "an unclear commit is not read back",
+            ("                _must_be_mine(ports, owned, pending, data)\n", ""),
+        ),
+        (
+            "another snapshot under the pending name is taken for this one",
+            ("    if there != data:\n", "    if not there:\n"),
+        ),
+        ("what is held of a table is used for two commits", ("    owned.spend()\n", "")),
+        (
+            "a commit that cannot be read back is unclear also to who was fenced",
+            (
+                ("        list_own_directory(ports.files, owned)\n        raise StateUnknown("),
+                "        raise AmbiguousOutcome(",
+            ),
+        ),
+    ),
+    *mistakes(
+        MARKER,
+        "tests/unit/ledger/test_marker.py",
+        (
+            "a start makes itself at home in another ledger's table",
+            ("        if owner != state.ledger_id:\n", "        if False:\n"),
+        ),
+        (
+            "a vanished ledger is begun anew",
+            ("if owner is not None and not is_there(files, table_directory):", "if False:"),
+        ),
+    ),
+    *mistakes(
+        BOARD,
+        "tests/unit/service/run/test_conditions.py",
+        (
+            "how the run before ended is deleted before this one could say how it did",
+            (
+                (
+                    "            if not self._leave(outcome):\n"
+                    "                return\n"
+                    "            self._delete_all(earlier)\n"
+                ),
+                (
+                    "            self._delete_all(earlier)\n"
+                    "            if not self._leave(outcome):\n"
+                    "                return\n"
+                ),
+            ),
+        ),
+    ),
+    *mistakes(
+        LOCATION,
+        "tests/unit/service/shared/test_location.py",
+        (
+            "a ledger that has read nothing guards its location",
+            ("    if state.positions and state.location and", "    if state.location and"),
+        ),
+        (
+            "a changed location is accepted in silence",
+            (
+                (
+                    "    if state.positions and state.location and not same_location(state.location,"
+                    " location):\n"
+                ),
+                "    if False:\n",
+            ),
+        ),
+        (
+            "the location is recorded before its marker is claimed",
+            ("    claim_location(ports, location, owned.state)\n", ""),
+        ),
+        (
+            "the staging directory of the old location is left as it is",
+            ("    _refuse_left(ports, owned, staging_directory(old))\n", ""),
+        ),
+        (
+            "the staging directory of the new location is left as it is",
+            ("    delete_orphans(ports, owned, staging_directory(location))\n", ""),
+        ),
+    ),
+    *mistakes(
+        PLACE,
+        "tests/unit/ledger/test_rebuild.py tests/unit/service/recover/test_rebuild_service.py",
+        (
+            "a ledger is rebuilt over one that is there",
+            (
+                (
+                    "        files.stat(paths.table_directory)\n"
+                    "    except NotFound:\n"
+                    "        return\n"
+                    "    raise _there(paths)\n"
+                ),
+                ("        files.stat(paths.table_directory)\n    except NotFound:\n        return\n"),
+            ),
+        ),
+    ),
+    *mistakes(
+        REBUILD,
+        "tests/unit/ledger/test_rebuild.py tests/unit/service/recover/test_rebuild_service.py",
+        (
+            "a rebuilt ledger passes over holes",
+            ("            if taken.start > at:\n", "            if False:\n"),
+        ),
+        (
+            "a rebuilt ledger lets offsets go back",
+            ("            if taken.start < at:\n", "            if False:\n"),
+        ),
+    ),
+    *mistakes(
+        RESTORED,
+        "tests/unit/service/shared/test_restored.py",
+        (
+            "an older ledger that was put back is believed",
+            ("    if not newer:\n        return\n    now =", "    if True:\n        return\n    now ="),
+        ),
+        (
+            "a file that a run makes meanwhile is a sign of an older ledger",
+            (
+                "        committed = view.state.epoch + (1 if self.staged else 0)\n",
+                "        committed = view.state.epoch\n",
+            ),
+        ),
+        (
+            "another ledger's file is a sign of an older ledger",
+            ("    if name is not None and name.ledger == tag:\n", "    if name is not None:\n"),
+        ),
+        (
+            "a later generation alone is no sign of an older ledger",
+            (" or self.generation > view.generation.number", ""),
+        ),
+        (
+            "a directory that is no Hive partition is taken for the newest one",
+            ('    return "=" in name and ', "    return "),
+        ),
+        (
+            "a certificate is no sign of an older ledger",
+            (
+                "    name = CertificateName.parse(child.name) if parsed is None else parsed[0]\n",
+                "    name = None if parsed is None else parsed[0]\n",
+            ),
+        ),
+    ),
+    *mistakes(
+        TASKS,
+        "tests/unit/ledger/test_rebuild.py tests/unit/service/recover/test_rebuild_service.py",
+        (
+            "a rebuilt ledger takes two attempts of one task",
+            (
+                ("        elif earlier.epoch < attempt.epoch or not _places(earlier) & _places(attempt):\n"),
+                "        elif True:\n",
+            ),
+        ),
+        (
+            "a rebuilt ledger believes a task whose files are not all there",
+            ("            if rows != wanted:\n", "            if False:\n"),
+        ),
+    ),
+    *mistakes(
+        RETRY,
+        "tests/unit/ledger/test_ledger_looks.py",
+        (
+            "a ledger step whose look has no answer starts the table afresh",
+            ("            answer = Answer.AGAIN\n        match", "            raise\n        match"),
+        ),
+        (
+            "a ledger step whose look has no answer counts as done",
+            (
+                "            answer = Answer.AGAIN\n        match",
+                "            answer = Answer.DONE\n        match",
+            ),
+        ),
+    ),
+    *mistakes(
+        COMPLETENESS,
+        "tests/unit/ledger/test_audit_of_drafts.py",
+        (
+            "rows of open partitions are those of the newest file",
+            ("        rows=known.rows + more.rows,\n", "        rows=more.rows,\n"),
+        ),
+    ),
+    *mistakes(
+        COMPLETENESS,
+        "tests/unit/service/audit/test_certify.py",
+        (
+            "each late file renews the time at which a partition was opened",
+            (
+                "        known,\n        partition=more.partition,\n",
+                "        more,\n        partition=more.partition,\n",
+            ),
+        ),
+        (
+            "a certificate names no given-up file",
+            ("for x in snapshot.losses if is_lost_from(x, place)", "for x in ()"),
+        ),
+        (
+            "a loss leaves the counts of open partitions as they were",
+            ("        _take_out(now, loss)\n", "        continue\n"),
+        ),
+        (
+            "a certificate counts only the files of the newest location",
+            ("        files=known.files + more.files,\n", "        files=more.files,\n"),
+        ),
+    ),
+    *mistakes(
+        DRAFT,
+        "tests/unit/ledger/test_audit_of_drafts.py",
+        (
+            "a table without partitions is never owed to Hive",
+            (
+                "    return frozenset(f.hive_partition for f in files)\n",
+                "    return frozenset(f.hive_partition for f in files if f.hive_partition.path)\n",
+            ),
+        ),
+    ),
+    *mistakes(
+        DRAFT,
+        "tests/unit/ledger/test_decisions.py",
+        (
+            "the next accepted gap takes the place of the earlier ones",
+            ("gaps=state.gaps + change.gaps", "gaps=change.gaps or state.gaps"),
+        ),
+        (
+            "the next accepted loss takes the place of the earlier ones",
+            ("losses=state.losses + change.losses", "losses=change.losses or state.losses"),
+        ),
+    ),
+    *mistakes(
+        DRAFT,
+        "tests/unit/ledger/test_hive_lines.py",
+        (
+            "a registration that was given up is owed again",
+            (" - {\n        f.partition for f in changed.forgotten\n    }", ""),
+        ),
+        (
+            "a registration that was given up is forgotten by the next snapshot",
+            ("forgotten=state.forgotten + change.forgotten", "forgotten=change.forgotten"),
+        ),
+        (
+            "what was compared is forgotten by the next snapshot",
+            ("for c in state.compared + change.compared}", "for c in change.compared}"),
+        ),
+    ),
+    *mistakes(
+        SNAPSHOT_LINES,
+        "tests/contract/test_snapshot_format.py",
+        (
+            "an older program takes a snapshot with more rows for its own",
+            ('"account.more_rows", since=3', '"account.more_rows", since=2'),
+        ),
+    ),
+    *mistakes(
+        SNAPSHOT_LINES,
+        "tests/unit/ledger/test_hive_lines.py",
+        ("a snapshot with added columns says that older versions may read it", ("    since=2,\n", "")),
+    ),
+    *mistakes(
+        TAKE_OVER,
+        "tests/unit/ledger/test_take_over.py",
+        (
+            "a damaged pending snapshot is left for the final one below it, by the take-over",
+            (
+                (
+                    "    path = join(directory, newest.name)\n"
+                    "    try:\n"
+                    "        state = read_state(files, paths, path)\n"
+                ),
+                (
+                    "    path = join(directory, newest.name)\n"
+                    "    try:\n"
+                    "        try:\n"
+                    "            state = read_state(files, paths, path)\n"
+                    "        except ManualActionRequired:\n"
+                    "            newest = Newest(newest.epoch - 1, False)\n"
+                    "            state = read_state(files, paths, join(directory, newest.name))\n"
+                ),
+            ),
+        ),
+        (
+            "a snapshot of another table is believed",
+            ("    if state.table != paths.table:\n", "    if False:\n"),
+        ),
+        (
+            "a snapshot that says another epoch than its name is believed",
+            ("    if named is not None and named[0] != snapshot.epoch:\n", "    if False:\n"),
+        ),
+    ),
+    *mistakes(
+        REGISTER,
+        "tests/unit/hive/test_register.py",
+        (
+            "the last debt of a full batch of 200 is forgotten",
+            (
+                "        yield partitions[start : start + _BATCH]",
+                "        yield partitions[start : start + _BATCH - 1]",
+            ),
+        ),
+        (
+            "a dropped partition counts as registered",
+            (
+                "                self.unavailable.add(partition)\n            elif same",
+                "                self.registered.add(partition)\n            elif same",
+            ),
+        ),
+        (
+            "the location that Hive has is not compared",
+            ("            elif same_location(where, partition.location):", "            elif where:"),
+        ),
+    ),
+)

@@ -1,0 +1,448 @@
+"""Mistakes in the epoch loop and its tables that need no schedule to be seen."""
+
+from tests.mutants.text_mutant import mistakes
+
+COMPLETION = "kafka2hive.service.run.completion"
+EPOCHS = "kafka2hive.service.run.epochs"
+MANIFESTS = "kafka2hive.service.run.manifests"
+ONCE = "kafka2hive.service.run.once"
+OWNED_TABLES = "kafka2hive.service.run.owned_tables"
+TABLE_STEPS = "kafka2hive.service.run.table_steps"
+
+SERVICE_LOOP = (
+    *mistakes(
+        COMPLETION,
+        "tests/unit/service/run/test_completion.py",
+        (
+            "topic partitions that do not answer count as read",
+            ("if gone or len(ends) < len(wanted):", "if gone:"),
+        ),
+        (
+            "what Kafka has lost counts as read",
+            ("if gone or len(ends) < len(wanted):", "if len(ends) < len(wanted):"),
+        ),
+        (
+            "a topic that the map does not name stops certificates",
+            (" if _is_topic_of(table.rule, topic)", ""),
+        ),
+        (
+            "a pattern takes what it begins like",
+            ("re.fullmatch(rule.pattern, topic)", "re.match(rule.pattern, topic)"),
+        ),
+        ("a partition is complete before Hive knows it", ("if each.partition not in unknown]", "]")),
+        (
+            "a partition whose registration was given up is complete",
+            (
+                (
+                    "(owned.open_registrations - table.in_hive) | {each.partition for each in"
+                    " owned.state.forgotten}"
+                ),
+                "owned.open_registrations - table.in_hive",
+            ),
+        ),
+        (
+            "a policy is asked at each commit",
+            ("if not ending and now - owned.completion_asked < ASK_SECONDS:", "if False:"),
+        ),
+        ("a policy is not asked when the run ends", ("if not ending and now", "if now")),
+        (
+            "that a policy was asked is forgotten",
+            ("            table.ownership = replace(owned, completion_asked=now)\n", ""),
+        ),
+        (
+            "a policy is asked once more for the commit",
+            (" if change.completeness is None else change.completeness", ""),
+        ),
+        (
+            "a policy that fails stops its table",
+            (
+                ('            self._warn(table, _POLICY, str(error))\n            return frozenset(), ""\n'),
+                "            raise\n",
+            ),
+        ),
+        ("a policy that answers again leaves its warning", ('        self._warn(table, _POLICY, "")\n', "")),
+        (
+            "what Kafka holds counts as read",
+            (".looked(Ends(at_ms, ends)).reached(positions)", ".looked(Ends(at_ms, ends)).reached(ends)"),
+        ),
+        (
+            "what an epoch reads does not count in its snapshot",
+            ("{**_positions(owned), **_moved(change)}", "_positions(owned)"),
+        ),
+        (
+            "of two ranges of a task the first counts",
+            ("max(each.end, ends.get(each.topic_partition, 0))", "ends.get(each.topic_partition, each.end)"),
+        ),
+        (
+            "a table that does not ask any more goes on",
+            ("return NotTracked() if owned.state.tracking is not None else None", "return None"),
+        ),
+        (
+            "what is hidden behind an open transaction counts as read",
+            (
+                "{tp: logs.high[tp].offset for tp in wanted if tp in logs.high}",
+                "{tp: logs.latest[tp].offset for tp in wanted if tp in logs.latest}",
+            ),
+        ),
+    ),
+    *mistakes(
+        EPOCHS,
+        "tests/unit/service/run/test_completion.py",
+        (
+            "T is that of metadata renewed meanwhile",
+            ("offsets_of[table.name].asked_at_ms)", "self._kafka._asked_at_ms)"),
+        ),
+        (
+            "the time of what was read is that of the plan, not of the look",
+            ("offsets_of[table.name].asked_at_ms)", "self._clock.epoch_ms())"),
+        ),
+    ),
+    *mistakes(
+        EPOCHS,
+        "tests/unit/service/run/test_idle_tables.py",
+        (
+            "an idle table's ledger is written when no table has work",
+            (
+                "            self._record(backlogs)\n",
+                "            if epoch is None:\n                self._record(backlogs)\n",
+            ),
+        ),
+    ),
+    *mistakes(
+        EPOCHS,
+        "tests/unit/service/run/test_once.py",
+        (
+            "Spark is asked for its cores once",
+            ("        most = self._slots()\n", "        most = self.most_tasks or self._slots()\n"),
+        ),
+        (
+            "tables with SQL keep the others waiting",
+            (
+                ("            self._steps.start_due(with_sql=with_sql)\n            if self._once is None"),
+                "            self._steps.start_due()\n            if self._once is None",
+            ),
+        ),
+        (
+            "once does not wait for a table that was set aside",
+            ("self._next_try(self._once, round_began) if self._once is not None else None", "None"),
+        ),
+        (
+            "a live run judges logs by topic ids that may be old",
+            (
+                "        return {table.name: again.get(table.name, seen) for table in tables}\n",
+                "        return {table.name: seen for table in tables}\n",
+            ),
+        ),
+    ),
+    *mistakes(
+        EPOCHS,
+        "tests/unit/service/run/test_outages.py",
+        ("the end of an outage is not noticed", ("            self._tell_outages(None)\n", "")),
+    ),
+    *mistakes(
+        EPOCHS,
+        "tests/unit/service/run/test_run_evolution.py tests/unit/service/run/test_next_tries.py",
+        (
+            "records with new fields wait for the next interval, and so does each epoch that failed",
+            (
+                "self._clock.monotonic())\n        return self._in_flight.epoch",
+                (
+                    "self._clock.monotonic())\n"
+                    "        for name in self._in_flight.tables:\n"
+                    "            self._owned_tables.tables[name].planned_at = self._in_flight.began\n"
+                    "        return self._in_flight.epoch"
+                ),
+            ),
+        ),
+    ),
+    *mistakes(
+        MANIFESTS,
+        "tests/unit/pipeline/task/test_dead_letter_share.py",
+        ("a small epoch is judged by its share", (" or (share > 0 and total.read < FLOOR_RECORDS)", "")),
+        (
+            "a small epoch may have dead letters where there may be none",
+            ("share > 0 and total.read < FLOOR_RECORDS", "total.read < FLOOR_RECORDS"),
+        ),
+        (
+            "the share is judged of the dead letters alone",
+            ("total.read < FLOOR_RECORDS", "total.dead_lettered < FLOOR_RECORDS"),
+        ),
+        (
+            "reasons of one task alone are named",
+            ("for manifest in manifests for refusal", "for manifest in manifests[:1] for refusal"),
+        ),
+    ),
+    *mistakes(
+        MANIFESTS,
+        "tests/unit/pipeline/task/test_task_several_rows.py",
+        (
+            "the gate counts messages where files count rows",
+            ("if f.kind is FileKind.DATA), total.rows)", "if f.kind is FileKind.DATA), total.written)"),
+        ),
+    ),
+    *mistakes(
+        MANIFESTS,
+        "tests/unit/service/run/test_commit_gate.py",
+        (
+            "accounts are not checked at the gate",
+            ("        check_accounts(manifest.accounts, manifest.delivered)\n", ""),
+        ),
+        (
+            "accounts are added up only at the gate",
+            (
+                "        check_accounts(manifest.accounts, manifest.delivered)\n",
+                ("        for account in manifest.accounts:\n            account.check()\n"),
+            ),
+        ),
+        (
+            "a failed manifest is committed",
+            ("        if manifest.failure:\n", "        if manifest.failure and not manifest.accounts:\n"),
+        ),
+        (
+            "the plan is not compared",
+            ("    if sorted(a.range for a in accounts) != sorted(planned):", "    if False:"),
+        ),
+        (
+            "a part of the plan is enough",
+            (
+                "    if sorted(a.range for a in accounts) != sorted(planned):",
+                "    if not {a.range for a in accounts} <= set(planned):",
+            ),
+        ),
+        (
+            "more than the plan is fine",
+            (
+                "    if sorted(a.range for a in accounts) != sorted(planned):",
+                "    if not {a.range for a in accounts} >= set(planned):",
+            ),
+        ),
+        (
+            "a range may be accounted for twice",
+            (
+                "    if sorted(a.range for a in accounts) != sorted(planned):",
+                "    if {a.range for a in accounts} != set(planned):",
+            ),
+        ),
+        ("rows are not compared at the gate", ("    if rows != accounted:", "    if False:")),
+        (
+            "fewer rows than accounted for pass the gate",
+            ("    if rows != accounted:", "    if rows > accounted:"),
+        ),
+        (
+            "dead letters are not compared at the gate",
+            ("    _check_rows(table, FileKind.DEAD_LETTER, dead, total.dead_lettered)\n", ""),
+        ),
+        (
+            "the gate keeps the last leader epoch it meets",
+            (
+                "            newest[topic_partition] = max(epoch, newest.get(topic_partition, -1))",
+                "            newest[topic_partition] = epoch",
+            ),
+        ),
+    ),
+    *mistakes(
+        MANIFESTS,
+        "tests/unit/service/run/test_once.py",
+        (
+            "an epoch's number is not compared with the ledger's",
+            ("if (at := (m.generation, m.epoch)) != next_up]:", "if (at := (m.generation, m.epoch)) == ()]:"),
+        ),
+    ),
+    *mistakes(
+        ONCE,
+        "tests/unit/service/run/test_once.py",
+        (
+            "once plans beyond the end that it saw first",
+            ("        self.ends = ends | self.ends\n", "        self.ends = ends\n"),
+        ),
+        ("once tries a table that is refused for ever", ("            and aside.times < TRIES\n", "")),
+        (
+            "what Kafka gives no offsets of is forgotten",
+            ("        self.missing.note(tables, kafka_offsets)\n", ""),
+        ),
+    ),
+    *mistakes(
+        ONCE,
+        "tests/unit/service/run/test_open_transactions.py",
+        (
+            "a run of --once ends with 0 behind an open transaction",
+            ("return self._held.errors(now_ms) | self.missing", "return self.missing"),
+        ),
+    ),
+    *mistakes(
+        OWNED_TABLES,
+        "tests/unit/service/recover/test_open_registrations.py",
+        (
+            "registered registrations are kept",
+            ("registered=table.owned.registered | confirmed)", "registered=table.owned.registered)"),
+        ),
+    ),
+    *mistakes(
+        OWNED_TABLES,
+        "tests/unit/service/run/test_compare_gate.py",
+        (
+            "a ledger is made before the table was compared",
+            ("            self._gate.admit(table)  # not even", "            pass  # not even"),
+        ),
+        (
+            "an epoch under way is committed although Hive refuses the table",
+            ("        self._refuse_what_hive_refuses(table, change)\n", ""),
+        ),
+        (
+            "the ledger does not say what was compared",
+            ("compared=self._gate.agreed(table), completeness", "completeness"),
+        ),
+        (
+            "a registered partition stays refused",
+            ("                del table.refused[partition]", "                pass"),
+        ),
+        (
+            "a table waits on although its partitions are registered",
+            ('now", table.name)\n                table.state = table.ownership', 'now", table.name)'),
+        ),
+        (
+            "an epoch under way is not compared before its commit",
+            ("            self._gate.check(table, change)\n", "            pass\n"),
+        ),
+    ),
+    *mistakes(
+        OWNED_TABLES,
+        "tests/unit/service/run/test_completion.py",
+        (
+            "a topic that the tables do not know yet counts as read",
+            ("        return self._topics == frozenset(topics)\n", "        return True\n"),
+        ),
+    ),
+    *mistakes(
+        OWNED_TABLES,
+        "tests/unit/service/run/test_run_evolution.py",
+        (
+            "a start does not know the columns that were added",
+            (
+                (
+                    "        if started.owned.state.added != table.added:\n"
+                    "            settings = self.resolve(table)\n"
+                ),
+                "",
+            ),
+        ),
+    ),
+    *mistakes(
+        OWNED_TABLES,
+        "tests/unit/service/run/test_shared_names.py tests/unit/config/test_config_route.py",
+        (
+            "a table of which nobody knows whose it is gets a ledger",
+            ("        self._refuse_undecided(table)\n", ""),
+        ),
+        (
+            "a run ends with 0 over a topic that is not read",
+            (
+                (
+                    "        return aside + tuple((conflict.table, conflict.error) for conflict in"
+                    " self.conflicts)\n"
+                ),
+                "        return aside\n",
+            ),
+        ),
+    ),
+    *mistakes(
+        OWNED_TABLES,
+        "tests/unit/service/test_selects.py",
+        (
+            "a table is taken over before its SELECT is checked",
+            (
+                (
+                    "        self.check_select(settings)  # a table whose rows cannot be made stays as it"
+                    " is, its ledger too\n"
+                ),
+                "",
+            ),
+        ),
+    ),
+    *mistakes(
+        TABLE_STEPS,
+        "tests/unit/service/recover/test_open_registrations.py",
+        (
+            "an idle table does not say what is registered",
+            (
+                "bool(table.owned.registered) or self._owned_tables.newly_compared(table)",
+                "self._owned_tables.newly_compared(table)",
+            ),
+        ),
+    ),
+    *mistakes(
+        TABLE_STEPS,
+        "tests/unit/service/run/test_compare_gate.py",
+        (
+            "an idle table never writes down what was compared",
+            (" or self._owned_tables.newly_compared(table)", ""),
+        ),
+        (
+            "status is silent about registrations that Hive does not take",
+            ("        why = self._registrar.no_answer\n", "        why = None\n"),
+        ),
+    ),
+    *mistakes(
+        TABLE_STEPS,
+        "tests/unit/service/run/test_completion.py",
+        (
+            "certificates that were not written are tried at each look",
+            ("        elif table.owned.completion_asked > asked:\n", "        else:\n"),
+        ),
+    ),
+    *mistakes(
+        TABLE_STEPS,
+        "tests/unit/service/run/test_idle_tables.py",
+        (
+            "idle tables delay each epoch of the busy ones",
+            (" and now - self._recorded_at < RECORD_SECONDS", " and now < self._recorded_at"),
+        ),
+        (
+            "a partition of a table whose records wait for their interval is complete with its next epoch",
+            ("        self.each(waiting, lambda table: self._record(table, is_new=False))\n", ""),
+        ),
+    ),
+    *mistakes(
+        TABLE_STEPS,
+        "tests/unit/service/run/test_once.py",
+        (
+            "a run looks whether it was fenced at tables that it has stopped",
+            (
+                "        self.each(self._owned_tables.serving(), lambda table: list_own",
+                (
+                    "        self.each(\n"
+                    "            [t for t in self._owned_tables.tables.values() if not"
+                    " isinstance(t.ownership, Unowned)], lambda table: list_own"
+                ),
+            ),
+        ),
+    ),
+    *mistakes(
+        TABLE_STEPS,
+        "tests/unit/service/run/test_run_evolution.py",
+        (
+            "tasks are not told of an added column",
+            (
+                (
+                    "(table, change)\n"
+                    "            self.settings[table.name] = self._owned_tables.resolve(table)\n"
+                ),
+                "(table, change)\n            self._owned_tables.resolve(table)\n",
+            ),
+        ),
+        (
+            "a column is added that no ledger knows",
+            (
+                "            self.publish(table, change)\n            self.settings",
+                "            self.settings",
+            ),
+        ),
+        (
+            "a table that stopped for its schema does not see that Hive was altered",
+            (
+                "        if table.aside is not None:  # its columns may be Hive's, and altered since\n",
+                "        if False:\n",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,11 @@
+"""Generated mutants that the fast tests do not notice, and why (ADR 25): by key, which `scripts/mutants` prints.
+
+The reason says that the change is none to see, or which slower test sees it.
+"""
+
+SURVIVORS = {
+    "stop 6635157c": "looks at the epoch under way every fifth of a tick instead of every quarter",
+    "finish 666ac20c": "only the text of a reason: it names None instead of the column's type",
+    "connect aaa34e23": "only with a JVM that answers: tests/integration/test_direct_launch.py",
+    "_close_transport e4e879ed": "the last reference to the transport is dropped next, which closes its socket, too",
+}

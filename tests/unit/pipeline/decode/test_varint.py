@@ -1,0 +1,14 @@
+"""Numbers in Protobuf's wire format, written and read."""
+
+import pytest
+
+from kafka2hive.pipeline.decode.protobuf.cursor import Cursor
+from kafka2hive.pipeline.decode.protobuf.fits import varint
+
+
+@pytest.mark.parametrize("number", [0, 1, 127, 128, 300, 2**14, 2**21 + 5, 2**63 - 1, -1, -(2**31)])
+def test_a_number_is_read_as_it_was_written(number: int) -> None:
+    message = varint(number)
+    cursor = Cursor(message, 0)
+    assert cursor.varint() == number % 2**64
+    assert cursor.at == len(message)
