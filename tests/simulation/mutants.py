@@ -647,7 +647,12 @@ MUTANTS = (
     _of_service(
         "first positions are not committed",
         BACKLOGS,
-        ("        publish(table, change_before_reading(decision, learned, logs, table, now))\n", ""),
+        (
+            "        publish(\n            table,\n"
+            "            change_before_reading(decision=decision, topic_ids=learned, logs=logs, table=table, now=now),\n"
+            "        )\n",
+            "",
+        ),
     ),
     _of_service(
         "a heartbeat that stands still is taken for a live owner",

@@ -40,7 +40,7 @@ class Line:
     `doc` and `note` are for docs/protocol.md. `since` is the oldest format that has the line.
     """
 
-    def __init__(  # noqa: PLR0913  a declaration, by keyword
+    def __init__(
         self,
         tag: str,
         value: type,

@@ -31,11 +31,11 @@ def make(spec: DecoderSpec) -> Decoder:
 
 def _with_leeway(spec: DecoderSpec) -> Decoder:
     return with_leeway(
-        spec.schema,
-        spec.zone,
-        spec.sources,
-        spec.changes,
-        lambda columns, of: JsonDecoder(spec.of_columns(columns, of)),
+        schema=spec.schema,
+        zone=spec.zone,
+        sources=spec.sources,
+        changes=spec.changes,
+        open_decoder=lambda columns, of: JsonDecoder(spec.of_columns(columns, of)),
     )
 
 
@@ -53,7 +53,14 @@ class JsonDecoder:
         self._compiled = (
             None
             if library is None
-            else CompiledReader(library, schema, zone, sources, spelling, spec.any_case)
+            else CompiledReader(
+                library=library,
+                schema=schema,
+                zone=zone,
+                sources=sources,
+                spelling=spelling,
+                any_case=spec.any_case,
+            )
         )
         exact = ExactDecoder(schema, zone, sources, spelling)
         self._reader = PartReader(schema, exact.decode, self._compiled)

@@ -30,7 +30,9 @@ def with_leeway(
     """The decoder itself where no column has leeway."""
     if all(_is_strict(source, zone) for source in sources):
         return open_decoder(schema, sources)
-    return LeewayDecoder(schema, zone, sources, changes, open_decoder)
+    return LeewayDecoder(
+        schema=schema, zone=zone, sources=sources, changes=changes, open_decoder=open_decoder
+    )
 
 
 def _is_strict(source: Source, zone: str) -> bool:
@@ -177,6 +179,13 @@ def _maker(target: Target, zone: str, source: Source, changes: Changes) -> _Text
     if not is_cut:
         return None
     text = TextColumn(
-        target.column, target.type, zone, None, "json", source.leeway, changes, label=target.label
+        column=target.column,
+        dtype=target.type,
+        zone=zone,
+        unit=None,
+        family="json",
+        leeway=source.leeway,
+        changes=changes,
+        label=target.label,
     )
     return _Texts(text)

@@ -64,7 +64,7 @@ class DumpQuery:
     right after the epoch that ended such a wait.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what a run is made of, by keyword
         self,
         spark: SparkSession,
         planner: Planner,

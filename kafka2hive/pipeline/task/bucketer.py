@@ -60,7 +60,9 @@ class Bucketer:
         self._moments: dict[int, int] = {}
         self._moment_of_texts: dict[tuple[str, ...], int] = {}
         self._fields = tuple(dict.fromkeys(self._path.fields))
-        self._plugin = _plugin_of(bucketing, table, self._fields, schema, table_zone)
+        self._plugin = _plugin_of(
+            bucketing=bucketing, table=table, fields=self._fields, schema=schema, zone=table_zone
+        )
         for name in self._fields if self._plugin is None else ():
             _check_field(name, schema)
         self._times = BucketTimes(bucketing, table_zone, planned_at_ms)

@@ -164,7 +164,8 @@ class ChunkDecoder:
         self, chunk: Chunk, values: pa.BinaryArray, chosen: Positions | None
     ) -> tuple[pa.RecordBatch, Positions | None, list[Rejections], Positions]:
         """Rows of the accepted messages among the chosen, the positions of these (None: all), the rejected, and those without
-        a row."""
+        a row.
+        """
         if chosen is not None:
             values = values.take(pa.array(chosen))
         framed, unreadable = values, dict[int, Reason]()
@@ -202,11 +203,14 @@ class ChunkDecoder:
         self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, refused: list[Rejections]
     ) -> tuple[pa.RecordBatch, Positions | None]:
         """With the columns of key, headers and metadata; whose key or headers are bad, whose time no column holds, or
-        which the table's file format cannot hold, goes to `refused`."""
+        which the table's file format cannot hold, goes to `refused`.
+        """
         rows, chosen, bad = self._parts.add_to(rows, chunk, chosen)
         if bad is not None:
             refused.append(bad)
-        rows = with_metadata(rows, chunk, self._table.metadata, self._table.zone, chosen)
+        rows = with_metadata(
+            values=rows, chunk=chunk, metadata=self._table.metadata, zone=self._table.zone, positions=chosen
+        )
         beyond, reasons = beyond_record_times(rows, chunk, self._table.metadata, chosen)
         if reasons:
             every = np.arange(len(rows)) if chosen is None else chosen

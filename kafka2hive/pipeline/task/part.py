@@ -119,7 +119,14 @@ class TaskEnvironment:
         if self.other_sink is not None:
             return self.other_sink(destination, schema)
         options = table.writer_of(destination.kind)
-        return TableWriter(destination, self.files, schema, options, self.limits, self.progress)
+        return TableWriter(
+            destination=destination,
+            files=self.files,
+            schema=schema,
+            options=options,
+            limits=self.limits,
+            progress=self.progress,
+        )
 
     def decoder(self, table: TableSettings) -> ChunkDecoder:
         """Raises TableError if the table's format cannot fill its columns."""

@@ -33,13 +33,13 @@ class RawKeyColumns:
             (
                 c.name,
                 TextColumn(
-                    c.name,
-                    parse_hive_type(c.type),
-                    zone,
-                    c.unit,
-                    "key",
-                    c.leeway,
-                    changes,
+                    column=c.name,
+                    dtype=parse_hive_type(c.type),
+                    zone=zone,
+                    unit=c.unit,
+                    family="key",
+                    leeway=c.leeway,
+                    changes=changes,
                     label=f"{c.name} (the key)",
                 ),
             )
@@ -98,13 +98,13 @@ class HeaderColumns:
                 column.name,
                 column.path[0],
                 TextColumn(
-                    column.name,
-                    parse_hive_type(column.type),
-                    zone,
-                    column.unit,
-                    "header",
-                    column.leeway,
-                    changes,
+                    column=column.name,
+                    dtype=parse_hive_type(column.type),
+                    zone=zone,
+                    unit=column.unit,
+                    family="header",
+                    leeway=column.leeway,
+                    changes=changes,
                     label=f"{column.name} (header {column.path[0]})",
                 ),
             )
@@ -145,7 +145,14 @@ class KeyAndHeaderColumns:
             self._keys = RawKeyColumns(keys, table.zone, changes)
         elif keys:
             wire = table.wire_format
-            self._keys = DecodedKeyColumns(table.key_format, keys, table.zone, writers, wire, changes)
+            self._keys = DecodedKeyColumns(
+                format=table.key_format,
+                columns=keys,
+                zone=table.zone,
+                writers=writers,
+                wire=wire,
+                changes=changes,
+            )
             if wire.framing == "header" and table.key_format in FRAMED:
                 self._key_schemas = SchemaHeaders(OF_KEYS, table.key_format, wire.indexes)
 

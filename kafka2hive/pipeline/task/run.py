@@ -93,7 +93,7 @@ def seldom_collected() -> Iterator[None]:
 
 
 def process_files(options: StorageOptions) -> FileSystem:
-    """This process's file system: clients do not survive a fork, and connecting costs time."""
+    """Return this process's file system: clients do not survive a fork, and connecting costs time."""
     from kafka2hive.storage.connect import connect
 
     key = (os.getpid(), options)
@@ -155,11 +155,11 @@ class Task:
             yield from self._step(part, self._begin(part))
         environment = self._environment
         self._reader = RangeReader(
-            environment.consumer(),
-            {name: run.part.ranges for name, run in self._runs.items()},
-            environment.settings.stall_seconds,
-            environment.progress,
-            self._open_fetch,
+            consumer=environment.consumer(),
+            ranges={name: run.part.ranges for name, run in self._runs.items()},
+            stall_seconds=environment.settings.stall_seconds,
+            progress=environment.progress,
+            open_fetch=self._open_fetch,
         )
         asked = time.perf_counter()
         for event in self._reader:

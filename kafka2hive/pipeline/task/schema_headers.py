@@ -33,7 +33,8 @@ class SchemaHeaders:
         self, data: pa.BinaryArray, headers: Sequence[HeaderPairs]
     ) -> tuple[pa.BinaryArray, dict[int, Reason]]:
         """`data` with what the header of each says before it, and of each whose header cannot be read its place and the
-        reason. Data without that header stay as they are, nulls too."""
+        reason. Data without that header stay as they are, nulls too.
+        """
         heads = [self._of(pairs) for pairs in headers]
         if not any(heads):
             return data, {}

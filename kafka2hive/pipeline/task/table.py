@@ -83,7 +83,13 @@ class BucketedRows:
         self._times = times
         self._sources = RowSources(part.ranges)
         whole = row_schema(column_schema(table), table.metadata)
-        self._bucketer = Bucketer(table.bucketing, table.zone, whole, part.task.planned_at_ms, table.table)
+        self._bucketer = Bucketer(
+            bucketing=table.bucketing,
+            table_zone=table.zone,
+            schema=whole,
+            planned_at_ms=part.task.planned_at_ms,
+            table=table.table,
+        )
         in_files = schema_in_files(table)
         self._columns = in_files.names
         self._sink = environment.open_sink(table, part.data(attempt), in_files)

@@ -62,7 +62,7 @@ class UnmappedFieldsOfTask:
                 self._count(shape, records, chunk, position if chosen is None else chosen[position])
         for name in decoded.new_keys:
             if name[:LONGEST_NAME] not in self._records:
-                self._search(name, messages, accepted, chunk, chosen)
+                self._search(name=name, messages=messages, accepted=accepted, chunk=chunk, chosen=chosen)
 
     def found(self) -> UnmappedFields:
         fields = (

@@ -38,7 +38,7 @@ def key_writers_of(
 def process_schemas(
     registry: RegistryOptions, files: FileSystem, ledger_root: str, *, keeps: bool
 ) -> WriterSchemas:
-    """This process's schemas, which all its tasks and tables share."""
+    """Return this process's schemas, which all its tasks and tables share."""
     from kafka2hive.pipeline.decode.registered.same import same_schema
     from kafka2hive.registry.connect import schema_lookup
 

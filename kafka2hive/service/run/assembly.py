@@ -54,7 +54,13 @@ class Parts:
         if self.follower is not None:
             reporter.epochs.append(self.follower)
         return EpochLoop(
-            wiring, self.kafka, self.owned_tables, self.registrar, reporter, slots=slots, once=once
+            wiring=wiring,
+            kafka=self.kafka,
+            owned_tables=self.owned_tables,
+            registrar=self.registrar,
+            reporter=reporter,
+            slots=slots,
+            once=once,
         )
 
 
@@ -72,13 +78,13 @@ def assemble(wiring: Wiring, order: RunOrder) -> Parts:
         kafka=KafkaView(kafka, wiring.ports.clock),
         ownership=ownership,
         owned_tables=OwnedTables(
-            wiring,
-            ownership,
-            LostLedgerCheck(kafka, group, wiring),
-            catalogue,
-            Completion(wiring.ports.clock, service_map.hive is not None),
-            hive_gate(wiring, catalogue),
-            registry_evolution(wiring),
+            _wiring=wiring,
+            _ownership=ownership,
+            _lost_ledger=LostLedgerCheck(kafka, group, wiring),
+            _schemas=catalogue,
+            completion=Completion(wiring.ports.clock, service_map.hive is not None),
+            _gate=hive_gate(wiring, catalogue),
+            evolution=registry_evolution(wiring),
         ),
         registrar=NoRegistrar()
         if metastore is None

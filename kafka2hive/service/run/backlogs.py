@@ -35,7 +35,10 @@ def ranges_to_read(
     warnings = [*decision.warnings, *changed_start(table)]
     learned = unknown_ids(table.owned.state, table.topics, logs.cluster)
     if isinstance(decision, FirstPositions) or (isinstance(decision, Resume) and learned):
-        publish(table, change_before_reading(decision, learned, logs, table, now))
+        publish(
+            table,
+            change_before_reading(decision=decision, topic_ids=learned, logs=logs, table=table, now=now),
+        )
         decision = decide(table.owned.state, logs, intent)
         warnings += decision.warnings
     table.warnings["positions"] = tuple(dict.fromkeys((*decision.warnings, *changed_start(table))))

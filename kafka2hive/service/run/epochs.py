@@ -85,7 +85,9 @@ class EpochLoop:
         self._sql_waits = False
         self._isolation = FailureIsolation()
         self._lock = BusyLock(wiring.ports.clock, wiring.new_lock())
-        self._steps = TableSteps(wiring, owned_tables, registrar, reporter, self._lock)
+        self._steps = TableSteps(
+            wiring=wiring, owned_tables=owned_tables, registrar=registrar, reporter=reporter, lock=self._lock
+        )
         self.settings = self._steps.settings
         """What the tasks must know of each table; those that are taken over later join."""
 
@@ -245,10 +247,14 @@ class EpochLoop:
 
         def read(table: Table) -> TableBacklog:
             logs, born_later = offsets_of[table.name].of(table.name), self._kafka.born_later
-            ranges = ranges_to_read(table, logs, born_later, now, self._steps.publish)
+            ranges = ranges_to_read(
+                table=table, logs=logs, born_later=born_later, now=now, publish=self._steps.publish
+            )
             if knows_all:
                 self._owned_tables.completion.looked(table, logs, offsets_of[table.name].asked_at_ms)
-            return backlog(table, ranges, logs.high, self._clock.monotonic(), target)
+            return backlog(
+                table=table, ranges=ranges, high=logs.high, now=self._clock.monotonic(), target=target
+            )
 
         count_lag_of_set_aside(self._owned_tables.set_aside_tables(), self._kafka)
         return self._steps.each(tables, read)
@@ -299,16 +305,22 @@ class EpochLoop:
         owned = table.owned
         check_epoch(table.name, manifests, owned.ledger)
         outcome = judge_manifests(
-            table.name,
-            in_flight.ranges[table.name],
-            manifests,
-            table.rule.dead_letter_share,
-            owned.registered,
-            self._kafka.cluster_id,
-            table.location,
+            table=table.name,
+            planned=in_flight.ranges[table.name],
+            manifests=manifests,
+            dead_letter_share=table.rule.dead_letter_share,
+            registered=owned.registered,
+            cluster_id=self._kafka.cluster_id,
+            location=table.location,
         )
         published = self._steps.publish(table, outcome.change)
         table.planned_at = in_flight.began  # not before: what was not committed is still due at the next try
         table.learn_record_sizes(outcome.change.accounts)
         table.lag_records = max(table.lag_records - outcome.total.read - outcome.total.absent, 0)
-        return TableReport(table.name, outcome, published.moves, published.state, owned.open_registrations)
+        return TableReport(
+            table=table.name,
+            outcome=outcome,
+            moves=published.moves,
+            state=published.state,
+            unregistered_before=owned.open_registrations,
+        )

@@ -72,7 +72,9 @@ def judge_manifests(
     _check_rows(table, FileKind.DATA, sum(f.rows for f in files if f.kind is FileKind.DATA), total.rows)
     dead = sum(f.rows for f in files if f.kind is FileKind.DEAD_LETTER)
     _check_rows(table, FileKind.DEAD_LETTER, dead, total.dead_lettered)
-    check_dead_letters(table, planned, total, manifests, dead_letter_share)
+    check_dead_letters(
+        table=table, planned=planned, total=total, manifests=manifests, share=dead_letter_share
+    )
     change = DataEpoch(
         files=files,
         accounts=accounts,
@@ -83,7 +85,14 @@ def judge_manifests(
         newest_ms=max((m.newest_ms for m in manifests if m.newest_ms is not None), default=None),
     )
     fallback = sum(not m.is_compiled for m in manifests)
-    return Outcome(change, total, _columns(manifests), _unmapped(manifests), _changed(manifests), fallback)
+    return Outcome(
+        change=change,
+        total=total,
+        columns=_columns(manifests),
+        unmapped=_unmapped(manifests),
+        changed=_changed(manifests),
+        fallback_tasks=fallback,
+    )
 
 
 def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:

@@ -138,11 +138,11 @@ class Run:
         parts.ownership.end_take_over()
         settings = task_settings(service_map, loop.settings)
         query = DumpQuery(
-            spark,
-            loop,
-            loop,
-            task_function(run_task, settings),
-            scratch,
+            spark=spark,
+            planner=loop,
+            listener=loop,
+            function=task_function(run_task, settings),
+            scratch=scratch,
             trigger_seconds=service_map.trigger_seconds,
             once=self._order.once,
             stop_seconds=service_map.limits.stop_seconds,

@@ -81,7 +81,7 @@ class Columns:
                 f"{path_text(keys)} nests more than {MAX_NESTING} deep, which Hive's types cannot: left out"
             )
         elif kind is not None:
-            yield DraftColumn(self._names.name(keys), kind, keys, unit, counts)
+            yield DraftColumn(name=self._names.name(keys), type=kind, keys=keys, unit=unit, counts=counts)
 
     def _type(self, shape: Shape, place: str) -> str | None:
         """Hive's type for most of the values, None where there is none; the others are in the notes."""

@@ -71,7 +71,12 @@ class AvroDecoder:
     def _read(self, head: Head, values: pa.BinaryArray, places: npt.NDArray[np.int64]) -> Part:
         """The messages at `places`, all with this head."""
         if head.schema_id is None:
-            return Part.refused(places, no_frames("avro", "the data", values, places, self._framing))
+            return Part.refused(
+                places,
+                no_frames(
+                    format="avro", what="the data", values=values, places=places, framing=self._framing
+                ),
+            )
         reader = self._reader_of(head.schema_id, head.length)
         if isinstance(reader, Reason):
             return Part.refused(places, reader)
@@ -111,7 +116,29 @@ class AvroDecoder:
         plan = resolve(writer, self.schema, self._sources, self._spelling)
         written = {n: how for n, how in finer_times(plan).items() if n in truncating(self._sources)}
         if not written:
-            return PlannedReader(plan, self.schema, self._zone, self._sources, head, self._library)
-        finer = FinerTimes("avro", self.schema, self._sources, self._zone, written, self._changes)
+            return PlannedReader(
+                plan=plan,
+                schema=self.schema,
+                zone=self._zone,
+                sources=self._sources,
+                head=head,
+                library=self._library,
+            )
+        finer = FinerTimes(
+            format="avro",
+            schema=self.schema,
+            sources=self._sources,
+            zone=self._zone,
+            written=written,
+            changes=self._changes,
+        )
         plan = resolve(writer, finer.wire, finer.sources, self._spelling)
-        return PlannedReader(plan, finer.wire, self._zone, finer.sources, head, self._library, finer.finish)
+        return PlannedReader(
+            plan=plan,
+            schema=finer.wire,
+            zone=self._zone,
+            sources=finer.sources,
+            head=head,
+            library=self._library,
+            finish=finer.finish,
+        )

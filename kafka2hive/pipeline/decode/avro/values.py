@@ -86,4 +86,11 @@ def _day(dtype: pa.DataType) -> Read:
 
 def _moment(value: plan.Moment, dtype: pa.DataType, zone: str) -> Read:
     ratio = value.factor, value.divisor
-    return lambda cursor: moment("avro", cursor.whole(value.bits), ratio, dtype, zone, value.instant)
+    return lambda cursor: moment(
+        format="avro",
+        number=cursor.whole(value.bits),
+        ratio=ratio,
+        dtype=dtype,
+        zone=zone,
+        instant=value.instant,
+    )

@@ -46,7 +46,18 @@ class CanalDecoder:
         if any(len(source.keys) != 1 for _, source in own):
             raise ValueError("a row of canal is flat: each column takes one of its keys")
         self._keys = [source.keys[0] for _, source in own]
-        self._columns = [TextColumn(f.name, f.type, zone, s.unit, "canal", s.leeway, changes) for f, s in own]
+        self._columns = [
+            TextColumn(
+                column=f.name,
+                dtype=f.type,
+                zone=zone,
+                unit=s.unit,
+                family="canal",
+                leeway=s.leeway,
+                changes=changes,
+            )
+            for f, s in own
+        ]
         row = pa.struct([(key, pa.string()) for key in dict.fromkeys(self._keys)])
         wire = pa.schema([("type", pa.string()), ("ts", pa.int64()), ("data", pa.list_(row))])
         self._envelope = open_decoder(wire, [Source((name,)) for name in wire.names])

@@ -56,7 +56,9 @@ class ChangeLogDecoder:
             (f, s) for f, s in zip(schema, sources, strict=True) if f.name not in (*CHANGE_COLUMNS, BEFORE)
         ]
         self._own = [field.name for field, _ in self._row]
-        self._images = images_of(self._wanted, open_decoder, self._row, schema, decimals)
+        self._images = images_of(
+            plan=self._wanted, open_decoder=open_decoder, row=self._row, schema=schema, form=decimals
+        )
         first = self._envelope.images[0]
         self._open_presence = cache(lambda place: open_decoder(*presence((*PREFIXES[place], first))))
         self._first = 0

@@ -25,7 +25,11 @@ def make(spec: DecoderSpec) -> Decoder:
 
     sources = spec.source_of_each()
     if spec.change_log is ChangeLog.CANAL:
-        return CanalDecoder(spec.schema, sources, spec.zone, of_format, spec.changes)
+        return CanalDecoder(
+            schema=spec.schema, sources=sources, zone=spec.zone, open_decoder=of_format, changes=spec.changes
+        )
     in_json = spec.change_log is ChangeLog.DEBEZIUM and spec.format in ("json", "json_schema")
     decimals: DecimalForm | None = spec.decimals if in_json else "own"
-    return ChangeLogDecoder(spec.change_log, spec.schema, sources, of_format, decimals)
+    return ChangeLogDecoder(
+        log=spec.change_log, schema=spec.schema, sources=sources, open_decoder=of_format, decimals=decimals
+    )

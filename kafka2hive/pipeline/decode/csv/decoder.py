@@ -39,7 +39,15 @@ class CsvDecoder:
         self.schema = schema = spec.schema
         options = spec.csv
         self._columns = [
-            TextColumn(field.name, field.type, spec.zone, source.unit, "csv", source.leeway, spec.changes)
+            TextColumn(
+                column=field.name,
+                dtype=field.type,
+                zone=spec.zone,
+                unit=source.unit,
+                family="csv",
+                leeway=source.leeway,
+                changes=spec.changes,
+            )
             for field, source in zip(schema, spec.source_of_each(), strict=True)
         ]
         if options.header and len(options.header) != len(schema):

@@ -118,7 +118,9 @@ class ExactDecoder:
             columns = wanted.inner[key].columns
             return _OfColumn(columns[0], refusal) if columns else refusal
 
-        for key, value in once_each(members, wanted.inner, self._spelling, what, of_column):
+        for key, value in once_each(
+            members=members, wanted=wanted.inner, spelling=self._spelling, what=what, of_column=of_column
+        ):
             if value is None:
                 continue
             found = wanted.inner[key]

@@ -59,7 +59,9 @@ class Refused(Exception):
         text = self.text
         if expects and self.got and self.at == label:
             text = expectation(label, expects, self.got)
-        return Reason(self.code, text, column, self.at.removeprefix(label), self.got)
+        return Reason(
+            code=self.code, text=text, column=column, path=self.at.removeprefix(label), got=self.got
+        )
 
 
 def syntax_fault(error: json.JSONDecodeError) -> str:

@@ -176,7 +176,9 @@ def small_message(
         while cursor.at < place[1]:
             number, wire = cursor.tag()
             if number in wires:
-                found[number] += values_at(cursor, number, wire, wires[number], False)
+                found[number] += values_at(
+                    cursor=cursor, number=number, wire=wire, expected=wires[number], repeated=False
+                )
             elif others:
                 cursor.payload(number, wire)
             else:

@@ -73,7 +73,12 @@ class ProtobufDecoder:
     def _read(self, values: pa.BinaryArray, head: Head, indexes: Indexes, places: Numbers) -> Part:
         if head.schema_id is None:
             what = "the message's indexes, the data"
-            return Part.refused(places, no_frames("protobuf", what, values, places, self._wire.framing))
+            return Part.refused(
+                places,
+                no_frames(
+                    format="protobuf", what=what, values=values, places=places, framing=self._wire.framing
+                ),
+            )
         if not head.length:
             return Part.refused(places, self._no_indexes(head.schema_id))
         reader = self._reader_of(head.schema_id, indexes, head.length)
@@ -143,7 +148,9 @@ class ProtobufDecoder:
         return parsed
 
     def _reader(self, parsed: Schema, name: str, head: int) -> PlannedReader:
-        plan = resolve(parsed, name, self.schema, self._sources, self._spelling)
+        plan = resolve(
+            schema=parsed, name=name, columns=self.schema, sources=self._sources, spelling=self._spelling
+        )
         cut = truncating(self._sources)
         written = {
             number: how
@@ -152,12 +159,34 @@ class ProtobufDecoder:
         }
         if not written:
             return PlannedReader(
-                plan, self.schema, self._zone, self._sources, head, self._library, self._changes
+                plan=plan,
+                schema=self.schema,
+                zone=self._zone,
+                sources=self._sources,
+                head=head,
+                library=self._library,
+                changes=self._changes,
             )
-        finer = FinerTimes("protobuf", self.schema, self._sources, self._zone, written, self._changes)
-        plan = resolve(parsed, name, finer.wire, finer.sources, self._spelling)
+        finer = FinerTimes(
+            format="protobuf",
+            schema=self.schema,
+            sources=self._sources,
+            zone=self._zone,
+            written=written,
+            changes=self._changes,
+        )
+        plan = resolve(
+            schema=parsed, name=name, columns=finer.wire, sources=finer.sources, spelling=self._spelling
+        )
         return PlannedReader(
-            plan, finer.wire, self._zone, finer.sources, head, self._library, self._changes, finer.finish
+            plan=plan,
+            schema=finer.wire,
+            zone=self._zone,
+            sources=finer.sources,
+            head=head,
+            library=self._library,
+            changes=self._changes,
+            finish=finer.finish,
         )
 
 

@@ -155,7 +155,7 @@ class _Gatherer:
 
     def _take(self, cursor: Cursor, slot: plan.Slot, wire: int, places: list[Range]) -> None:
         repeated = slot.label in ("repeated", "map")
-        new = values_at(cursor, slot.number, wire, slot.wire, repeated)
+        new = values_at(cursor=cursor, number=slot.number, wire=wire, expected=slot.wire, repeated=repeated)
         if slot.columns or slot.inner:
             places += new
             return

@@ -109,7 +109,16 @@ class Part:
         for key, group in _split(keys, np.arange(len(keys))):
             index, length = (-1, 0) if key < 0 else divmod(key, _LONGEST + 1)
             at, ends = self._at[group] + length, self._ends[group]
-            yield index, Part(self.places[group], at, ends, self._is_zigzag, self._began[group])
+            yield (
+                index,
+                Part(
+                    places=self.places[group],
+                    at=at,
+                    ends=ends,
+                    is_zigzag=self._is_zigzag,
+                    began=self._began[group],
+                ),
+            )
 
 
 def type_at(declared: Sequence[Declared], indexes: Indexes) -> str | None:

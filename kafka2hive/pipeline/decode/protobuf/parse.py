@@ -80,12 +80,12 @@ class _Reader:
         named = found.message_type or found.enum_type
         oneof = found.containing_oneof
         return Field(
-            found.number,
-            found.name,
-            kind,
-            _label(found),
-            named.full_name if named is not None else "",
-            oneof.name if oneof is not None and len(oneof.fields) > 1 else "",
+            number=found.number,
+            name=found.name,
+            kind=kind,
+            label=_label(found),
+            type=named.full_name if named is not None else "",
+            oneof=oneof.name if oneof is not None and len(oneof.fields) > 1 else "",
         )
 
 

@@ -34,5 +34,5 @@ class PlannedReader(PartReader):
             types = [type_words(f.type, as_it_stands, s.unit) for f, s in zip(schema, sources, strict=True)]
             native = library.ProtobufDecoder(types, words(plan), head, zone == "UTC")
             fast = NativeReader(schema, zone, native)
-        exact = ExactDecoder(plan, schema, zone, sources, changes)
+        exact = ExactDecoder(planned=plan, schema=schema, zone=zone, sources=sources, changes=changes)
         super().__init__(schema, partial(exact.decode, start=head), fast, finish)

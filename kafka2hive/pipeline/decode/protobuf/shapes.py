@@ -45,7 +45,9 @@ def _message(fields: Sequence[tuple[int, bool, int]], shapes: Sequence[Shape], t
                 cursor.payload(number, wire)
                 continue
             repeated, shape = known[number]
-            values = values_at(cursor, number, wire, WIRE_OF[shapes[shape][0]], repeated)
+            values = values_at(
+                cursor=cursor, number=number, wire=wire, expected=WIRE_OF[shapes[shape][0]], repeated=repeated
+            )
             after = cursor.at
             for value in values:
                 table[shape](cursor, value)

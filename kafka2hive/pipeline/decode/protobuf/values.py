@@ -33,7 +33,16 @@ def scalar(value: plan.Value, dtype: pa.DataType, zone: str, changes: Changes) -
             return _last(_whole(kind, dtype))
         case plan.Moment(kind, factor, divisor):
             ratio = factor, divisor
-            return _last(lambda c: moment("protobuf", c.integer(kind), ratio, dtype, zone, True))
+            return _last(
+                lambda c: moment(
+                    format="protobuf",
+                    number=c.integer(kind),
+                    ratio=ratio,
+                    dtype=dtype,
+                    zone=zone,
+                    instant=True,
+                )
+            )
         case plan.Real(bits):
             return _last(lambda cursor: _real(cursor.real(bits), dtype))
         case plan.Text():
@@ -130,7 +139,14 @@ def _stamp(dtype: pa.DataType, zone: str, cursor: Cursor, ranges: Sequence[Range
     seconds, nanos = _numbers(cursor, ranges, "int64", "int32")
     if not 0 <= nanos < 10**9:
         raise Refused("protobuf.range", f"{nanos} nanoseconds of a Timestamp")
-    return moment("protobuf", seconds * 10**9 + nanos, (1, 1000), dtype, zone, True)
+    return moment(
+        format="protobuf",
+        number=seconds * 10**9 + nanos,
+        ratio=(1, 1000),
+        dtype=dtype,
+        zone=zone,
+        instant=True,
+    )
 
 
 def _span(dtype: pa.DataType, cursor: Cursor, ranges: Sequence[Range]) -> Any:

@@ -38,7 +38,7 @@ class FramedDecoder:
         rejected = np.concatenate([places[decoded.rejected.to_numpy()], bare])
         reasons = [
             *decoded.reasons,
-            *no_frames("json", "the JSON", values, bare, self._framing),
+            *no_frames(format="json", what="the JSON", values=values, places=bare, framing=self._framing),
         ]
         order = np.argsort(rejected, kind="stable")
         return Decoded(

@@ -110,7 +110,9 @@ class TextColumn:
         doubtful = doubtful | _mask(pc.not_equal(numbers.cast(pa.string()), texts))
         if self._unit is None:
             return Converted(numbers, doubtful)
-        column, bad = of_epoch_numbers(numbers, self.dtype, self._unit, self._zone, self._truncates)
+        column, bad = of_epoch_numbers(
+            numbers=numbers, dtype=self.dtype, unit=self._unit, zone=self._zone, truncate=self._truncates
+        )
         return Converted(column, doubtful | bad)
 
     def _exactly(

@@ -112,7 +112,13 @@ class _Comparison:
                     self.columns.append(Column(column.name, hive_type_of(both), column.path))
                 self.lost += field.notes
                 return
-        self.lost += _lacking(field.name, parse_hive_type(kind), wanted, self._values, self._spelling)
+        self.lost += _lacking(
+            path=field.name,
+            written=parse_hive_type(kind),
+            wanted=wanted,
+            columns=self._values,
+            spelling=self._spelling,
+        )
 
 
 def _lacking(
@@ -128,7 +134,13 @@ def _lacking(
             if taken is None:
                 yield f"no column for {path}.{inner.name} {hive_type_of(inner.type)}"
             else:
-                yield from _lacking(f"{path}.{inner.name}", inner.type, taken, columns, spelling)
+                yield from _lacking(
+                    path=f"{path}.{inner.name}",
+                    written=inner.type,
+                    wanted=taken,
+                    columns=columns,
+                    spelling=spelling,
+                )
 
 
 def _not_held(path: str, written: pa.DataType, held: pa.DataType, spelling: Spelling) -> Iterator[str]:

@@ -90,7 +90,9 @@ class _Protobuf(_Own):
         self.fields = {f.name: f.type for f in protobuf_fields(self._schema, self._message)}
 
     def resolve(self, columns: pa.Schema, sources: list[Source]) -> None:
-        protobuf_resolve.resolve(self._schema, self._message, columns, sources, as_it_stands)
+        protobuf_resolve.resolve(
+            schema=self._schema, name=self._message, columns=columns, sources=sources, spelling=as_it_stands
+        )
 
 
 def _no_field(path: tuple[str, ...], known: Sequence[str] | dict[str, str | None]) -> str:

@@ -150,7 +150,7 @@ _kept: dict[tuple[int, tuple[tuple[str, str], ...]], TaskConsumer] = {}
 
 
 def process_consumer(properties: tuple[tuple[str, str], ...]) -> TaskConsumer:
-    """This process's consumer for these properties. A forked child makes its own: librdkafka does not survive a fork."""
+    """Return this process's consumer for these properties. A forked child makes its own: librdkafka does not survive a fork."""
     key = (os.getpid(), properties)
     if key not in _kept:
         _kept[key] = TaskConsumer(properties)

@@ -55,7 +55,13 @@ class PlacedRows:
         self._unwritable = unwritable_of(table.writer)
         self._whole = row_schema(column_schema(table), table.metadata)
         planned_at_ms = part.task.planned_at_ms
-        self._bucketer = Bucketer(table.bucketing, table.zone, self._whole, planned_at_ms, table.table)
+        self._bucketer = Bucketer(
+            bucketing=table.bucketing,
+            table_zone=table.zone,
+            schema=self._whole,
+            planned_at_ms=planned_at_ms,
+            table=table.table,
+        )
         self._arrivals = Arrivals(part.task.table, part.index, part.ranges)
         self._late = LateLetters(part.task.table, part.ranges)
         self._letters = DeadLetters(part, environment, new_attempt())

@@ -37,7 +37,8 @@ class Relievable(Protocol):
 
 class TaskLimits:
     """`memory_bytes` bounds the Arrow data buffered by all writers and the encoded bytes held by their files together,
-    `open_files` their open files. `buffered_bytes` is the sum over the writers, kept by them."""
+    `open_files` their open files. `buffered_bytes` is the sum over the writers, kept by them.
+    """
 
     def __init__(
         self, memory_bytes: int, open_files: int, file_bytes: int, clock: Clock | None = None

@@ -62,7 +62,13 @@ class TableWriter:
         progress: Callable[[], None] = lambda: None,
     ) -> None:
         self._destination = destination
-        self._place = UploadPlace(files, destination.staging, limits.held, limits.clock, progress)
+        self._place = UploadPlace(
+            files=files,
+            directory=destination.staging,
+            held=limits.held,
+            clock=limits.clock,
+            progress=progress,
+        )
         self._schema = schema
         self._options = options
         self._encoding = encoding_of(options)

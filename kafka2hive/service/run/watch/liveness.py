@@ -44,7 +44,9 @@ class Liveness:
     def __init__(self, wiring: Wiring, owner: str, decoder: str = "", health: Health | None = None) -> None:
         root, service = wiring.map.storage.ledger_root, wiring.map.service
         self._wiring = wiring
-        self._heartbeat = Heartbeat(wiring.ports, root, service, owner, wiring.processes.me())
+        self._heartbeat = Heartbeat(
+            ports=wiring.ports, root=root, service=service, owner=owner, identity=wiring.processes.me()
+        )
         self._conditions = ConditionTeller(
             Board(wiring.ports, root, service, owner),
             wiring.ports.clock,

@@ -83,16 +83,16 @@ def epoch_numbers(report: EpochReport, fresh: Mapping[str, float | None], hive: 
         seconds=report.tasks_seconds + report.publish_seconds,
         tables=tuple(
             TableNumbers(
-                r.table,
-                r.state.epoch,
-                r.outcome.total.read,
-                r.outcome.total.bytes,
-                r.outcome.total.dead_lettered,
-                r.moves,
-                len(tables[r.table].open_registrations),
-                len(tables[r.table].open_registrations & r.unregistered_before) if hive else 0,
-                tables[r.table].lag_records,
-                fresh[r.table],
+                table=r.table,
+                epoch=r.state.epoch,
+                records=r.outcome.total.read,
+                bytes=r.outcome.total.bytes,
+                dead_letters=r.outcome.total.dead_lettered,
+                moves=r.moves,
+                unregistered=len(tables[r.table].open_registrations),
+                overdue=len(tables[r.table].open_registrations & r.unregistered_before) if hive else 0,
+                lag_records=tables[r.table].lag_records,
+                freshness_seconds=fresh[r.table],
             )
             for r in report.reports
         ),
