@@ -1,13 +1,14 @@
 """Committed files that vanished before they were moved: a person decides, and nothing else is touched."""
 
 import io
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from tests.harness.program import command, run_once
+from tests.harness.program import Running, command, command_as_process, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.exact import PLACE_COLUMNS, assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.ledger_text import LedgerText
@@ -97,3 +98,56 @@ def test_lost_files_stop_recover_until_they_are_fetched_again_or_given_up(
         assert {**tree.files(place), **dict.fromkeys(ledger.names(), 0)} == before
     assert_settled(tree, root, table, place, ends_of(stored))
     assert_exactly(tree, place, left, by_day)
+
+
+@pytest.mark.timeout(600)
+def test_a_stopped_table_of_two_is_repaired_beside_the_run_by_the_printed_command_without_a_restart(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+) -> None:
+    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
+    topics = {f"{unique}.{name}": f"{unique}-{name}" for name in ("harmed", "whole")}
+    harmed, whole = topics
+    parts = [flights()[n * 3_000 : (n + 1) * 3_000] for n in range(3)]
+    for topic in topics.values():
+        kafka.create_topic(topic, 2)
+    stored = {table: produce(kafka.bootstrap, topic, parts[0], 2) for table, topic in topics.items()}
+    bucket = {"field": "time_hour", "path": "dt=%Y-%m-%d"}
+    tables = [flights_table(table, topic, bucket=bucket) for table, topic in topics.items()]
+    config = write_map(tmp_path, unique, kafka.bootstrap, uri, tables)
+    done = run_once(config)
+    assert done.code == 0, done.log[-3000:]
+    ledgers = {table: LedgerText(tree, ledger_root(uri), table) for table in topics}
+    lost = undo_promote(tree, ledgers[harmed])[0]
+    tree.delete(lost["staged"])
+
+    def state_of(table: str) -> dict[str, Any]:
+        shown = command("status", config, "--json").document["tables"]
+        return next(one for one in shown if one["table"] == table)
+
+    with Running(config) as run:
+        run.wait_until(
+            lambda: state_of(harmed)["state"] == "manual_intervention_required", "a STOP", pause=0.5
+        )
+        stored[whole] |= produce(kafka.bootstrap, topics[whole], parts[1], 2)
+        run.wait_until(lambda: ledgers[whole].ends() == ends_of(stored[whole]), "at the end of the other")
+        assert command("status", config).code == 76
+
+        printed = re.findall(r"`kafka2hive recover (--table \S+ --refetch \S+)`", str(state_of(harmed)))
+        repaired = command_as_process("recover", config, *printed[0].split())
+        assert repaired.code == 0, repaired.out + repaired.log
+        assert f"given up or fetched again: {lost['final']}" in repaired.out
+        for table, topic in topics.items():
+            stored[table] |= produce(kafka.bootstrap, topic, parts[2], 2)
+        for table, ledger in ledgers.items():
+            run.wait_until(
+                lambda ledger=ledger, table=table: ledger.ends() == ends_of(stored[table]),  # type: ignore[misc]
+                f"at the end of {table}",
+                120,
+            )
+        run.wait_until(lambda: command("status", config).code == 0, "a status without trouble", 60, 0.5)
+        assert run.said(f"{harmed} was repaired, and is taken up again")
+        assert run.terminate() == 143, run.tail()
+    for table in topics:
+        place = location(uri, table)
+        assert_settled(tree, ledger_root(uri), table, place, ends_of(stored[table]))
+        assert_exactly(tree, place, stored[table], by_day)
