@@ -183,7 +183,6 @@ class Task:
             return
         if (run := self._runs.pop(table, None)) is not None:
             run.abandon()
-        self._closing = [other for other in self._closing if other is not run]
         if self._reader is not None:
             self._reader.drop(table)
         if isinstance(errors.error, AMBIGUOUS) and self._second_reads.may_begin(table):

@@ -12,6 +12,7 @@ from kafka2hive.config.values.table import SchemaEvolution
 from kafka2hive.model.errors import SchemaDiffers, TableError
 from kafka2hive.model.writer_schema import WriterId
 from kafka2hive.pipeline.decode.writers import WriterSchema, WriterSchemas
+from kafka2hive.pipeline.task.sink import PassingSink
 from kafka2hive.pipeline.task.watchdog import Watchdog
 from kafka2hive.pipeline.task.writer_schemas import writers_of
 from kafka2hive.pipeline.values import TableManifest, TaskPlan, TaskSettings
@@ -106,6 +107,17 @@ def test_a_schema_that_was_found_is_kept_on_the_storage() -> None:
     assert manifest.accounts[0].account.written == 3
     (path,) = [path for path in files.content if path.endswith("/7.schema")]
     assert path.startswith("file:///ledger/schemas/")
+
+
+def test_a_task_whose_rows_become_no_files_keeps_no_schema() -> None:
+    files, plan = MemoryFiles(), TaskPlan(0, (table_task("db.t", RANGE),))
+    consumer = FakeConsumer({("t", 0): FakeLog(dict.fromkeys(range(3), b"\0\0\0\0\7\2"), 3)})
+    with odd_server(lambda _: reply(200, {"schema": SCHEMA})) as server, Watchdog(30.0) as watchdog:
+        settings = settings_with(avro_table(), RegistryOptions(url=server.url))
+        nowhere = PassingSink(lambda *_: None)
+        looking = task_of(plan, settings, files, consumer, watchdog, open_sink=lambda *_: nowhere)
+        (manifest,) = looking.run()
+    assert "registry" not in str(manifest.failure) and files.log == []
 
 
 def test_an_id_that_a_registry_set_up_anew_gives_to_another_schema_fails_the_table() -> None:

@@ -1,10 +1,12 @@
 """Both ends of a table with SQL around a SELECT that a test plays: each offset is a row, filtered, or a dead letter, once."""
 
+import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.config.values import (
@@ -172,6 +174,16 @@ def test_dead_letters_go_past_the_select() -> None:
     total = judged(manifest, offsets("t", 0, 0, 20))
     assert (total.dead_lettered, total.filtered, total.written) == (2, 18, 0)
     assert [row["offset"] for row in read_rows(files, manifest, FileKind.DEAD_LETTER)] == [3, 8]
+
+
+def test_no_footer_says_what_became_of_records_before_the_select_is_done() -> None:
+    """A ledger is rebuilt from accounts in footers, and behind the SELECT rows are still filtered."""
+    logs = {("t", 0): log_of_days(20, bad=frozenset({3, 8}))}
+    manifest, files = dump(logs, table_of(), [offsets("t", 0, 0, 20)], even)
+    for file in manifest.files:
+        pairs = pq.read_metadata(io.BytesIO(files.read(file.staged))).metadata
+        assert not [key for key in pairs if b"accounts" in key], file.kind
+    assert {file.kind for file in manifest.files} == set(FileKind)
 
 
 def test_columns_may_be_others_than_those_of_the_records() -> None:
