@@ -22,7 +22,7 @@ DEAD_LETTER_SCHEMA = pa.schema(
 MOST_REASONS = 10
 
 
-class DeadLetters:
+class DeadLetterFiles:
     """`add` rejected messages; the caller finishes `sink`, asks it for its files, or abandons it."""
 
     def __init__(self, part: TablePart, environment: TaskEnvironment, attempt: str) -> None:

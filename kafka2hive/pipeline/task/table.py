@@ -16,7 +16,7 @@ from kafka2hive.pipeline.task.accounts import TableAccounts
 from kafka2hive.pipeline.task.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
 from kafka2hive.pipeline.task.chunk_decoder import DecodedChunk
-from kafka2hive.pipeline.task.dead_letters import DeadLetters
+from kafka2hive.pipeline.task.dead_letters import DeadLetterFiles
 from kafka2hive.pipeline.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
 from kafka2hive.pipeline.task.rejections import Rejections, rejected_messages, rows_of
 from kafka2hive.pipeline.task.rows import column_schema, row_schema, schema_in_files
@@ -162,7 +162,7 @@ class TableRun:
         self._decoder = environment.decoder(part.table)
         attempt = new_attempt()
         self._end = open_end(part, environment, attempt, self.times)
-        self._letters = DeadLetters(part, environment, attempt)
+        self._letters = DeadLetterFiles(part, environment, attempt)
 
     def take(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """Every message of the chunk becomes rows, a dead letter, a filtered one or a counted tombstone.

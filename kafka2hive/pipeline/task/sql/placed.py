@@ -18,7 +18,7 @@ from kafka2hive.pipeline.decode.protocol import Reason
 from kafka2hive.pipeline.decode.writable import rows_not_held, unwritable_of
 from kafka2hive.pipeline.task.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.pipeline.task.chunk import Chunk, Positions
-from kafka2hive.pipeline.task.dead_letters import DeadLetters
+from kafka2hive.pipeline.task.dead_letters import DeadLetterFiles
 from kafka2hive.pipeline.task.fetch.fetch import TableUnreadable
 from kafka2hive.pipeline.task.fetch.reader import RangeReader
 from kafka2hive.pipeline.task.part import TablePart, TaskEnvironment, new_attempt
@@ -64,7 +64,7 @@ class PlacedRows:
         )
         self._arrivals = Arrivals(part.task.table, part.index, part.ranges)
         self._late = LateLetters(part.task.table, part.ranges)
-        self._letters = DeadLetters(part, environment, new_attempt())
+        self._letters = DeadLetterFiles(part, environment, new_attempt())
 
     @property
     def paths(self) -> list[str]:
