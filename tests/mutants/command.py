@@ -40,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if texts:
         text_runner.check_unpatched(texts, _warm())
     survived = 0
-    _say(_line(HEAD))
+    if simulated or texts:
+        _say(_line(HEAD))
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         running: dict[Future[Row | None], str] = {}
         for mutant in simulated:

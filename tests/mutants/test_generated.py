@@ -13,7 +13,7 @@ from tests.mutants.judges import judged_modules, judges
 from tests.mutants.survivors import SURVIVORS
 from tests.mutants.verdict import Court
 
-SIZE = 30
+SIZE = 24
 MODULE = "kafka2hive.model.quantities"
 SOURCE = """
 class Counter:
