@@ -15,7 +15,7 @@ SPLIT = ("tests/simulation/",)
 """Folders whose tests share nothing."""
 COMPUTING = (*SPLIT, "tests/mutants/", "tests/fuzz/", "tests/contract/test_decode")
 """What hardly ever waits."""
-WAITING = ("tests/unit/pipeline/task/test_task_chunk.py", "tests/unit/storage/test_hdfs_doubts.py")
+WAITING = ("tests/unit/task/test_task_chunk.py", "tests/unit/storage/test_hdfs_doubts.py")
 """Their tests share nothing either; some wait four seconds each."""
 THE_COMPUTING_WORKER = "gw0"
 FOLDERS = (

@@ -12,14 +12,19 @@ from kafka2hive import __version__
 from kafka2hive.cli.commands import (
     dead_letters,
     demo,
+    init,
+    plan,
+    preview,
     recover,
     reset,
     run,
+    sample,
     status,
+    validate,
     verify,
+    warm,
     where,
 )
-from kafka2hive.cli.commands.before_run import init, plan, preview, sample, validate, warm
 from kafka2hive.model.errors import ExitCode
 
 

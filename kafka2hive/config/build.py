@@ -6,10 +6,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kafka2hive.config.checks.bucketing.event_field import EventField, event_field
-from kafka2hive.config.checks.services.hive import hive_auth, hive_url, url_options
-from kafka2hive.config.checks.services.service import filesystem_of
-from kafka2hive.config.checks.table_options import (
+from kafka2hive.config.keys.bucketing import BIGINT_UNIT
+from kafka2hive.config.keys.columns import Column
+from kafka2hive.config.keys.declaration import LEFT_OUT, declared_keys
+from kafka2hive.config.keys.librdkafka import is_sensitive, uses_gssapi
+from kafka2hive.config.keys.service import (
+    DeadLetterOptions,
+    HiveKeys,
+    HiveOptions,
+    KafkaOptions,
+    MapKeys,
+    ServiceKeys,
+    ServiceMap,
+    StorageOptions,
+)
+from kafka2hive.config.keys.services import KerberosOptions
+from kafka2hive.config.keys.start import Start, StartKind, StartPolicy
+from kafka2hive.config.keys.table import SelectOptions, SharedOptions, TableKeys, TableRule
+from kafka2hive.config.rules.bucket import EventField, event_field
+from kafka2hive.config.rules.hive import hive_auth, hive_url, url_options
+from kafka2hive.config.rules.service import filesystem_of
+from kafka2hive.config.rules.table_options import (
     GROUP,
     DeclaredColumn,
     before_sql,
@@ -19,29 +36,6 @@ from kafka2hive.config.checks.table_options import (
     epoch_milliseconds,
     metadata_names,
     with_defaults,
-)
-from kafka2hive.config.librdkafka import is_sensitive, uses_gssapi
-from kafka2hive.config.values.bucketing import BIGINT_UNIT
-from kafka2hive.config.values.columns import Column
-from kafka2hive.config.values.declared import declared_keys
-from kafka2hive.config.values.kerberos import KerberosOptions
-from kafka2hive.config.values.key import LEFT_OUT
-from kafka2hive.config.values.service import (
-    DeadLetters,
-    Hive,
-    HiveOptions,
-    KafkaOptions,
-    Map,
-    ServiceKeys,
-    ServiceMap,
-    StorageOptions,
-)
-from kafka2hive.config.values.start import Start, StartKind, StartPolicy
-from kafka2hive.config.values.table import (
-    SelectOptions,
-    SharedOptions,
-    Table,
-    TableRule,
 )
 from kafka2hive.model.paths.path import join
 
@@ -66,13 +60,13 @@ def location_of(template: str, table: str) -> str:
     return template.replace("{db}", database).replace("{table}", name)
 
 
-def location_template(table: Table, storage: StorageOptions) -> str:
+def location_template(table: TableKeys, storage: StorageOptions) -> str:
     return (table.location or join(storage.warehouse, "{db}.db", "{table}")).rstrip("/")
 
 
 def dead_letters_of(
-    letters: DeadLetters, service: str, first_table: str, storage: StorageOptions
-) -> DeadLetters:
+    letters: DeadLetterOptions, service: str, first_table: str, storage: StorageOptions
+) -> DeadLetterOptions:
     """The map's own table, else `<service>_dead_letters` beside the first table."""
     database = first_table.partition(".")[0].lower()
     if GROUP.search(database):
@@ -80,10 +74,10 @@ def dead_letters_of(
     name = re.sub(r"[^a-z0-9_]", "_", service.lower()) + "_dead_letters"
     table = (letters.table or f"{database}.{name}").lower()
     template = letters.location or join(storage.warehouse, "{db}.db", "{table}")
-    return DeadLetters(table, location_of(template, table).rstrip("/"))
+    return DeadLetterOptions(table, location_of(template, table).rstrip("/"))
 
 
-def _secret_keys(whole: Map, referenced: Mapping[str, bool]) -> frozenset[str]:
+def _secret_keys(whole: MapKeys, referenced: Mapping[str, bool]) -> frozenset[str]:
     """Properties whose value was not in the map's text, or whose name says that it is a secret.
 
     A few that say where and who may come from the environment and be shown; what was read from a file never is.
@@ -118,7 +112,7 @@ def kafka_login(kafka: KafkaOptions, kerberos: KerberosOptions | None) -> KafkaO
 
 
 def _hive(
-    hive: Hive | None, kerberos: KerberosOptions | None, environ: Mapping[str, str]
+    hive: HiveKeys | None, kerberos: KerberosOptions | None, environ: Mapping[str, str]
 ) -> HiveOptions | None:
     parts = hive_url(hive.url) if hive else None
     if hive is None or parts is None:
@@ -150,7 +144,7 @@ def _run_directory(given: str | None, service: str, environ: Mapping[str, str]) 
     return join(base, f"kafka2hive-{service}")
 
 
-def _start(table: Table) -> StartPolicy:
+def _start(table: TableKeys) -> StartPolicy:
     match table.start:
         case None:
             return StartPolicy(StartKind.LATEST if table.source == "events" else StartKind.EARLIEST)
@@ -163,7 +157,7 @@ def _start(table: Table) -> StartPolicy:
             return StartPolicy(StartKind.OFFSETS, offsets=tuple(sorted(listed)))
 
 
-def _rule(table: Table, storage: StorageOptions, line: int) -> TableRule:
+def _rule(table: TableKeys, storage: StorageOptions, line: int) -> TableRule:
     template = location_template(table, storage)
     columns = declared_columns(behind_sql(table))
     bucket = table.bucket
@@ -213,7 +207,7 @@ def _same(keys: type, written: object) -> dict[str, Any]:
 
 
 def build(
-    whole: Map,
+    whole: MapKeys,
     environ: Mapping[str, str],
     referenced: Mapping[str, bool],
     lines: list[int],

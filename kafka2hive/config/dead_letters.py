@@ -2,7 +2,7 @@
 
 import datetime
 
-from kafka2hive.config.values import Column
+from kafka2hive.config.keys import Column
 from kafka2hive.model.paths.partition_path import partition_path
 from kafka2hive.model.paths.path import join
 

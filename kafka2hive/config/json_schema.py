@@ -13,9 +13,16 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from kafka2hive.config.values.declared import DeclaredKey, declared_keys, further_keys, marks
-from kafka2hive.config.values.key import Bounds, Form, Key
-from kafka2hive.config.values.service import Map
+from kafka2hive.config.keys.declaration import (
+    Bounds,
+    DeclaredKey,
+    Form,
+    Key,
+    declared_keys,
+    further_keys,
+    marks,
+)
+from kafka2hive.config.keys.service import MapKeys
 
 SCHEMA_FILE = "kafka2hive.schema.json"
 MODELINE = f"# yaml-language-server: $schema=./{SCHEMA_FILE}"
@@ -27,7 +34,7 @@ Schema = dict[str, Any]
 def json_schema() -> Schema:
     """Draft 2020-12; what stands between keys (semantic checks) is not in it."""
     definitions: dict[str, Schema] = {}
-    whole = _section(Map, definitions)
+    whole = _section(MapKeys, definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "kafka2hive map",

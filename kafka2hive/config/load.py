@@ -5,20 +5,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path as FilePath
 
 from kafka2hive.config.build import build, dead_letters_of, location_of, location_template, storage_options
-from kafka2hive.config.checks.record_parts import check_record_parts
-from kafka2hive.config.checks.services.registry import (
-    check_registry,
-    check_registry_is_used,
-    check_schemas,
-)
-from kafka2hive.config.checks.services.service import check_service, fault_of_table
-from kafka2hive.config.checks.table import check_table
-from kafka2hive.config.checks.table_options import GROUP, CheckedTable, with_defaults
-from kafka2hive.config.problems import MapInvalid, Path, Problems
-from kafka2hive.config.reading.document import read_document
-from kafka2hive.config.reading.references import resolve
-from kafka2hive.config.reading.sound import Sound, read_map
-from kafka2hive.config.values import ServiceMap
+from kafka2hive.config.keys import ServiceMap
+from kafka2hive.config.rules.columns import check_record_parts
+from kafka2hive.config.rules.registry import check_registry, check_registry_is_used, check_schemas
+from kafka2hive.config.rules.service import check_service, fault_of_table
+from kafka2hive.config.rules.table import check_table
+from kafka2hive.config.rules.table_options import GROUP, CheckedTable, with_defaults
+from kafka2hive.config.yaml.document import read_document, resolve
+from kafka2hive.config.yaml.problems import MapInvalid, Path, Problems
+from kafka2hive.config.yaml.shape import Sound, read_map
 from kafka2hive.model.errors import ConfigError
 
 PROPERTY_SECTIONS = (("kafka",), ("storage", "properties"), ("spark", "conf"))

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.build import location_of
-from kafka2hive.config.checks.services.service import fault_of_table
-from kafka2hive.config.checks.table_options import GROUP
-from kafka2hive.config.values import TableRule
+from kafka2hive.config.keys import TableRule
+from kafka2hive.config.rules.service import fault_of_table
+from kafka2hive.config.rules.table_options import GROUP
 from kafka2hive.model.errors import TableError
 
 INTERNAL_PREFIX = "__"

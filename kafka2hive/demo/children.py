@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.pipeline.java import OLDEST, java_launcher, java_version
+from kafka2hive.spark.java import OLDEST, java_launcher, java_version
 
 # Becomes the command after asking the kernel for SIGKILL at its parent's death (prctl(2), PR_SET_PDEATHSIG, Linux).
 # The signal comes when the parent's thread ends that started it: children are started by the main thread only.

@@ -4,10 +4,10 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-from kafka2hive.config.values import HiveOptions
+from kafka2hive.config.keys import HiveOptions
 from kafka2hive.demo.children import Child, accepts, free_port
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.service.shared.wiring import hive_session
+from kafka2hive.service.wiring import hive_session
 
 READY_SECONDS = 120.0
 USER = "demo"

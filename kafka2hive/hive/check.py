@@ -3,17 +3,18 @@
 import datetime
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from kafka2hive.config.avro_columns import type_words
-from kafka2hive.config.values.writer import LINE_FORMATS
-from kafka2hive.config.wider_types import is_wider
-from kafka2hive.hive import text
+from kafka2hive.config.keys import Column
+from kafka2hive.config.keys.writer import LINE_FORMATS
+from kafka2hive.hive import hiveql as text
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.stored_as import other_properties, stored_as
 from kafka2hive.hive.tables import TableSpec, declared
+from kafka2hive.model.column_types import is_wider, type_words
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.hive.type_words import ALIASES
-from kafka2hive.model.paths.addresses import same_location
+from kafka2hive.model.hive_type_parser import ALIASES
+from kafka2hive.model.paths.path import same_location
 
 _NOT_WIDENED = LINE_FORMATS | {"avro"}
 """What Hive makes of an old text by a new type was not tried; Avro has no rule for most wider types."""
@@ -202,3 +203,46 @@ def can_hold(hive_type: str, template: str, columns: Mapping[str, str]) -> bool:
     if hive_type == "date":
         return value == f"{_LATE:%Y-%m-%d}"
     return re.fullmatch("[0-9]+", value) is not None and int(value) <= _LARGEST[hive_type]
+
+
+@dataclass(frozen=True, slots=True)
+class Alterations:
+    """`added` become the last columns; `widened` get these types. Empty: the table is the map's."""
+
+    added: tuple[Column, ...]
+    widened: tuple[Column, ...]
+
+
+def alterations(spec: TableSpec, found: TableDescription) -> Alterations:
+    """What Hive's table lacks. Raises TableError where it would be another table than the map's with these, too."""
+    there = {column.name.lower(): column for column in found.columns}
+    added = tuple(column for column in spec.columns if column.name.lower() not in there)
+    widened = tuple(
+        column
+        for column in spec.columns
+        if (other := there.get(column.name.lower())) is not None
+        and not same_type(column.type, other.type)
+        and can_widen(spec, column.type, other.type)
+    )
+    new = {column.name.lower(): column for column in widened}
+    kept = tuple(new.get(column.name.lower(), column) for column in found.columns)
+    check_table(spec, replace(found, columns=kept + added))
+    return Alterations(added, widened)
+
+
+def alter_statements(spec: TableSpec, changes: Alterations) -> tuple[str, ...]:
+    """In their order; each leaves a table that holds all its rows. Doing one twice is refused by Hive and changes nothing.
+
+    Partitions get the columns, too (CASCADE): else Hive reads them by the columns they were made with.
+    """
+    table = f"ALTER TABLE {text.table_name(spec.table)}"
+    cascade = (
+        " CASCADE" if spec.partition_columns else ""
+    )  # Hive refuses the word where there are no partitions
+    statements = [
+        f"{table} CHANGE COLUMN {text.identifier(column.name)} {declared([column])}{cascade}"
+        for column in changes.widened
+    ]
+    if changes.added:
+        statements.append(f"{table} ADD COLUMNS ({declared(changes.added)}){cascade}")
+    return tuple(statements)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from kafka2hive.config.values import Column
+from kafka2hive.config.keys import Column
 
 LEDGER_PROPERTY = "kafka2hive.ledger"
 

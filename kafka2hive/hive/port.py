@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from kafka2hive.model.hive.metastore import Metastore
+from kafka2hive.model.metastore import Metastore
 
 
 class Session(Protocol):

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafka2hive.config.values import FileFormat, TextOptions
-from kafka2hive.hive import text
+from kafka2hive.config.keys import FileFormat, TextOptions
+from kafka2hive.hive import hiveql as text
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.plugins import HiveStorage
 

@@ -8,9 +8,10 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
 from typing import Any
 
-from kafka2hive.config.values import KafkaOptions
-from kafka2hive.kafka import errors, groups, records, topic_settings
-from kafka2hive.kafka.access.heard import Heard
+from kafka2hive.config.keys import KafkaOptions
+from kafka2hive.kafka import errors, groups, topic_settings
+from kafka2hive.kafka import leader_epochs as records
+from kafka2hive.kafka.client_log import ClientLog
 from kafka2hive.kafka.librdkafka import admin_client, interruptible, reason, unavailable
 from kafka2hive.kafka.list_offsets import GRACE_SECONDS, is_gone, offsets_of
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark, everything
@@ -53,7 +54,7 @@ class KafkaAdmin:
         self._until = math.inf
         self._altogether = altogether
         self._client: Any = None
-        self._heard = Heard(log)
+        self._heard = ClientLog(log)
         self._leaderless: set[TopicPartition] = set()
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
@@ -131,9 +132,9 @@ class KafkaAdmin:
         with self.group_commits(group) as commits:
             return commits.commit(offsets)
 
-    def group_commits(self, group: str) -> groups.GroupCommits:
+    def group_commits(self, group: str) -> groups.KafkaGroupCommits:
         """For who sets them after each epoch; to be closed."""
-        return groups.GroupCommits(self._options, group, self._timeout)
+        return groups.KafkaGroupCommits(self._options, group, self._timeout)
 
     def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
         """Leader epochs of the records at exactly these offsets; None: no such record is left, or no epoch known.

@@ -9,8 +9,8 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any, Self
 
-from kafka2hive.config.values import KafkaOptions
-from kafka2hive.kafka.access.heard import Heard
+from kafka2hive.config.keys import KafkaOptions
+from kafka2hive.kafka.client_log import ClientLog
 from kafka2hive.kafka.librdkafka import kafka_partition, reader, reason, unavailable
 from kafka2hive.model.offsets import TopicPartition
 
@@ -25,7 +25,7 @@ def group_offsets(
 
     if not topic_partitions:
         return {}
-    heard, began = Heard(log), time.monotonic()
+    heard, began = ClientLog(log), time.monotonic()
     consumer = reader(options, timeout_seconds, heard, {"group.id": group})
     try:
         answers = consumer.committed(
@@ -46,7 +46,7 @@ def group_offsets(
     }
 
 
-class GroupCommits:
+class KafkaGroupCommits:
     """Sets a group's offsets, one time after the other, through one consumer: each new one logs in at the brokers, and with
     Kerberos at the KDC.
 
@@ -57,7 +57,7 @@ class GroupCommits:
         self._options = options
         self._group = group
         self._timeout = timeout_seconds
-        self._heard = Heard(log)
+        self._heard = ClientLog(log)
         self._consumer: Any = None
         self._answers: list[tuple[Any, Any]] = []
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from kafka2hive.config.machine.this_machine import no_gssapi
-from kafka2hive.config.values import KafkaOptions
-from kafka2hive.kafka.access.heard import Heard
-from kafka2hive.kafka.access.refusal import Refusal
-from kafka2hive.kafka.access.server_certificate import explained
+from kafka2hive.config.keys import KafkaOptions
+from kafka2hive.config.machine import no_gssapi
+from kafka2hive.kafka.client_log import ClientLog
+from kafka2hive.kafka.refusal import ClientRefusal, explained
 from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 
@@ -28,7 +27,7 @@ _SECRET = re.compile(r"password|secret|token|jaas|\.pem$|\.key$|sasl\.oauthbeare
 _CONNECT = {"socket.connection.setup.timeout.ms": "10000"}
 
 
-def admin_client(options: KafkaOptions, heard: Heard) -> Any:
+def admin_client(options: KafkaOptions, heard: ClientLog) -> Any:
     """A confluent_kafka AdminClient. Raises ConfigError."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
@@ -40,7 +39,7 @@ def admin_client(options: KafkaOptions, heard: Heard) -> Any:
         raise refused_properties(options.properties, error) from error
 
 
-def reader(options: KafkaOptions, timeout_seconds: float, heard: Heard, more: Mapping[str, Any]) -> Any:
+def reader(options: KafkaOptions, timeout_seconds: float, heard: ClientLog, more: Mapping[str, Any]) -> Any:
     """A confluent_kafka Consumer that asks one question, with `more` properties. Raises ConfigError."""
     from confluent_kafka import Consumer, KafkaException
 
@@ -106,7 +105,9 @@ def redacted(properties: Sequence[tuple[str, str]], text: str) -> str:
     return text
 
 
-def unavailable(options: KafkaOptions, what: str, why: str, heard: Heard, since: float) -> ServiceUnavailable:
+def unavailable(
+    options: KafkaOptions, what: str, why: str, heard: ClientLog, since: float
+) -> ServiceUnavailable:
     """`what` was asked of the map's brokers at `since` (time.monotonic) and not answered.
 
     The client's log, which its owner has polled, tells whether they refuse the client, or why none is reached.
@@ -124,7 +125,7 @@ def unavailable(options: KafkaOptions, what: str, why: str, heard: Heard, since:
     )
 
 
-def access_refused(properties: Sequence[tuple[str, str]], refusal: Refusal) -> AccessRefused:
+def access_refused(properties: Sequence[tuple[str, str]], refusal: ClientRefusal) -> AccessRefused:
     """The refusal as an error, with the reason for which a certificate is not trusted."""
     told = explained(refusal, dict(properties))
     broker = told.broker or dict(properties).get("bootstrap.servers", "(no bootstrap.servers)")

@@ -6,7 +6,7 @@ The caller commits what FirstPositions says in a snapshot without files, then de
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from kafka2hive.config.values import StartKind, StartPolicy
+from kafka2hive.config.keys import StartKind, StartPolicy
 from kafka2hive.kafka import problems
 from kafka2hive.kafka.acceptance import GapAcceptance, accepted
 from kafka2hive.kafka.port import UNKNOWN_EPOCH, ClusterView, TopicView, Watermark
@@ -69,7 +69,7 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstPositions:
+class PositionsToCommit:
     """To be committed first: `positions` (start == end) replace or join the table's, `gaps` join its accepted ones."""
 
     positions: tuple[Position, ...]
@@ -85,7 +85,7 @@ class Halt:
     warnings: tuple[str, ...] = ()
 
 
-Decision = Resume | FirstPositions | Halt
+Decision = Resume | PositionsToCommit | Halt
 
 
 def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
@@ -125,7 +125,7 @@ class _Findings:
         if self.problems:
             return Halt(tuple(self.problems), warnings)
         if self.positions:
-            return FirstPositions(tuple(self.positions), tuple(self.gaps), warnings)
+            return PositionsToCommit(tuple(self.positions), tuple(self.gaps), warnings)
         return Resume(tuple(self.ranges), warnings)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.model.quantities import counted
+from kafka2hive.model.text import counted
 
 RECOVER = "kafka2hive recover"
 ACCEPT_GAP = f"{RECOVER} --accept-gap"

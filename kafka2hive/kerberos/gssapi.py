@@ -8,7 +8,7 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_size_t, c_uint3
 from functools import cache
 from typing import Any, Final
 
-from kafka2hive.config.machine.this_machine import GSSAPI_LIBRARY
+from kafka2hive.config.machine import GSSAPI_LIBRARY
 
 _INITIATE: Final = 1
 _CONTINUE_NEEDED: Final = 1

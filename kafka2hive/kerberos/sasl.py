@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
-from kafka2hive.config.values import KerberosOptions
+from kafka2hive.config.keys import KerberosOptions
 from kafka2hive.kerberos.gssapi import Context, Credentials, GssError, Name
 
 Result = TypeVar("Result")

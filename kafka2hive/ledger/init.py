@@ -3,12 +3,7 @@
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.ledger.snapshot.codec import encode
-from kafka2hive.model.paths.ledger import (
-    FIRST_GENERATION,
-    LedgerPaths,
-    SnapshotState,
-    snapshot_name,
-)
+from kafka2hive.model.paths.ledger import FIRST_GENERATION, LedgerPaths, SnapshotState, snapshot_name
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import AlreadyExists, StorageError, write_file

@@ -13,7 +13,7 @@ from enum import Enum
 from logging.handlers import WatchedFileHandler
 from typing import TextIO
 
-from kafka2hive.model.printable import printable, printable_json
+from kafka2hive.model.text import printable, printable_json
 
 
 class LogFormat(Enum):

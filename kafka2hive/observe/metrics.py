@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from kafka2hive.model.files import FileMoves
 from kafka2hive.observe.endpoint import Health, serve
-from kafka2hive.observe.numbers import EpochNumbers, TableNumbers
+from kafka2hive.observe.progress import EpochNumbers, TableNumbers
 
 _PHASE_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 

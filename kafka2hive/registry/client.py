@@ -1,26 +1,97 @@
 """The schema registry over HTTP: several addresses, retries of what is transient, references resolved."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from kafka2hive.config.values import RegistryOptions
+from kafka2hive.config.keys import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.writer_schema import AVRO, SchemaId, SchemaReference, WriterSchema
 from kafka2hive.registry import errors
-from kafka2hive.registry.answers import (
-    MISSING_SCHEMA,
-    Busy,
-    Document,
-    Foreign,
-    Missing,
-    Refused,
-    read_answer,
-)
 from kafka2hive.registry.http import HttpClient, NoResponse
 from kafka2hive.registry.port import NewestSchema
 from kafka2hive.storage.port import Clock
+
+MISSING_SCHEMA = 40403
+"""error_code of a 404: the registry knows no schema of this id."""
+
+_MISSING = frozenset({40401, 40402, MISSING_SCHEMA})  # no such subject, no such version, no such schema
+_TRANSIENT = frozenset({408, 425, 429})
+_LONGEST_QUOTE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The JSON that was asked for: an object, or a list."""
+
+    content: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The registry itself says that it does not have it; `code` says what."""
+
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Not now: trying again is right."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialsRefused:
+    """The registry wants other credentials."""
+
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """No registry's response: the URL leads to something else."""
+
+    why: str
+
+
+Answer = Document | Missing | Busy | CredentialsRefused | Foreign
+
+
+def read_answer(status: int, body: bytes) -> Answer:
+    """Of a whole response. Only `Missing` says anything about a schema; a bare 404 is what any server says to any path."""
+    content = _json(body)
+    if status in (401, 403):
+        return CredentialsRefused(status)
+    if status in _TRANSIENT or status >= 500:
+        return Busy(f"{status}{_message(content)}")
+    if status == 200:
+        is_json = isinstance(content, dict | list)
+        return Document(content) if is_json else Foreign("200 with a text that is no JSON object")
+    code = content.get("error_code") if isinstance(content, dict) else None
+    if status == 404 and code in _MISSING:
+        return Missing(code)
+    if 300 <= status < 400:
+        return Foreign(f"{status}, a redirect")
+    return Foreign(f"{status}{_message(content)}")
+
+
+def _json(body: bytes) -> Any:
+    """None where it is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):  # UnicodeDecodeError among them
+        return None
+
+
+def _message(content: Any) -> str:
+    message = content.get("message") if isinstance(content, dict) else None
+    if not isinstance(message, str):
+        return ""
+    return ", " + "".join(c if c.isprintable() else " " for c in message[:_LONGEST_QUOTE])
+
 
 PAUSES = (0.2, 1.0)
 """Seconds between the rounds over all addresses."""
@@ -133,7 +204,7 @@ class RegistryClient:
         except NoResponse as error:
             return Busy(str(error))
         match read_answer(response.status, response.body):
-            case Refused(status):
+            case CredentialsRefused(status):
                 raise errors.refused(url, status)
             case Foreign(why):
                 raise errors.foreign(url + path, why)

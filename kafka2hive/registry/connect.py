@@ -2,11 +2,11 @@
 
 import uuid
 
-from kafka2hive.config.values import RegistryOptions
+from kafka2hive.config.keys import RegistryOptions
 from kafka2hive.registry.client import RegistryClient
-from kafka2hive.registry.kept import KeptSchemas, identity_of
 from kafka2hive.registry.lookup import SchemaLookup
 from kafka2hive.registry.port import Registry, SameSchema
+from kafka2hive.registry.schema_store import KeptSchemas, identity_of
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.port import FileSystem
 

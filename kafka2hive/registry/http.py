@@ -8,7 +8,7 @@ from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPSConne
 from socket import SHUT_RDWR
 from urllib.parse import urlsplit
 
-from kafka2hive.config.values import RegistryOptions
+from kafka2hive.config.keys import RegistryOptions
 from kafka2hive.registry import errors
 
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"

@@ -2,7 +2,7 @@
 
 import time
 
-from kafka2hive.model.quantities import utc_text
+from kafka2hive.model.text import utc_text
 
 
 class SystemClock:

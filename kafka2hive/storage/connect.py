@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable
 
-from kafka2hive.config.values import StorageOptions
+from kafka2hive.config.keys import StorageOptions
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.mounts import refuse_network_mount
-from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter, StorageError
+from kafka2hive.storage.port import FileStatus, FileSystem, StorageError, StorageWriter
 
 _ROOT = re.compile(r"(?P<scheme>file|hdfs)://(?P<authority>[^/]*)(?=/|$)")
 
@@ -51,7 +51,7 @@ class RoutedFileSystem:
         self._adapter = adapter
         self._by_root: dict[str, FileSystem] = {}
 
-    def create(self, path: str) -> FileWriter:
+    def create(self, path: str) -> StorageWriter:
         return self._of(path).create(path)
 
     def rename(self, source: str, target: str) -> None:

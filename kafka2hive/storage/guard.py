@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-class NoAnswer(Exception):
+class CallTimeout(Exception):
     """The call has not returned in time; it may still be carried out."""
 
 
@@ -44,7 +44,7 @@ class Guard:
             result, error = worker.answers.get(timeout=seconds)
         except Empty:
             self._leave(worker)
-            raise NoAnswer(f"no answer within {seconds:g} s") from None
+            raise CallTimeout(f"no answer within {seconds:g} s") from None
         except BaseException:  # Ctrl-C while waiting
             self._leave(worker)
             raise

@@ -6,14 +6,15 @@ docs/adr/0002-hdfs-native.md.
 """
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafka2hive.config.checks.services.kerberos import AUTHENTICATION
-from kafka2hive.config.values import KerberosOptions
-from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
+from kafka2hive.config.keys import KerberosOptions
+from kafka2hive.config.rules.kerberos import AUTHENTICATION
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.storage.guard import CallTimeout, Guard, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, lost_response
-from kafka2hive.storage.hdfs_session import Doubts, Session, connect
 from kafka2hive.storage.hdfs_writer import KEEP, Closings, HdfsWriter, disarmed
 from kafka2hive.storage.port import (
     FileStatus,
@@ -23,6 +24,84 @@ from kafka2hive.storage.port import (
     StorageError,
     Unavailable,
 )
+
+# hdfs-native's own defaults keep a call to a dead NameNode waiting for three minutes. With these it is about 6.5 s (measured in
+# the ADR): long enough for a graceful failover inside the call, short enough for the caller's own retries to count.
+FAILOVER_DEFAULTS = {
+    "dfs.client.failover.max.attempts": "8",
+    "dfs.client.failover.sleep.base.millis": "100",
+    "dfs.client.failover.sleep.max.millis": "1000",
+}
+
+
+class Doubts:
+    """Lost responses of one process, over all its connections. Any thread may count; none is ever taken back.
+
+    Who never asked for a change (`changes`) needs no proof, and makes none: `verify` changes nothing.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.count = 0
+        self.changes = False
+
+    def add(self) -> None:
+        """One more; also when what was asked long ago is given up only now."""
+        with self._lock:
+            self.count += 1
+
+
+class HdfsSession:
+    """`client` is a hdfs_native.Client. `guard`, `doubts` and `closings` are handed on when a connection is given up for a
+    new one.
+
+    A connection has settled the doubts that were there before the newest journaled change it brought an acknowledgement of
+    was sent; a new one has settled none.
+    """
+
+    def __init__(self, client: Any, guard: Guard, doubts: Doubts, closings: Closings) -> None:
+        self.client = client
+        self.guard = guard
+        self.doubts = doubts
+        self.closings = closings
+        self._lock = threading.Lock()
+        self._settled = 0
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a question over this connection needs a proof first."""
+        return self._settled < self.doubts.count
+
+    def settle(self, doubts: int) -> None:
+        """A journaled change was acknowledged; `doubts` had been counted when it was sent."""
+        with self._lock:
+            self._settled = max(self._settled, doubts)
+
+
+def connect(
+    root: str, properties: dict[str, str], config_dir: str | None, kerberos: KerberosOptions | None = None
+) -> Any:
+    """A hdfs_native.Client: `properties` win over our defaults, which win over `config_dir`. Raises ConfigError.
+
+    With a keytab it logs in by itself before each connection that it opens, whatever tickets have expired meanwhile.
+    """
+    from hdfs_native import Client
+
+    own = {AUTHENTICATION: "kerberos"} if kerberos else {}
+    login = {
+        "kerberos_principal": kerberos.principal if kerberos else None,
+        "kerberos_keytab": kerberos.keytab if kerberos else None,
+        "kerberos_cache": kerberos.cache if kerberos else None,
+    }
+    try:
+        return Client(root, {**FAILOVER_DEFAULTS, **own, **properties}, config_dir, **login)
+    except (OSError, RuntimeError) as error:
+        raise ConfigError(
+            "storage.hdfs",
+            f"{root}: {error}",
+            "check storage.uri; a nameservice needs its NameNodes in storage.properties or storage.config_dir",
+        ) from None
+
 
 Result = TypeVar("Result")
 
@@ -58,7 +137,7 @@ class HdfsFileSystem:
         self._call_seconds = call_seconds
         self._transfer_seconds = transfer_seconds
         # by pid; a parent's is kept: dropping it after a fork may hang
-        self._sessions: dict[int, Session] = {}
+        self._sessions: dict[int, HdfsSession] = {}
 
     def create(self, path: str) -> HdfsWriter:
         name = self._name(path)
@@ -164,7 +243,7 @@ class HdfsFileSystem:
 
     def _ask_over(
         self,
-        session: Session,
+        session: HdfsSession,
         operation: Operation,
         path: str,
         function: Callable[[Any], Result],
@@ -174,7 +253,7 @@ class HdfsFileSystem:
         doubts = session.doubts.count
         try:
             result = session.guard.call(lambda: function(session.client), seconds)
-        except NoAnswer as hang:
+        except CallTimeout as hang:
             if session.doubts.changes:
                 session.doubts.add()
             self._replace(session)
@@ -191,7 +270,7 @@ class HdfsFileSystem:
             session.doubts.add()
         raise refused  # outside of the except: the Java stack trace stays out of the chain
 
-    def _prove(self, session: Session, path: str) -> None:
+    def _prove(self, session: HdfsSession, path: str) -> None:
         """Have a change acknowledged at `path`, or at what is there above it, before a question is believed.
 
         A NameNode applies a change in memory first, and answers questions from there. One that was suspended while
@@ -224,20 +303,20 @@ class HdfsFileSystem:
         except StorageError as error:
             raise Unavailable(path, f"whether the NameNode is active is in doubt: {error}") from None
 
-    def _session(self) -> Session:
+    def _session(self) -> HdfsSession:
         """Return this process's; two threads may create one each, the first one stays."""
         session = self._sessions.get(os.getpid())
         return session or self._sessions.setdefault(os.getpid(), self._new_session())
 
-    def _new_session(self) -> Session:
-        return Session(self._connect(), Guard(), Doubts(), Closings())
+    def _new_session(self) -> HdfsSession:
+        return HdfsSession(self._connect(), Guard(), Doubts(), Closings())
 
-    def _replace(self, hung: Session) -> None:
+    def _replace(self, hung: HdfsSession) -> None:
         """Connect again: the hung one may never respond. In random order, or the same NameNode hangs again."""
         if self._session() is hung:
             nameservice = self.root.partition("://")[2]
             client = self._connect({f"dfs.client.failover.random.order.{nameservice}": "true"})
-            self._sessions[os.getpid()] = Session(client, hung.guard, hung.doubts, hung.closings)
+            self._sessions[os.getpid()] = HdfsSession(client, hung.guard, hung.doubts, hung.closings)
 
     def _connect(self, more: dict[str, str] | None = None) -> Any:
         return connect(self.root, {**(more or {}), **self._properties}, self._config_dir, self._kerberos)

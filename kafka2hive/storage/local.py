@@ -4,25 +4,99 @@ The same answers as a NameNode's, proven by one contract test for both. Every ca
 that is kept open would follow a take-over's rename and defeat the fence. A change counts as done when it is on the disk.
 """
 
-# The port's paths are texts, and every call goes by the full one: no pathlib here.
-# ruff: noqa: PTH102, PTH106, PTH108, PTH112, PTH116, PTH123
-
 import contextlib
+import ctypes
 import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 
-from kafka2hive.storage.local_errors import classify
-from kafka2hive.storage.local_rename import rename_without_overwriting
 from kafka2hive.storage.port import (
     AlreadyExists,
+    Denied,
     FileStatus,
+    NoRoom,
     NotFound,
     OutcomeUnknown,
     ParentMissing,
     StorageError,
+    Unavailable,
 )
+
+_MISSING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR})
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_NOT_NOW = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EBUSY, errno.ENOMEM})
+_WRONG_REQUEST = frozenset({errno.EINVAL, errno.ENAMETOOLONG, errno.ELOOP, errno.EXDEV, errno.ENOTEMPTY})
+
+
+def classify(path: str, error: OSError, changes: bool, missing: type[NotFound] = NotFound) -> StorageError:
+    """The port's error. `changes`: the call may leave something behind; `missing`: what a missing name means to it."""
+    text = error.strerror or str(error)
+    code = error.errno
+    if code in _MISSING:
+        return missing(path, text)
+    if code == errno.EEXIST:
+        return AlreadyExists(path, text)
+    if code in _NO_ROOM:
+        return NoRoom(path, text)
+    if code in _DENIED:
+        return Denied(path, text)
+    if code in _NOT_NOW:
+        return Unavailable(path, text)
+    if code in _WRONG_REQUEST:
+        return StorageError(path, text)
+    return OutcomeUnknown(path, text) if changes else Unavailable(path, text)
+
+
+# The port's paths are texts, and every call goes by the full one: no pathlib here.
+# ruff: noqa: PTH104, PTH108, PTH112, PTH114
+
+
+_AT_FDCWD = -100
+_RENAME_NOREPLACE = 1
+_NOT_OFFERED = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_renameat2 = getattr(_libc, "renameat2", None)  # glibc >= 2.28, musl >= 1.2.6
+
+
+def rename_without_overwriting(source: str, target: str) -> None:
+    """Rename a file or directory; raises what os.rename raises, and FileExistsError when the target exists.
+
+    Where the kernel or the file system does not offer it: hard link and unlink for a file (a crash in between leaves both
+    names, and for a moment the loser of a race is seen as well); for a directory a check and a rename (not atomic against
+    another process that creates an empty directory there).
+    """
+    if _renameat2 is None:
+        _rename_in_two_steps(source, target)
+        return
+    if _renameat2(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), _RENAME_NOREPLACE) == 0:
+        return
+    code = ctypes.get_errno()
+    if code in _NOT_OFFERED:
+        _rename_in_two_steps(source, target)
+    else:
+        raise OSError(code, os.strerror(code), source)
+
+
+def _rename_in_two_steps(source: str, target: str) -> None:
+    if os.path.isdir(source) and not os.path.islink(source):
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+        os.rename(source, target)
+    else:
+        os.link(source, target, follow_symlinks=False)
+        try:
+            os.unlink(source)
+        except FileNotFoundError:  # another rename of the same file was first: remove the second name again
+            os.unlink(target)
+            raise
+
+
+# The port's paths are texts, and every call goes by the full one: no pathlib here.
+# ruff: noqa: PTH102, PTH106, PTH108, PTH112, PTH116, PTH123
+
 
 Sync = Callable[[int], None]
 """Brings what belongs to a file descriptor to the disk, or raises OSError."""

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from kafka2hive.model.paths.heartbeat import parse_heartbeat_name, parse_repair_name
 from kafka2hive.model.paths.path import base_name
-from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter, ParentMissing, StorageError
+from kafka2hive.storage.port import FileStatus, FileSystem, ParentMissing, StorageError, StorageWriter
 
 Result = TypeVar("Result")
 
@@ -28,7 +28,7 @@ class LoggedFileSystem:
     def __init__(self, files: FileSystem) -> None:
         self._files = files
 
-    def create(self, path: str) -> FileWriter:
+    def create(self, path: str) -> StorageWriter:
         return _LoggedWriter(self, path, self.changed("create", path, lambda: self._files.create(path)))
 
     def rename(self, source: str, target: str) -> None:
@@ -88,7 +88,7 @@ def _is_heartbeat(path: str) -> bool:
 
 
 class _LoggedWriter:
-    def __init__(self, files: LoggedFileSystem, path: str, writer: FileWriter) -> None:
+    def __init__(self, files: LoggedFileSystem, path: str, writer: StorageWriter) -> None:
         self._files = files
         self._path = path
         self._writer = writer

@@ -4,7 +4,7 @@ Errors are sorted by what a caller can do. Nothing here retries on its own. Ever
 on HDFS (`hdfs://host:port/a/b`) and `file:///a/b` on local disk.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, TypeVar
@@ -68,7 +68,7 @@ class FileStatus:
         return self.path.rsplit("/", 1)[1]
 
 
-class FileWriter(Protocol):
+class StorageWriter(Protocol):
     """A file being written. Exactly one of `close` and `abandon` ends it."""
 
     def write(self, data: bytes | memoryview) -> None: ...
@@ -89,7 +89,7 @@ class FileWriter(Protocol):
 class FileSystem(Protocol):
     """All operations may raise Unavailable, OutcomeUnknown (mutations only), Denied; `create`, `mkdirs`, `rename` also NoRoom."""
 
-    def create(self, path: str) -> FileWriter:
+    def create(self, path: str) -> StorageWriter:
         """A new file. Never overwrites (AlreadyExists), never creates parents (ParentMissing)."""
         ...
 
@@ -216,3 +216,25 @@ def in_its_directory(files: FileSystem, path: str, put: Callable[[], None]) -> N
     except ParentMissing:
         files.mkdirs(parent(path))
         put()
+
+
+def files_below(
+    files: FileSystem,
+    concurrency: Concurrency,
+    directories: Iterable[str],
+    enters: Callable[[FileStatus], bool] = lambda directory: directory.name[0] not in "_.",
+) -> Iterator[FileStatus]:
+    """Level by level, the directories of a level side by side, each once. `enters`: whether to look into a subdirectory,
+    by default those that readers see. A directory that is not there is empty. Raises StorageError.
+    """
+    level, listed = set(directories), set[str]()
+    while level:
+        listed |= level
+        deeper = set()
+        for found in concurrency.map(lambda directory: children(files, directory), sorted(level)):
+            for child in found:
+                if not child.is_directory:
+                    yield child
+                elif enters(child):
+                    deeper.add(child.path)
+        level = deeper - listed

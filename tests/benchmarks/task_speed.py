@@ -20,16 +20,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka2hive.config.values import Bucketing, StorageOptions, TableSettings
-from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.config.keys import Bucketing, StorageOptions, TableSettings
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.task import run_task
-from kafka2hive.pipeline.task.chunk import Chunk
-from kafka2hive.pipeline.task.fetch.consumer import process_consumer
-from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
-from kafka2hive.pipeline.task.fetch.fetch import Fetch, RangeRequest
-from kafka2hive.pipeline.values import TableManifest, TaskPlan, TaskSettings
+from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
+from kafka2hive.task import run_task
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.consumer import process_consumer
+from kafka2hive.task.fetch.delivery_count import CountedConsumer
+from kafka2hive.task.fetch.fetch import Fetch, RangeRequest
 from tests.benchmarks.data.data_sets import DATA_SETS
 from tests.harness.task_files import offsets, table_settings, table_task, task_settings
 from tests.services.flights import COUNT, flights

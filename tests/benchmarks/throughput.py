@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.benchmarks.aims import Rows, say
 from tests.benchmarks.contestants import CONTESTANTS, OURS, Contestant, Place, environment
 from tests.benchmarks.data.content import Content, content, expected

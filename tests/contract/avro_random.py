@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.model.hive_types import parse_hive_type
 
 _TIMES = [
     "timestamp-millis",

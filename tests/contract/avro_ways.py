@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.config.machine.native_library import LIBRARY
-from kafka2hive.pipeline.decode import DecoderSpec
-from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
-from kafka2hive.pipeline.decode.protocol import Decoded
-from kafka2hive.pipeline.decode.writers import AVRO, SchemaReference, WriterSchema
+from kafka2hive.config.native_library import LIBRARY
+from kafka2hive.decode import DecoderSpec
+from kafka2hive.decode.avro.decoder import AvroDecoder
+from kafka2hive.decode.contract.protocol import Decoded
+from kafka2hive.decode.schemas.writers import AVRO, SchemaReference, WriterSchema
 from tests.contract.decode_cases import Dead
 from tests.harness.reasons import texts_of
 

@@ -7,7 +7,7 @@ of its "data format". Each with the row, the letter of its operation, its time a
 from dataclasses import dataclass
 from typing import Any
 
-from kafka2hive.config.values import ChangeLog
+from kafka2hive.config.keys import ChangeLog
 
 ROW = {"id": 1004, "name": "Anne", "total": "12.50", "day": 15_706}
 BEFORE = {"id": 1004, "name": None, "total": "1.00", "day": 15_706}

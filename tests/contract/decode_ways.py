@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.config.machine.native_library import LIBRARY
-from kafka2hive.pipeline.decode import DecoderSpec
-from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
+from kafka2hive.config.native_library import LIBRARY
+from kafka2hive.decode import DecoderSpec
+from kafka2hive.decode.json import JsonDecoder
 from tests.harness.compiled_library import needs_compiled
 
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode.protobuf.protoc import descriptors
-from kafka2hive.pipeline.decode.writers import WriterSchema
+from kafka2hive.decode.schemas.protoc import descriptors
+from kafka2hive.decode.schemas.writers import WriterSchema
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.protobuf_ways import written
 
 KINDS = {

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from kafka2hive.config.machine.native_library import LIBRARY
-from kafka2hive.pipeline.decode import DecoderSpec
-from kafka2hive.pipeline.decode.protobuf.decoder import ProtobufDecoder
-from kafka2hive.pipeline.decode.writers import PROTOBUF, SchemaReference, WriterSchema
+from kafka2hive.config.native_library import LIBRARY
+from kafka2hive.decode import DecoderSpec
+from kafka2hive.decode.protobuf.decoder import ProtobufDecoder
+from kafka2hive.decode.schemas.writers import PROTOBUF, SchemaReference, WriterSchema
 from tests.contract.protobuf_cases import (
     ABSENT_CASES,
     IGNORED_CASES,

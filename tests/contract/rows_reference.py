@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
+from kafka2hive.decode.json import JsonExactDecoder
 from kafka2hive.plugins import Reason
 
 BLANKS = b" \t\r\n"
@@ -14,7 +14,7 @@ BLANKS = b" \t\r\n"
 class Judge:
     def __init__(self, schema: pa.Schema, kind: str) -> None:
         self._kind = kind
-        self._one = ExactDecoder(schema, "UTC")
+        self._one = JsonExactDecoder(schema, "UTC")
 
     def of(self, message: bytes) -> list[list[Any]] | str:
         """The rows, or the code of a reason."""

@@ -8,9 +8,9 @@ import pytest
 
 from kafka2hive.model.files import FileMoves
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.observe.numbers import EpochNumbers, TableNumbers
-from kafka2hive.service.run.watch.metrics import EpochWatcher
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.observe.progress import EpochNumbers, TableNumbers
+from kafka2hive.service.run.telemetry.metrics import EpochWatcher
+from kafka2hive.service.tables.table_state import Table
 from tests.harness.cli_ledger import wired
 from tests.harness.clock import SkippedTime
 from tests.harness.promtool import Minutes, documented_alerts, documented_rules

@@ -7,16 +7,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.machine.native_library import LIBRARY
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import DecoderSpec
-from kafka2hive.pipeline.decode.avro.decoder import AvroDecoder
-from kafka2hive.pipeline.decode.avro.parse import parse
-from kafka2hive.pipeline.decode.avro.plan import words
-from kafka2hive.pipeline.decode.avro.reader import PlannedReader
-from kafka2hive.pipeline.decode.avro.resolve import resolve
-from kafka2hive.pipeline.decode.compiled import NativeReader, type_words
-from kafka2hive.pipeline.decode.sources import as_it_stands, own_names
+from kafka2hive.config.native_library import LIBRARY
+from kafka2hive.decode import DecoderSpec
+from kafka2hive.decode.avro.decoder import AvroDecoder, AvroPlanReader
+from kafka2hive.decode.avro.plan import words
+from kafka2hive.decode.avro.resolve import resolve
+from kafka2hive.decode.compiled import NativeReader, type_words
+from kafka2hive.decode.contract.sources import as_it_stands, own_names
+from kafka2hive.decode.schemas.avro import parse
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.avro_cases import IGNORED_CASES, KIND_CASES, VALUE_CASES, number
 from tests.contract.avro_random import Maker
 from tests.contract.avro_ways import outcomes, record, written
@@ -116,10 +115,10 @@ class Accepts(Library):
         return array.__arrow_c_array__()[1]
 
 
-def planned(library: object) -> PlannedReader:
+def planned(library: object) -> AvroPlanReader:
     columns = pa.schema([("a", pa.int64())])
     plan = resolve(parse(written(record(a="int"))), columns, own_names(["a"]), as_it_stands)
-    return PlannedReader(plan, columns, "UTC", own_names(["a"]), 0, library)
+    return AvroPlanReader(plan, columns, "UTC", own_names(["a"]), 0, library)
 
 
 def test_after_a_panic_every_message_goes_the_exact_way() -> None:

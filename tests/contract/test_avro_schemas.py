@@ -5,12 +5,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.schemas.avro import AvroSchemaInvalid, parse
+from kafka2hive.decode.schemas.writers import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.model.errors import SchemaRegistryUnavailable
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.decode.avro.parse import SchemaInvalid, parse
-from kafka2hive.pipeline.decode.sources import Source
-from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, WriterSchema
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.avro_cases import CHAIN, float64, logical, number, text
 from tests.contract.avro_ways import WAYS, Registry, framed, outcomes, record, written
 from tests.contract.decode_cases import Dead
@@ -80,7 +80,7 @@ def test_what_is_no_avro_schema_makes_dead_letters(schema: WriterSchema) -> None
             Dead("avro.schema")
         ]
     if schema.kind == AVRO:
-        with pytest.raises(SchemaInvalid):
+        with pytest.raises(AvroSchemaInvalid):
             parse(schema)
 
 

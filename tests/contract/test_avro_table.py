@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.avro_cases import IGNORED_CASES, KIND_CASES, RESOLVE, VALUE_CASES, number
 from tests.contract.avro_ways import WAYS, Registry, framed, outcomes, record
 from tests.contract.decode_cases import Dead

@@ -9,11 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import DecoderSpec
-from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
-from kafka2hive.pipeline.decode.csv.parsed import ParsedFields
+from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.decode import DecoderSpec
+from kafka2hive.decode.csv import CsvDecoder, ParsedFields
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.csv_cases import CASES, ESCAPED, PLAIN, SINGLE, TABS, TRIMMED, Outcome
 from tests.harness.reasons import texts_of
 

@@ -5,9 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
+from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.csv import CsvDecoder
 from tests.harness.reasons import texts_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])

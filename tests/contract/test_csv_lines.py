@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
-from kafka2hive.pipeline.decode.rows import bounds
+from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.csv import CsvDecoder
+from kafka2hive.decode.rows import decoder as bounds
 from tests.contract.test_several_rows import outcomes
 from tests.harness.reasons import texts_of
 

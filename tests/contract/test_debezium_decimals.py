@@ -9,15 +9,15 @@ import orjson
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values import ChangeLog
-from kafka2hive.config.values.columns import Leeway
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode.change_logs.decimal_images import DecimalForm
-from kafka2hive.pipeline.decode.change_logs.decimals import NAME, decimals_of, rescaled
-from kafka2hive.pipeline.decode.change_logs.decoder import ChangeLogDecoder
-from kafka2hive.pipeline.decode.changes import Changes
-from kafka2hive.pipeline.decode.leeway import with_leeway
-from kafka2hive.pipeline.decode.sources import Source
+from kafka2hive.config.keys import ChangeLog
+from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.decode.change_logs.decimal_images import DecimalForm
+from kafka2hive.decode.change_logs.decoder import ChangeLogDecoder
+from kafka2hive.decode.columns.leeway import with_leeway
+from kafka2hive.decode.contract.protocol import Changes
+from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.values.connect_decimals import NAME, decimals_of, rescaled
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.decode_ways import EACH_WAY, WAYS
 from tests.harness.reasons import texts_of
 

@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.machine.native_library import FOUND, INTERFACE, LIBRARY, fits
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import DecoderSpec
-from kafka2hive.pipeline.decode.compiled import CompiledReader
-from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
-from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
-from kafka2hive.pipeline.decode.sources import as_it_stands, in_small_letters, own_names
+from kafka2hive.config.native_library import FOUND, INTERFACE, LIBRARY, fits
+from kafka2hive.decode import DecoderSpec
+from kafka2hive.decode.compiled import CompiledReader
+from kafka2hive.decode.contract.sources import as_it_stands, in_small_letters, own_names
+from kafka2hive.decode.json import JsonDecoder, JsonExactDecoder
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.decode_cases import CASES_OF_TYPE, MESSAGE_CASES, Dead
 from tests.contract.decode_ways import WAYS
 from tests.fuzz.mutate import SPECIAL, damaged
@@ -46,7 +45,7 @@ def accepted(schema: pa.Schema, zone: str, messages: list[bytes], any_case: bool
     rows, mask = reader.read(pa.array(messages, pa.binary()))
     rows.validate(full=True)
     assert rows.schema.equals(schema) and len(mask) == len(messages) and mask.sum() == len(rows)
-    exact = ExactDecoder(schema, zone, spelling=spelling)
+    exact = JsonExactDecoder(schema, zone, spelling=spelling)
     certain = [message for message, is_row in zip(messages, mask.tolist(), strict=True) if is_row]
     judged = []
     for message in certain:

@@ -5,8 +5,8 @@ import random
 
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.decode.protocol import Decoded
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.contract.protocol import Decoded
 from tests.harness.reasons import texts_of
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.decode_reference import reference
 from tests.contract.decode_ways import WAYS
 

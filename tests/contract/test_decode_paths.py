@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
-from kafka2hive.pipeline.decode.protocol import Decoder, Reason
-from kafka2hive.pipeline.decode.sources import Source, in_small_letters
+from kafka2hive.decode.contract.protocol import Decoder, Reason
+from kafka2hive.decode.contract.sources import Source, in_small_letters
+from kafka2hive.decode.json import JsonExactDecoder
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.decode_cases import Dead
 from tests.contract.decode_reference import Sources, reference
 from tests.contract.decode_ways import EACH_WAY, WAYS
@@ -128,7 +128,7 @@ def test_a_path_and_a_unit_come_out_as_the_table_says(
 def test_keys_are_found_whatever_their_case(kind: str, message: str, expected: Any, way: str) -> None:
     schema = pa.schema([("title", parse_hive_type(kind))])
     assert one(WAYS[way](schema, ZONE, any_case=True), message) == expected
-    verdict = ExactDecoder(schema, ZONE, spelling=in_small_letters).decode(message.encode())
+    verdict = JsonExactDecoder(schema, ZONE, spelling=in_small_letters).decode(message.encode())
     assert isinstance(verdict, Reason) == isinstance(expected, Dead)
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
-from kafka2hive.pipeline.decode.protocol import Decoded, Reason
+from kafka2hive.decode.contract.protocol import Decoded, Reason
+from kafka2hive.decode.json import JsonExactDecoder
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.decode_cases import KIND_CASES, MESSAGE_CASES, VALUE_CASES, Dead
 from tests.contract.decode_ways import WAYS
 from tests.harness.reasons import texts_of
@@ -59,7 +59,7 @@ def test_a_message_among_others_changes_none_of_them(dtype: str, message: bytes,
 @pytest.mark.parametrize(("dtype", "message", "expected"), CASES, ids=IDS)
 def test_the_exact_way_alone_says_the_same(dtype: str, message: bytes, expected: Any) -> None:
     schema = pa.schema([("a", parse_hive_type(dtype))])
-    verdict = ExactDecoder(schema, ZONE).decode(message)
+    verdict = JsonExactDecoder(schema, ZONE).decode(message)
     if isinstance(verdict, Reason):
         assert Dead(verdict.code) == expected
     else:

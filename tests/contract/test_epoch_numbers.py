@@ -10,13 +10,13 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import DecoderSpec
-from kafka2hive.pipeline.decode.changes import Changes
-from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
-from kafka2hive.pipeline.decode.leeway import with_leeway
-from kafka2hive.pipeline.decode.sources import Source
-from kafka2hive.pipeline.decode.texts.column import TextColumn
+from kafka2hive.decode import DecoderSpec
+from kafka2hive.decode.columns.leeway import with_leeway
+from kafka2hive.decode.contract.protocol import Changes
+from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.csv import CsvDecoder
+from kafka2hive.decode.values.texts import TextColumn
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.decode_ways import WAYS
 from tests.harness.reasons import texts_of
 

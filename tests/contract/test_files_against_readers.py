@@ -20,7 +20,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from kafka2hive.config.values import WriterOptions
+from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from tests.contract.decode_ways import WAYS
 from tests.contract.file_rows import FileRows, as_message

@@ -11,14 +11,14 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values import ChangeLog
-from kafka2hive.config.values.columns import Leeway
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.decode.changes import Changes
-from kafka2hive.pipeline.decode.leeway import with_leeway
-from kafka2hive.pipeline.decode.sources import Source
-from kafka2hive.pipeline.decode.texts.column import TextColumn
-from kafka2hive.pipeline.wall_clock import NAIVE
+from kafka2hive.config.keys import ChangeLog
+from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.columns.leeway import with_leeway
+from kafka2hive.decode.contract.protocol import Changes
+from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.values.texts import TextColumn
+from kafka2hive.model.wall_clock import NAIVE
 from tests.contract import avro_ways, protobuf_ways
 from tests.contract.avro_cases import number as zigzag
 from tests.contract.decode_ways import WAYS

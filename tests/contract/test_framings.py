@@ -7,9 +7,9 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values import Framing, WireFormat
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.decode.writers import AVRO, PROTOBUF, SchemaId, WriterSchema
+from kafka2hive.config.keys import Framing, WireFormat
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.schemas.writers import AVRO, PROTOBUF, SchemaId, WriterSchema
 from tests.contract.protobuf_cases import number
 from tests.harness.reasons import texts_of
 

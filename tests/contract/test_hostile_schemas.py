@@ -5,10 +5,10 @@ import json
 import pyarrow as pa
 import pytest
 
-from kafka2hive.pipeline.decode.avro.parse import parse
-from kafka2hive.pipeline.decode.protobuf.parse import parse as parse_protobuf
-from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
-from kafka2hive.pipeline.decode.written_fields.fields import WrittenField, avro_fields, protobuf_fields
+from kafka2hive.decode.schemas.avro import parse
+from kafka2hive.decode.schemas.protobuf import parse as parse_protobuf
+from kafka2hive.decode.schemas.writers import AVRO, WriterSchema
+from kafka2hive.schema_evolution.fields import WrittenField, avro_fields, protobuf_fields
 from tests.contract.avro_cases import number
 from tests.contract.avro_ways import WAYS, Registry, framed, outcomes
 from tests.contract.decode_cases import Dead

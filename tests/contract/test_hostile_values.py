@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from kafka2hive.config.keys import TableSettings
 from kafka2hive.config.load import load_text
-from kafka2hive.config.values import TableSettings
 from kafka2hive.model.files import FileKind
 from tests.harness.fake_consumer import FakeLog
 from tests.harness.task_files import offsets, read_rows
-from tests.unit.pipeline.task.test_task_rows import run_task_of, total
+from tests.unit.task.test_task_rows import run_task_of, total
 
 RECORDS = 60
 PLAIN = ["tinyint", "int", "bigint", "float", "double", "boolean", "string", "binary", "date", "timestamp"]

@@ -10,47 +10,38 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.cli.render.before_run.init import init_document
-from kafka2hive.cli.render.before_run.map import map_document, problems_document
-from kafka2hive.cli.render.before_run.online import online_document
-from kafka2hive.cli.render.before_run.plan import plan_document
-from kafka2hive.cli.render.before_run.preview import preview_document
 from kafka2hive.cli.render.dead_letters import letters_document, list_document
-from kafka2hive.cli.render.document import Document, dumped
+from kafka2hive.cli.render.plan import init_document, plan_document
+from kafka2hive.cli.render.preview import preview_document
 from kafka2hive.cli.render.recover import recover_document
 from kafka2hive.cli.render.status import status_document
+from kafka2hive.cli.render.validate import map_document, online_document, problems_document
 from kafka2hive.cli.render.verify import verify_document
 from kafka2hive.cli.render.where import where_document
+from kafka2hive.cli.terminal.document import Document, dumped
 from kafka2hive.config.load import load_text
-from kafka2hive.config.machine.native_library import DecoderInUse
-from kafka2hive.config.problems import MapProblem
+from kafka2hive.config.native_library import DecoderInUse
+from kafka2hive.config.yaml.problems import MapProblem
 from kafka2hive.kafka.port import Watermark
-from kafka2hive.ledger.audit.finding import Finding
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.files import DataFile, FileKind, FileMoves, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
-from kafka2hive.service.audit.verified import VerifiedTable, VerifyResult
-from kafka2hive.service.conditions.condition import (
-    Retrying,
-    RunConditions,
-    RunEnd,
-    TableCondition,
-    Trouble,
-)
-from kafka2hive.service.conditions.derive import PendingFiles
-from kafka2hive.service.conditions.table_state import LastOutcome, OwnerLife
-from kafka2hive.service.dead_letters import DeadLetterList, FoundLetters, Group, Letter
-from kafka2hive.service.online.checks import Check, Failed, Passed, Warned
-from kafka2hive.service.online.validate import OnlineResult
-from kafka2hive.service.plan import PlannedTable, PlanResult
-from kafka2hive.service.preview import PreviewedTable, PreviewLetter, PreviewResult, PreviewRow
+from kafka2hive.service.inspect.dead_letters import DeadLetterList, FoundLetters, Group, Letter
+from kafka2hive.service.inspect.plan import PlannedTable, PlanResult
+from kafka2hive.service.inspect.preview import PreviewedTable, PreviewLetter, PreviewResult, PreviewRow
+from kafka2hive.service.inspect.state import LastOutcome, OwnerLife
+from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus
+from kafka2hive.service.inspect.where import FoundPlace, OffsetPlace
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
-from kafka2hive.service.run.watch.never_filled import NeverFilled
-from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
-from kafka2hive.service.status import EpochStatus, NotBegun, StatusResult, TableStatus
-from kafka2hive.service.where import FoundPlace, Place
+from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
+from kafka2hive.service.tables.init import Beginning, InitResult, InitTable
+from kafka2hive.service.tables.never_filled import NeverFilled
+from kafka2hive.service.tables.start_preview import PendingFiles
+from kafka2hive.service.validate.check import Check, Failed, Passed, Warned
+from kafka2hive.service.validate.online import OnlineResult
+from kafka2hive.service.verify.result import Finding, VerifiedTable, VerifyResult
 from tests.harness.cli_ledger import document, invoke, pending_service, write_map
 from tests.harness.values import data_file, view_of
 
@@ -225,7 +216,12 @@ def _where() -> tuple[FoundPlace, ...]:
 
 def _dead_letters() -> DeadLetterList:
     group = Group(
-        "air.flights", "flights", "json.type", 7, Place(PARTITION, 5), "column n expects bigint, got string"
+        "air.flights",
+        "flights",
+        "json.type",
+        7,
+        OffsetPlace(PARTITION, 5),
+        "column n expects bigint, got string",
     )
     gone = ("hdfs://namenode:8020/d/a.final", "is not there")
     return DeadLetterList(9, 2, (group,), 1, (gone,))
@@ -234,7 +230,7 @@ def _dead_letters() -> DeadLetterList:
 def _dead_letter() -> FoundLetters:
     letter = Letter(
         "air.flights",
-        Place(PARTITION, 5),
+        OffsetPlace(PARTITION, 5),
         42,
         "json.type",
         "column n expects bigint, got string",
@@ -273,8 +269,8 @@ def _preview() -> PreviewResult:
     flights = PreviewedTable(
         "air.flights",
         (OffsetRange(PARTITION, 3, 6),),
-        (PreviewRow(Place(PARTITION, 3), "dt=2013-01-01", values),),
-        (PreviewLetter(Place(PARTITION, 4), "json.type", "column n expects bigint, got string"),),
+        (PreviewRow(OffsetPlace(PARTITION, 3), "dt=2013-01-01", values),),
+        (PreviewLetter(OffsetPlace(PARTITION, 4), "json.type", "column n expects bigint, got string"),),
         tombstones=1,
         misspelled=(NeverFilled("carier", "carrier"),),
     )

@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Message
 
-from kafka2hive.config.machine.native_library import LIBRARY
-from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.message_columns import values_and_times
+from kafka2hive.config.native_library import LIBRARY
+from kafka2hive.task.fetch.chunk import Chunk, Segment, values_and_times
 from tests.harness.compiled_library import needs_compiled
 from tests.harness.task_files import offsets
 

@@ -6,13 +6,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.machine.native_library import LIBRARY
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode.compiled import NativeReader, type_words
-from kafka2hive.pipeline.decode.protobuf.parse import parse
-from kafka2hive.pipeline.decode.protobuf.plan import words
-from kafka2hive.pipeline.decode.protobuf.resolve import resolve
-from kafka2hive.pipeline.decode.sources import as_it_stands, own_names
+from kafka2hive.config.native_library import LIBRARY
+from kafka2hive.decode.compiled import NativeReader, type_words
+from kafka2hive.decode.contract.sources import as_it_stands, own_names
+from kafka2hive.decode.protobuf.plan import words
+from kafka2hive.decode.protobuf.resolve import resolve
+from kafka2hive.decode.schemas.protobuf import parse
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.decode_cases import Dead
 from tests.contract.protobuf_reference import columns, encoded, schema
 from tests.contract.protobuf_ways import ALL_CASES, message_of, table_schema

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode.protobuf.protoc import SchemaInvalid
-from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
+from kafka2hive.decode.schemas.protoc import ProtobufSchemaInvalid
+from kafka2hive.decode.schemas.writers import AVRO, WriterSchema
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.decode_cases import Dead
 from tests.contract.protobuf_cases import number, sized, zigzag
 from tests.contract.protobuf_ways import WAYS, Registry, head, written
@@ -131,7 +131,7 @@ def test_a_schema_that_is_none_refuses_its_messages(writer: WriterSchema) -> Non
 )
 def test_the_maps_schema_has_one_message_or_says_which(message: str | None, why: str) -> None:
     for make in WAYS.values():
-        with pytest.raises(SchemaInvalid, match=why):
+        with pytest.raises(ProtobufSchemaInvalid, match=why):
             make(columns(a="int"), "UTC", writers=replace(NESTED, message=message))
         named = make(columns(a="int"), "UTC", writers=replace(NESTED, message="shop.First.Inner"))
         assert outcomes(named, [number(5, 2)]) == [[5]]
@@ -164,7 +164,7 @@ def test_a_reason_names_column_byte_and_what_was_found() -> None:
 
 
 def test_columns_of_paths_and_names_in_any_case() -> None:
-    from kafka2hive.pipeline.decode.sources import Source
+    from kafka2hive.decode.contract.sources import Source
 
     writer = written(
         'syntax = "proto3"; message P { int32 Age = 1; P p = 2; } message M { P User = 1; int32 n = 2; }'

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive.types import parse_hive_type
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.avro_ways import checked
 from tests.contract.decode_cases import Dead
 from tests.contract.protobuf_cases import (

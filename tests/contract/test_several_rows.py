@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.contract.protocol import Decoded, Reason
+from kafka2hive.decode.rows import decoder as bounds
+from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
+from kafka2hive.decode.rows.json import exact_elements, split_arrays, split_lines
 from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.decode.protocol import Decoded, Reason
-from kafka2hive.pipeline.decode.rows import bounds
-from kafka2hive.pipeline.decode.rows.arrays import exact_elements, split_arrays
-from kafka2hive.pipeline.decode.rows.decoder import SeveralRowsDecoder
-from kafka2hive.pipeline.decode.rows.lines import split_lines
 from tests.contract.decode_ways import EACH_WAY, WAYS
 from tests.contract.rows_reference import Judge
 from tests.harness.reasons import texts_of
@@ -142,7 +141,7 @@ def test_a_message_of_more_rows_than_are_held_at_once_is_one_dead_letter(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("arrays", "bounds", "decoder"):
-        monkeypatch.setattr(f"kafka2hive.pipeline.decode.rows.{module}.MOST_ROWS", 5)
+        monkeypatch.setattr(f"kafka2hive.decode.rows.{module}.MOST_ROWS", 5)
     joined = [("\n" if kind == "lines" else ",").join([ROW] * count) for count in (5, 6, 1)]
     values = pa.array([(text if kind == "lines" else f"[{text}]").encode() for text in joined])
     decoded = decoder("exact", kind).decode(values)
@@ -151,7 +150,7 @@ def test_a_message_of_more_rows_than_are_held_at_once_is_one_dead_letter(
 
 
 def test_rows_are_decoded_in_parts_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka2hive.pipeline.decode.rows.decoder.ROWS_AT_ONCE", 4)
+    monkeypatch.setattr("kafka2hive.decode.rows.decoder.ROWS_AT_ONCE", 4)
     made, judge = decoder("exact", "array"), Judge(SCHEMA, "array")
     messages = [b"[%s]" % b",".join(b'{"n":%d}' % n for n in range(size)) for size in (3, 0, 9, 2)]
     messages[3] = b'[{"n":1},{"n":"x"}]'

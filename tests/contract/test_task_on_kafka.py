@@ -13,18 +13,14 @@ from confluent_kafka import IsolationLevel, Producer
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import OffsetSpec
 
-from kafka2hive.config.values import Bucketing, BucketTime, Column, MetadataColumn, StorageOptions, Tombstones
+from kafka2hive.config.keys import Bucketing, BucketTime, Column, MetadataColumn, StorageOptions, Tombstones
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.pipeline.task import run_task
-from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
-from kafka2hive.pipeline.values import (
-    ColumnsSeen,
-    TableManifest,
-    TaskPlan,
-)
+from kafka2hive.plan.contract import ColumnsSeen, TableManifest, TaskPlan
 from kafka2hive.storage.port import Denied, OutcomeUnknown, StorageError, Unavailable
+from kafka2hive.task import run_task
+from kafka2hive.task.fetch.consumer import TaskConsumer
 from tests.harness.clock import SkippedTime
 from tests.harness.task_files import (
     MemoryFiles,

@@ -6,12 +6,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.decode.exact.json_values import Refused
-from kafka2hive.pipeline.decode.sources import Source
-from kafka2hive.pipeline.decode.texts.column import TextColumn
-from kafka2hive.pipeline.decode.texts.exact import text_taker
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.values.json_values import ValueRefusal
+from kafka2hive.decode.values.texts import TextColumn, text_taker
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.harness.reasons import texts_of
 
 TYPES = (
@@ -158,7 +157,7 @@ def _alone(kind: str, unit: str | None, text: str | None) -> Any:
     dtype = parse_hive_type(kind)
     try:
         return pa.array([text_taker(dtype, "Europe/Berlin", unit)(text, "c")], dtype)[0].as_py()
-    except Refused as refusal:
+    except ValueRefusal as refusal:
         return refusal.code.replace("json.", "csv.")
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values.columns import Leeway, UnknownEnum
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.decode.changes import Changes
-from kafka2hive.pipeline.decode.sources import Source
+from kafka2hive.config.keys.columns import Leeway, UnknownEnum
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.contract.protocol import Changes
+from kafka2hive.decode.contract.sources import Source
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.avro_ways import checked
 from tests.contract.protobuf_cases import number, sized
 from tests.contract.protobuf_ways import WAYS, Registry, head, written

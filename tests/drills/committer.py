@@ -17,11 +17,11 @@ from pathlib import Path
 
 from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.snapshot.change import Change, Completeness, DataEpoch, FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger, Owners
@@ -40,8 +40,8 @@ from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_t
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
-from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import HostProcesses, new_uuid
+from kafka2hive.service.ownership import OwnershipCheck
+from kafka2hive.service.process import HostProcesses, new_uuid
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.hdfs import HdfsFileSystem
@@ -181,7 +181,7 @@ class Committer:
     def _stage(
         self, owned: OwnedLedger, task: int, records: OffsetRange, bucket: str, offsets: list[int]
     ) -> DataFile:
-        """Create, write, close, rename, as `pipeline/task/write/staged_file.py` does it."""
+        """Create, write, close, rename, as `task/write/upload.py` does it."""
         ledger, directory = ledger_tag(owned.state.ledger_id), staging_directory(self._order.location)
         name = DataFileName(
             slug=bucket_slug(bucket),

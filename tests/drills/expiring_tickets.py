@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka2hive.hive.server.session import HiveSession
+from kafka2hive.hive.session import HiveSession
 from tests.drills.form import Form
 from tests.drills.gssapi_client import PACKAGE, environment
 from tests.drills.stream import Stream, some_flights

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.hive.metastore import Metastore
-from kafka2hive.storage.port import FileStatus, FileSystem, FileWriter
+from kafka2hive.model.metastore import Metastore
+from kafka2hive.storage.port import FileStatus, FileSystem, StorageWriter
 
 Result = TypeVar("Result")
 
@@ -125,7 +125,7 @@ class TrappedFileSystem:
         self._files = files
         self._trap = trap
 
-    def create(self, path: str) -> FileWriter:
+    def create(self, path: str) -> StorageWriter:
         writer = self._trap.around("create", path, lambda: self._files.create(path))
         return _TrappedWriter(writer, path, self._trap)
 
@@ -152,7 +152,7 @@ class TrappedFileSystem:
 
 
 class _TrappedWriter:
-    def __init__(self, writer: FileWriter, path: str, trap: Trap) -> None:
+    def __init__(self, writer: StorageWriter, path: str, trap: Trap) -> None:
         self._writer = writer
         self._path = path
         self._trap = trap

@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 
 from kafka2hive.cli.main import main
-from kafka2hive.config.values import HiveOptions, StorageOptions
+from kafka2hive.config.keys import HiveOptions, StorageOptions
 from kafka2hive.hive.metastore import HiveMetastore
-from kafka2hive.service.shared import wiring
+from kafka2hive.service import wiring
 from kafka2hive.storage.connect import connect
 from kafka2hive.storage.port import FileSystem
 from tests.drills.failpoint import Failpoint, Journal, Trap, TrappedFileSystem, TrappedMetastore

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka2hive.config.values import HiveOptions
-from kafka2hive.hive.server.session import HiveSession
-from kafka2hive.model.hive.metastore import HiveLoginRefused
+from kafka2hive.config.keys import HiveOptions
+from kafka2hive.hive.session import HiveSession
+from kafka2hive.model.metastore import HiveLoginRefused
 from tests.integration.secure_map import options_of
 from tests.services.certificates import authority, pkcs12
 from tests.services.hive_server import HiveServer

@@ -16,11 +16,11 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.model.errors import ExitCode
-from kafka2hive.service.audit.verified import VerifyOrder
-from kafka2hive.service.audit.verify import verify
 from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.recover.service import recover_service
-from kafka2hive.service.shared.wiring import Wiring, wire
+from kafka2hive.service.verify.result import VerifyOrder
+from kafka2hive.service.verify.verify import verify
+from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.concurrency import Sequential
 from tests.drills.damage import Damage, copies, file_damages
 from tests.drills.damage_ledger import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka2hive.config.values import KafkaOptions
+from kafka2hive.config.keys import KafkaOptions
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode.writers import AVRO, WriterSchema
+from kafka2hive.decode.schemas.writers import AVRO, WriterSchema
 from tests.contract.avro_random import Maker
 from tests.contract.avro_reference import Reference
 from tests.contract.avro_ways import WAYS, Registry, checked, framed

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pyarrow as pa
 
-from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import DecoderSpec
-from kafka2hive.pipeline.decode.csv.decoder import CsvDecoder
+from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.decode import DecoderSpec
+from kafka2hive.decode.csv import CsvDecoder
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.fuzz.finding import Finding
 from tests.fuzz.mutate import damaged
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from kafka2hive.config.load import load_text
-from kafka2hive.config.problems import MapInvalid
+from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.model.errors import ConfigError
 from tests.fuzz.finding import Finding
 from tests.fuzz.mutate import damaged

@@ -15,9 +15,9 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from kafka2hive.pipeline.decode import DecoderSpec, Source, make_decoder
-from kafka2hive.pipeline.decode.json_decoder import JsonDecoder
-from kafka2hive.pipeline.decode.protocol import Decoded, Decoder
+from kafka2hive.decode import DecoderSpec, Source, make_decoder
+from kafka2hive.decode.contract.protocol import Decoded, Decoder
+from kafka2hive.decode.json import JsonDecoder
 from tests.contract.decode_reference import Sources, reference
 from tests.contract.decode_ways import WAYS
 from tests.contract.test_decode_paths import (

@@ -10,10 +10,10 @@ from pathlib import Path
 OWNER = """
 import select, sys
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.reading.board import Board
-from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
+from kafka2hive.ledger.board import Board
+from kafka2hive.ledger.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.take_over import take_over
-from kafka2hive.service.shared.wiring import wire
+from kafka2hive.service.wiring import wire
 
 config, table, kind, *said = sys.argv[1:]
 wiring = wire(load_map(config, {}))

@@ -18,7 +18,7 @@ from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.service.shared.wiring import Wiring, wire
+from kafka2hive.service.wiring import Wiring, wire
 from tests.harness.owner import new_owner
 from tests.harness.staged_epoch import commit_staged
 

@@ -27,7 +27,7 @@ class Uncovered:
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> Uncovered:
     """Deselects what needs the library, if that is not here; `items` were collected."""
-    from kafka2hive.config.machine.native_library import LIBRARY
+    from kafka2hive.config.native_library import LIBRARY
 
     return without_library(config, items) if LIBRARY is None else Uncovered()
 

@@ -6,17 +6,17 @@ from kafka2hive.config.load import load_map
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
+from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import OffsetRange, Position
-from kafka2hive.pipeline.task import run_task
-from kafka2hive.pipeline.task.fetch.consumer import forget_consumer
-from kafka2hive.pipeline.values import TableTask, TaskPlan
-from kafka2hive.service.shared.tables import MapTables
-from kafka2hive.service.shared.wiring import Wiring, wire
+from kafka2hive.plan.contract import TableTask, TaskPlan
+from kafka2hive.service.tables.routes import MapTables
+from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.task import run_task
+from kafka2hive.task.fetch.consumer import forget_consumer
 from tests.harness.owner import new_owner
 
 PLANNED_AT_MS = 1_700_000_000_000

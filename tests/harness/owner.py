@@ -1,6 +1,6 @@
 """Names of take-over attempts, as a process of the product gives them to itself."""
 
-from kafka2hive.service.shared.process import HostProcesses, new_uuid, owner_name
+from kafka2hive.service.process import HostProcesses, new_uuid, owner_name
 
 
 def new_owner() -> str:

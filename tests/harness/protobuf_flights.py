@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from kafka2hive.pipeline.decode.protobuf.protoc import descriptors
-from kafka2hive.pipeline.decode.writers import PROTOBUF, SchemaReference, WriterSchema
+from kafka2hive.decode.schemas.protoc import descriptors
+from kafka2hive.decode.schemas.writers import PROTOBUF, SchemaReference, WriterSchema
 from tests.oracle.exact import Content, flight
 
 _NUMBERS = (

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from functools import partial
 
 from kafka2hive.ledger.commit import commit
+from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch
-from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.port import write_file
 from tests.harness.values import data_file, file_name

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from kafka2hive.config.values import (
+from kafka2hive.config.keys import (
     Bucketing,
     Column,
     MetadataColumn,
@@ -23,13 +23,7 @@ from kafka2hive.config.values import (
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.delivered import NEVER, Delivered
-from kafka2hive.pipeline.task.fetch.consumer import ConsumerPort, TaskConsumer
-from kafka2hive.pipeline.task.part import TaskEnvironment, task_environment
-from kafka2hive.pipeline.task.run import Task
-from kafka2hive.pipeline.task.sink import OpenSink
-from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TableManifest, TableTask, TaskPlan, TaskSettings
+from kafka2hive.plan.contract import NEVER, Delivered, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
     AlreadyExists,
     Clock,
@@ -39,6 +33,11 @@ from kafka2hive.storage.port import (
     ParentMissing,
     StorageError,
 )
+from kafka2hive.task.fetch.consumer import ConsumerPort, TaskConsumer
+from kafka2hive.task.part import TaskEnvironment, task_environment
+from kafka2hive.task.run import Task
+from kafka2hive.task.sink import OpenSink
+from kafka2hive.task.watchdog import Watchdog
 
 Fault = Callable[[str, str], StorageError | None]
 """Asked before every operation with its name and path; an error it gives is raised."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from kafka2hive.config.values import HiveOptions
+    from kafka2hive.config.keys import HiveOptions
     from tests.harness.flights_topic import FlightsTopic
     from tests.services.kafka_broker import KafkaBroker
     from tests.services.schema_registry import SchemaRegistry
@@ -46,7 +46,7 @@ def kafka_to_kill(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[KafkaBr
 @pytest.fixture
 def by_password(secure_hive: "SecureHive") -> "HiveOptions":
     """A login by a password, over TLS, that works."""
-    from kafka2hive.config.values import HiveOptions
+    from kafka2hive.config.keys import HiveOptions
     from tests.services.secure.hive import LDAP, LDAP_PASSWORD, LDAP_USER
 
     return HiveOptions(

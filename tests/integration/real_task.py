@@ -1,8 +1,8 @@
 """A task of the product on real Kafka and HDFS without a service, its files moved to where Hive reads them."""
 
-from kafka2hive.config.values import StorageOptions, TableSettings
+from kafka2hive.config.keys import StorageOptions, TableSettings
 from kafka2hive.model.paths.path import parent
-from kafka2hive.pipeline.values import TableManifest, TaskSettings
+from kafka2hive.plan.contract import TableManifest, TaskSettings
 from kafka2hive.storage.port import FileSystem, ParentMissing
 from tests.services.hdfs import Hdfs
 from tests.services.kafka_broker import KafkaBroker

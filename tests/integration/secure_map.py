@@ -5,8 +5,8 @@ from typing import Any
 
 from confluent_kafka.admin import AclOperation, ResourceType
 
-from kafka2hive.config.values import HiveOptions, KerberosOptions
-from kafka2hive.hive.server.session import HiveSession
+from kafka2hive.config.keys import HiveOptions, KerberosOptions
+from kafka2hive.hive.session import HiveSession
 from tests.harness.scenario import Storage
 from tests.oracle.exact import Acknowledged, flight
 from tests.oracle.tree import HdfsTree

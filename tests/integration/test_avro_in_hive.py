@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import orjson
 
-from kafka2hive.config.values import (
+from kafka2hive.config.keys import (
     Bucketing,
     Column,
     HiveOptions,
@@ -16,15 +16,14 @@ from kafka2hive.config.values import (
     Tombstones,
     WriterOptions,
 )
-from kafka2hive.config.values.columns import METADATA_TYPES
-from kafka2hive.config.values.writer import Compression
-from kafka2hive.hive.alterations import alter_statements, alterations
-from kafka2hive.hive.check import check_table
-from kafka2hive.hive.server.session import HiveSession
+from kafka2hive.config.keys.columns import METADATA_TYPES
+from kafka2hive.config.keys.writer import Compression
+from kafka2hive.hive.check import alter_statements, alterations, check_table
+from kafka2hive.hive.session import HiveSession
 from kafka2hive.hive.tables import TableSpec, create_statement, describe
-from kafka2hive.pipeline.task import run_task
-from kafka2hive.pipeline.task.run import process_files
-from kafka2hive.pipeline.values import TaskPlan
+from kafka2hive.plan.contract import TaskPlan
+from kafka2hive.task import run_task
+from kafka2hive.task.run import process_files
 from tests.harness.compiled_library import needs_compiled
 from tests.harness.task_files import offsets, table_task
 from tests.integration.real_task import promote, settings_below

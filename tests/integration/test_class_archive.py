@@ -11,17 +11,17 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from kafka2hive.pipeline.warm.archive import use_option
-from kafka2hive.pipeline.warm.make import make_archive
+from kafka2hive.spark.archive_maker import make_archive
+from kafka2hive.spark.class_archive import use_option
 from tests.services.jars import java
 
 SHARED = "source: shared objects file (top)"
 SESSION = """
 import sys
 from pathlib import Path
-from kafka2hive.config.values import SparkOptions
-from kafka2hive.pipeline.spark import end_jvm, start_session, stop_session
-from kafka2hive.pipeline.warm.launch import launch
+from kafka2hive.config.keys import SparkOptions
+from kafka2hive.spark.session import end_jvm, start_session, stop_session
+from kafka2hive.spark.jvm import launch
 
 options = SparkOptions("local[1]", (("spark.driver.extraJavaOptions", "-Xlog:class+load:file=" + sys.argv[2]),))
 spark = start_session(options, "archive", Path(sys.argv[1]), launch(options, "archive").connect())

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.config.values import SparkOptions
-from kafka2hive.pipeline.spark_conf import launch_conf
-from kafka2hive.pipeline.warm.archive import spark_home
-from kafka2hive.pipeline.warm.direct import direct_command
-from kafka2hive.pipeline.warm.make import make_archive
+from kafka2hive.config.keys import SparkOptions
+from kafka2hive.spark.archive_maker import make_archive
+from kafka2hive.spark.class_archive import spark_home
+from kafka2hive.spark.configuration import launch_conf
+from kafka2hive.spark.jvm import direct_command
 from tests.services.jars import java
 
 OPTIONS = SparkOptions("local[1]")
 SESSION = """
 import sys
 from pathlib import Path
-from kafka2hive.config.values import SparkOptions
-from kafka2hive.pipeline.spark import end_jvm, start_session, stop_session
-from kafka2hive.pipeline.warm.launch import launch
+from kafka2hive.config.keys import SparkOptions
+from kafka2hive.spark.session import end_jvm, start_session, stop_session
+from kafka2hive.spark.jvm import launch
 
 options = SparkOptions("local[1]")
 spark = start_session(options, "direct", Path(sys.argv[1]), launch(options, "direct").connect())

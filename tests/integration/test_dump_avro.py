@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from kafka2hive.config.values import RegistryOptions
+from kafka2hive.config.keys import RegistryOptions
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.task import run_task
-from kafka2hive.pipeline.task.fetch.consumer import forget_consumer
-from kafka2hive.pipeline.values import TableFailure, TableTask, TaskPlan
+from kafka2hive.plan.contract import TableFailure, TableTask, TaskPlan
 from kafka2hive.registry.connect import connect_registry
-from kafka2hive.service.online.ask_registry import check_registry
-from kafka2hive.service.online.checks import Passed
-from kafka2hive.service.shared.tables import MapTables
+from kafka2hive.service.tables.routes import MapTables
+from kafka2hive.service.validate.check import Passed
+from kafka2hive.service.validate.online import check_registry
+from kafka2hive.task import run_task
+from kafka2hive.task.fetch.consumer import forget_consumer
 from tests.harness.avro_flights import FIRST, SECOND, Writer, flight_of, framed
 from tests.harness.epochs import begin, wiring_of
 from tests.harness.odd_http import odd_server, reply

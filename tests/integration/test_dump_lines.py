@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kafka2hive.config.machine.native_library import LIBRARY
+from kafka2hive.config.native_library import LIBRARY
 from tests.harness.program import command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.tree import HdfsTree

@@ -12,13 +12,13 @@ from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.task import run_task
-from kafka2hive.pipeline.task.fetch.consumer import forget_consumer
-from kafka2hive.pipeline.values import TableTask, TaskPlan
-from kafka2hive.service.run.manifests import judge_manifests
-from kafka2hive.service.shared.hive_schemas import Catalogue
-from kafka2hive.service.shared.tables import routed_tables, task_settings
-from kafka2hive.service.shared.wiring import wire
+from kafka2hive.plan.contract import TableTask, TaskPlan
+from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.tables.manifests import judge_manifests
+from kafka2hive.service.tables.routes import routed_tables, task_settings
+from kafka2hive.service.wiring import wire
+from kafka2hive.task import run_task
+from kafka2hive.task.fetch.consumer import forget_consumer
 from tests.harness.owner import new_owner
 from tests.harness.program import command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka2hive.config.values import HiveOptions
-from kafka2hive.hive.server.session import HiveSession
+from kafka2hive.config.keys import HiveOptions
+from kafka2hive.hive.session import HiveSession
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.hive.metastore import HiveLoginRefused
+from kafka2hive.model.metastore import HiveLoginRefused
 from tests.integration import documented
 from tests.integration.secure_map import hive_options
 from tests.services.secure.hive import LDAP_PASSWORD, Ldap, SecureHive

@@ -10,26 +10,26 @@ import pyarrow.parquet as pq
 import pytest
 from hdfs_native import WriteOptions
 
+from kafka2hive.config.keys import Column, HiveOptions
 from kafka2hive.config.load import load_map
-from kafka2hive.config.values import Column, HiveOptions
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableKind
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.hive.port import Session
-from kafka2hive.hive.server.session import HiveSession
+from kafka2hive.hive.session import HiveSession
 from kafka2hive.hive.tables import TableSpec, create_statements, describe, partition_columns
+from kafka2hive.ledger.register import register
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION, partition_path
 from kafka2hive.model.paths.path import join
-from kafka2hive.publish.register import register
-from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Question
-from kafka2hive.service.run.compare.gate import asker
-from kafka2hive.service.shared.hive_schemas import Catalogue
-from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.tables import routed_tables
-from kafka2hive.service.shared.wiring import Wiring, wire
+from kafka2hive.service.run.hive_gate import asker
+from kafka2hive.service.run.hive_questions import Agrees, Answer, Ask, Question
+from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.tables.routes import routed_tables
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.concurrency import Threads
 from tests.harness.service_map import flights_table, write_map
 from tests.harness.waiting import wait_until

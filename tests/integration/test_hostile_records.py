@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 
-from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
-from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TaskPlan
+from kafka2hive.plan.contract import TaskPlan
+from kafka2hive.task.fetch.consumer import TaskConsumer
+from kafka2hive.task.watchdog import Watchdog
 from tests.harness.program import command, run_once
 from tests.harness.service_map import PLACE, location, write_map
 from tests.harness.task_files import (

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.config.values import KafkaOptions
+from kafka2hive.config.keys import KafkaOptions
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.errors import AccessRefused, ConfigError, Kafka2HiveError
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
-from kafka2hive.pipeline.task.fetch.counted import CountedConsumer
-from kafka2hive.pipeline.task.fetch.fetch import Fetch, RangeRequest
-from kafka2hive.pipeline.task.run import run_task
-from kafka2hive.pipeline.values import TaskPlan
+from kafka2hive.plan.contract import TaskPlan
+from kafka2hive.task.fetch.consumer import TaskConsumer
+from kafka2hive.task.fetch.delivery_count import CountedConsumer
+from kafka2hive.task.fetch.fetch import Fetch, RangeRequest
+from kafka2hive.task.run import run_task
 from tests.harness.program import command
 from tests.harness.scenario import Scenario, flights_in, on_disk
 from tests.harness.task_files import offsets, table_settings, table_task, task_settings

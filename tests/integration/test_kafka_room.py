@@ -16,10 +16,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kafka2hive.config.values import KafkaOptions, StartKind, StartPolicy
+from kafka2hive.config.keys import KafkaOptions, StartKind, StartPolicy
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, TableIntent, decide
+from kafka2hive.kafka.positions import Halt, Logs, PositionsToCommit, Resume, TableIntent, decide
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from tests.harness.values import snapshot
@@ -223,7 +223,7 @@ def test_a_topic_made_again_stops_its_table_until_a_person_accepts(kafka: KafkaB
     before = _logs(admin, unique)
     state = snapshot(cluster_id=before.cluster.cluster_id)
     first = decide(state, before, intent)
-    assert isinstance(first, FirstPositions)
+    assert isinstance(first, PositionsToCommit)
     positions = tuple(
         Position(p.topic_partition, 0, 5 * (p.topic_partition.number == 0), p.topic_id)
         for p in first.positions
@@ -242,7 +242,7 @@ def test_a_topic_made_again_stops_its_table_until_a_person_accepts(kafka: KafkaB
     assert isinstance(again, Halt) and [p.code for p in again.problems] == ["kafka.topic_recreated"]
     accepted = TableIntent((unique,), intent.start, acceptances=(GapAcceptance.parse(f"{unique}:*"),))
     anew = decide(state, _logs(admin, unique), accepted)
-    assert isinstance(anew, FirstPositions) and {p.end for p in anew.positions} == {0}
+    assert isinstance(anew, PositionsToCommit) and {p.end for p in anew.positions} == {0}
 
 
 def _logs_without(admin: KafkaAdmin, before: Logs, topic: str) -> Logs:

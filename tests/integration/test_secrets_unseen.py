@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka2hive.hive.server.session import HiveSession
+from kafka2hive.hive.session import HiveSession
 from tests.harness import shown
 from tests.harness.program import command, command_as_process, run_once
 from tests.harness.scenario import Scenario, flights_in
@@ -18,7 +18,7 @@ from tests.services.produce import produce
 from tests.services.secure.hive import LDAP_PASSWORD, LDAP_USER
 
 if TYPE_CHECKING:
-    from kafka2hive.config.values import HiveOptions
+    from kafka2hive.config.keys import HiveOptions
     from tests.services.kafka_secure import SecureKafka
     from tests.services.secure.hdfs import SecureHdfs
     from tests.services.secure.kdc import Kdc

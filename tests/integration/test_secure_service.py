@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka2hive.config.values import KafkaOptions
-from kafka2hive.hive.server.session import HiveSession
+from kafka2hive.config.keys import KafkaOptions
+from kafka2hive.hive.session import HiveSession
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.offsets import TopicPartition
 from tests.harness import shown

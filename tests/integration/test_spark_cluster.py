@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import SparkSession
 
-import kafka2hive.pipeline.values
-from kafka2hive.config.values import SparkOptions
+import kafka2hive.plan.contract
+from kafka2hive.config.keys import SparkOptions
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.jobs import task_function
-from kafka2hive.pipeline.query.dump import DumpQuery
-from kafka2hive.pipeline.query.ended import Ended, EndReason
-from kafka2hive.pipeline.scratch import Scratch
-from kafka2hive.pipeline.spark import session_slots, start_session
-from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest, TableTask, TaskPlan
-from kafka2hive.pipeline.warm.launch import launched
+from kafka2hive.plan.contract import PlannedEpoch, TableFailure, TableManifest, TableTask, TaskPlan
+from kafka2hive.spark.jobs import task_function
+from kafka2hive.spark.jvm import launched
+from kafka2hive.spark.query import DumpQuery, Ended, EndReason
+from kafka2hive.spark.scratch import Scratch
+from kafka2hive.spark.session import session_slots, start_session
 
 if TYPE_CHECKING:
     from tests.services.spark_standalone import SparkStandalone
@@ -92,7 +91,7 @@ def test_a_job_runs_on_both_workers(session: Session) -> None:
 def test_tasks_run_on_the_workers_with_the_shipped_package(session: Session) -> None:
     def where(plan: TaskPlan, settings: str) -> Iterator[TableManifest]:
         """A task that says where it found the package; a closure, as the workers do not have this test."""
-        home = str(kafka2hive.pipeline.values.__file__)
+        home = str(kafka2hive.plan.contract.__file__)
         yield TableManifest(
             table="db.t",
             task=plan.index,

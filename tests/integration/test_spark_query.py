@@ -14,17 +14,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka2hive.config.values import SparkOptions
+from kafka2hive.config.keys import SparkOptions
 from kafka2hive.model.errors import Fenced, ServiceUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.jobs import task_function
-from kafka2hive.pipeline.query.dump import DumpQuery
-from kafka2hive.pipeline.query.ended import Ended, EndReason
-from kafka2hive.pipeline.spark import session_settings, session_slots, start_session
-from kafka2hive.pipeline.spark_conf import WORKERS_DAEMON
-from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableTask, TaskPlan
-from kafka2hive.pipeline.warm.launch import launched
+from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TableTask, TaskPlan
+from kafka2hive.spark.configuration import WORKERS_DAEMON
+from kafka2hive.spark.jobs import task_function
+from kafka2hive.spark.jvm import launched
+from kafka2hive.spark.query import DumpQuery, Ended, EndReason
+from kafka2hive.spark.session import session_settings, session_slots, start_session
 
 log = logging.getLogger(__name__)
 

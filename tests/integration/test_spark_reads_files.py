@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka2hive.config.values import SparkOptions, WriterOptions
+from kafka2hive.config.keys import SparkOptions, WriterOptions
 from kafka2hive.formats.encoding import encoding_of
-from kafka2hive.pipeline.spark import start_session
-from kafka2hive.pipeline.warm.launch import launched
+from kafka2hive.spark.jvm import launched
+from kafka2hive.spark.session import start_session
 
 FLAT = pa.schema(
     [

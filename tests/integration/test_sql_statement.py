@@ -8,12 +8,12 @@ from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 
-from kafka2hive.config.values import SparkOptions
-from kafka2hive.config.values.columns import COORDINATES
+from kafka2hive.config.keys import SparkOptions
+from kafka2hive.config.keys.columns import COORDINATES
 from kafka2hive.model.errors import TableError
-from kafka2hive.pipeline.spark import start_session
-from kafka2hive.pipeline.sql.statement import one_row_per_task, planned
-from kafka2hive.pipeline.warm.launch import launched
+from kafka2hive.spark.jvm import launched
+from kafka2hive.spark.session import start_session
+from kafka2hive.sql.statement import one_row_per_task, planned
 
 PLACE = "struct<task:int,range:int,offset:bigint,time:bigint>"
 COLUMNS = f"n bigint, name string, tags array<string>, at timestamp_ntz, {COORDINATES} {PLACE}"

@@ -10,7 +10,7 @@ import orjson
 import pyarrow as pa
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS
-from kafka2hive.config.values import (
+from kafka2hive.config.keys import (
     Bucketing,
     Column,
     FileFormat,
@@ -21,14 +21,14 @@ from kafka2hive.config.values import (
     Tombstones,
     WriterOptions,
 )
+from kafka2hive.decode.json import JsonExactDecoder
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.hive.stored_as import storage_clause
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode.exact.decoder import ExactDecoder
-from kafka2hive.pipeline.task import run_task
-from kafka2hive.pipeline.task.run import process_files
-from kafka2hive.pipeline.values import TaskPlan
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.plan.contract import TaskPlan
+from kafka2hive.task import run_task
+from kafka2hive.task.run import process_files
 from tests.harness.task_files import offsets, table_task
 from tests.integration.real_task import promote, settings_below
 from tests.services.hdfs import Hdfs
@@ -170,7 +170,7 @@ def test_hive_reads_nested_nulls_fetched_and_in_a_job(
         StorageOptions(hdfs.namenode_url, base, base, tuple(hdfs.client_properties.items()))
     )
     schema = pa.schema([(column.name, parse_hive_type(column.type)) for column in NESTED])
-    decoder = ExactDecoder(schema, "UTC")
+    decoder = JsonExactDecoder(schema, "UTC")
     outcomes = [decoder.decode(orjson.dumps(nested_row(number))) for number in range(1_000)]
     decoded = [row for row in outcomes if isinstance(row, list)]
     assert len(decoded) == 1_000

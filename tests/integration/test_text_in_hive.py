@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from kafka2hive.config.values import (
+from kafka2hive.config.keys import (
     Bucketing,
     Column,
     HiveOptions,
@@ -17,11 +17,11 @@ from kafka2hive.config.values import (
     WriterOptions,
 )
 from kafka2hive.hive.check import check_table
-from kafka2hive.hive.server.session import HiveSession
+from kafka2hive.hive.session import HiveSession
 from kafka2hive.hive.tables import TableSpec, create_statement, describe
-from kafka2hive.pipeline.task import run_task
-from kafka2hive.pipeline.task.run import process_files
-from kafka2hive.pipeline.values import TaskPlan
+from kafka2hive.plan.contract import TaskPlan
+from kafka2hive.task import run_task
+from kafka2hive.task.run import process_files
 from tests.harness.task_files import offsets, table_task
 from tests.integration.real_task import promote, settings_below
 from tests.services.hdfs import Hdfs

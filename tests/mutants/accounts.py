@@ -2,14 +2,14 @@
 
 from tests.mutants.text_mutant import mistakes
 
-SQL_ACCOUNTS = "kafka2hive.pipeline.sql.accounts"
-TASK_ACCOUNTS = "kafka2hive.pipeline.task.accounts"
-COUNTED = "kafka2hive.pipeline.task.fetch.counted"
+SQL_ACCOUNTS = "kafka2hive.sql.accounts"
+TASK_ACCOUNTS = "kafka2hive.task.accounts"
+COUNTED = "kafka2hive.task.fetch.delivery_count"
 
 ACCOUNTS = (
     *mistakes(
         SQL_ACCOUNTS,
-        "tests/unit/pipeline/task/sql/test_sql_task.py",
+        "tests/unit/task/sql/test_sql_task.py",
         (
             "counts of two attempts around a SELECT are put together",
             (" and one.attempt == rows.attempt]", "]"),
@@ -35,7 +35,7 @@ ACCOUNTS = (
     ),
     *mistakes(
         TASK_ACCOUNTS,
-        "tests/unit/pipeline/task/test_task_reads.py",
+        "tests/unit/task/test_task_reads.py",
         (
             "accounts are not compared in the task",
             ("        check_accounts(self.of_ranges(), self.delivered)\n", ""),
@@ -43,7 +43,7 @@ ACCOUNTS = (
     ),
     *mistakes(
         TASK_ACCOUNTS,
-        "tests/unit/pipeline/task/test_task_rows.py",
+        "tests/unit/task/test_task_rows.py",
         (
             "the first range gives the leader epoch",
             (
@@ -58,7 +58,7 @@ ACCOUNTS = (
     ),
     *mistakes(
         TASK_ACCOUNTS,
-        "tests/unit/pipeline/task/test_task_several_rows.py",
+        "tests/unit/task/test_task_several_rows.py",
         (
             "rows beyond the first of a message are not counted",
             ("                more_rows=more[number],\n", ""),
@@ -66,7 +66,7 @@ ACCOUNTS = (
     ),
     *mistakes(
         COUNTED,
-        "tests/unit/pipeline/task/test_task_reads.py",
+        "tests/unit/task/test_task_reads.py",
         (
             "records come twice or backwards unnoticed",
             (" or (len(offsets) > 1 and int(np.diff(offsets).min()) < 1)", ""),
@@ -101,21 +101,21 @@ ACCOUNTS = (
         ),
     ),
     *mistakes(
-        "kafka2hive.pipeline.task.fetch.reader",
-        "tests/unit/pipeline/task/test_task_reads.py",
+        "kafka2hive.task.fetch.reader",
+        "tests/unit/task/test_task_reads.py",
         (
             "a table's ranges are read to their ends with its first wave",
             ("                    if not self._waves_left[table]:\n", "                    if True:\n"),
         ),
     ),
     *mistakes(
-        "kafka2hive.pipeline.task.sql.records",
-        "tests/unit/pipeline/task/sql/test_sql_task.py",
+        "kafka2hive.task.sql.records",
+        "tests/unit/task/sql/test_sql_task.py",
         ("footers before a SELECT hold accounts", ("    is_last = False\n", "    is_last = True\n")),
     ),
     *mistakes(
-        "kafka2hive.pipeline.task.failures",
-        "tests/unit/pipeline/task/test_table_errors.py",
+        "kafka2hive.task.failures",
+        "tests/unit/task/test_table_errors.py",
         (
             "every error is the failure of a table",
             ("not isinstance(error, TABLE_ERRORS) or", "not isinstance(error, Exception) or"),

@@ -2,8 +2,8 @@
 
 from tests.mutants.text_mutant import TextMutant
 
-FETCH = "kafka2hive.pipeline.task.fetch.fetch"
-READS = "tests/unit/pipeline/task/test_task_reads.py"
+FETCH = "kafka2hive.task.fetch.fetch"
+READS = "tests/unit/task/test_task_reads.py"
 
 BROKEN_FETCHES = (
     TextMutant(

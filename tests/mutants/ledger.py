@@ -2,24 +2,24 @@
 
 from tests.mutants.text_mutant import mistakes
 
-AUDIT = "kafka2hive.ledger.audit.audit"
-LINES = "kafka2hive.ledger.audit.lines"
+AUDIT = "kafka2hive.service.verify.history"
+LINES = "kafka2hive.service.verify.snapshot_lines"
 CERTIFY = "kafka2hive.ledger.certify"
 CLEANUP = "kafka2hive.ledger.cleanup"
 COMMIT = "kafka2hive.ledger.commit"
 MARKER = "kafka2hive.ledger.marker"
-BOARD = "kafka2hive.ledger.reading.board"
+BOARD = "kafka2hive.ledger.board"
 LOCATION = "kafka2hive.ledger.repair.location"
-PLACE = "kafka2hive.ledger.repair.place"
+PLACE = "kafka2hive.ledger.repair.installation"
 REBUILD = "kafka2hive.ledger.repair.rebuild"
-RESTORED = "kafka2hive.ledger.repair.restored"
-TASKS = "kafka2hive.ledger.repair.tasks"
+RESTORED = "kafka2hive.ledger.repair.older_ledger"
+TASKS = "kafka2hive.ledger.repair.rebuild"
 RETRY = "kafka2hive.ledger.retry"
 COMPLETENESS = "kafka2hive.ledger.snapshot.completeness"
-DRAFT = "kafka2hive.ledger.snapshot.draft"
+DRAFT = "kafka2hive.ledger.draft"
 SNAPSHOT_LINES = "kafka2hive.ledger.snapshot.lines"
 TAKE_OVER = "kafka2hive.ledger.take_over"
-REGISTER = "kafka2hive.publish.register"
+REGISTER = "kafka2hive.ledger.register"
 
 LEDGER = (
     *mistakes(
@@ -44,7 +44,7 @@ LEDGER = (
     ),
     *mistakes(
         LINES,
-        "tests/unit/service/audit/test_certify.py",
+        "tests/unit/service/verify/test_certify.py",
         (
             "verify takes an accepted location for an edit",
             (
@@ -55,7 +55,7 @@ LEDGER = (
     ),
     *mistakes(
         LINES,
-        "tests/unit/service/audit/test_verify.py",
+        "tests/unit/service/verify/test_verify.py",
         (
             "an edit of added columns is not told",
             ("line.life is Life.CUMULATIVE]", 'line.life is Life.CUMULATIVE and line.tag != "added"]'),
@@ -74,7 +74,7 @@ LEDGER = (
     ),
     *mistakes(
         CERTIFY,
-        "tests/unit/service/audit/test_certify.py",
+        "tests/unit/service/verify/test_certify.py",
         (
             "a certificate counts a file that was given up with its epoch",
             ("path in given_up or base_name(path) not in names", "False"),
@@ -145,7 +145,7 @@ LEDGER = (
     ),
     *mistakes(
         LOCATION,
-        "tests/unit/service/shared/test_location.py",
+        "tests/unit/service/tables/test_location.py",
         (
             "a ledger that has read nothing guards its location",
             ("    if state.positions and state.location and", "    if state.location and"),
@@ -203,7 +203,7 @@ LEDGER = (
     ),
     *mistakes(
         RESTORED,
-        "tests/unit/service/shared/test_restored.py",
+        "tests/unit/service/tables/test_restored.py",
         (
             "an older ledger that was put back is believed",
             ("    if not newer:\n        return\n    now =", "    if True:\n        return\n    now ="),
@@ -275,7 +275,7 @@ LEDGER = (
     ),
     *mistakes(
         COMPLETENESS,
-        "tests/unit/service/audit/test_certify.py",
+        "tests/unit/service/verify/test_certify.py",
         (
             "each late file renews the time at which a partition was opened",
             (

@@ -4,7 +4,7 @@ from tests.mutants.text_mutant import mistakes
 
 COMPLETION = "kafka2hive.service.run.completion"
 EPOCHS = "kafka2hive.service.run.epochs"
-MANIFESTS = "kafka2hive.service.run.manifests"
+MANIFESTS = "kafka2hive.service.tables.manifests"
 ONCE = "kafka2hive.service.run.once"
 OWNED_TABLES = "kafka2hive.service.run.owned_tables"
 TABLE_STEPS = "kafka2hive.service.run.table_steps"
@@ -157,7 +157,7 @@ SERVICE_LOOP = (
     ),
     *mistakes(
         MANIFESTS,
-        "tests/unit/pipeline/task/test_dead_letter_share.py",
+        "tests/unit/task/test_dead_letter_share.py",
         ("a small epoch is judged by its share", (" or (share > 0 and total.read < FLOOR_RECORDS)", "")),
         (
             "a small epoch may have dead letters where there may be none",
@@ -174,7 +174,7 @@ SERVICE_LOOP = (
     ),
     *mistakes(
         MANIFESTS,
-        "tests/unit/pipeline/task/test_task_several_rows.py",
+        "tests/unit/task/test_task_several_rows.py",
         (
             "the gate counts messages where files count rows",
             ("if f.kind is FileKind.DATA), total.rows)", "if f.kind is FileKind.DATA), total.written)"),

@@ -14,7 +14,7 @@ from tests.mutants.survivors import SURVIVORS
 from tests.mutants.verdict import Court
 
 SIZE = 24
-MODULE = "kafka2hive.model.quantities"
+MODULE = "kafka2hive.model.text"
 SOURCE = """
 class Counter:
     def add(self, count: int) -> int:
@@ -75,7 +75,7 @@ def test_a_change_that_nobody_can_see_is_no_mutant() -> None:
 
 
 def test_a_module_is_judged_by_the_tests_that_import_it_those_of_its_name_first() -> None:
-    assert judges("kafka2hive.model.quantities")[0] == "tests/unit/model/test_quantities.py"
+    assert judges("kafka2hive.model.text")[0] == "tests/unit/model/test_quantities.py"
     modules = {function.module for function in functions()}
     assert len(modules & judged_modules()) > 0.95 * len(modules)
 

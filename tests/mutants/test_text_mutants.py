@@ -29,7 +29,7 @@ EVERY = 8
 SAMPLE = text_mutants()[::EVERY]
 TESTS = "tests/unit/model/test_layout.py"
 MODULE = "kafka2hive.model.paths.ledger"
-LEAKING = "kafka2hive.model.quantities"
+LEAKING = "kafka2hive.model.text"
 LEAKING_TESTS = "tests/unit/model/test_quantities.py"
 LEAK = (
     '    for unit in ("B", "kB", "MB", "GB"):\n',
@@ -103,7 +103,7 @@ def test_a_pytest_that_breaks_after_its_last_test_says_nothing_of_the_mutant(war
 def test_tests_that_never_load_the_module_do_not_count(warm: WarmPytest) -> None:
     mutant = TextMutant(
         "unseen",
-        "kafka2hive.service.run.watch.metrics",
+        "kafka2hive.service.run.telemetry.metrics",
         (("import logging\n", "raise RuntimeError\n"),),
         "tests/unit/model/test_layout.py",
     )

@@ -8,46 +8,50 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from kafka2hive.config.values.bucketing import Bucketing
-from kafka2hive.config.values.change_log import ChangeLogKeys, DebeziumKeys
-from kafka2hive.config.values.columns import NamedColumnKeys
-from kafka2hive.config.values.completion import Completion
-from kafka2hive.config.values.csv import CsvOptions
-from kafka2hive.config.values.declared import DeclaredKey, declared_keys, further_keys, marks
-from kafka2hive.config.values.flush import Flush
-from kafka2hive.config.values.kerberos import KerberosOptions
-from kafka2hive.config.values.key import Duration, Form, Properties, Size
-from kafka2hive.config.values.plugin import PluginOptions
-from kafka2hive.config.values.registry import RegistryOptions
-from kafka2hive.config.values.service import (
-    DeadLetters,
-    Hive,
+from kafka2hive.config.keys.bucketing import Bucketing, CompletionOptions
+from kafka2hive.config.keys.change_log import ChangeLogKeys, DebeziumKeys
+from kafka2hive.config.keys.columns import NamedColumnKeys
+from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.config.keys.declaration import (
+    DeclaredKey,
+    Duration,
+    Form,
+    Properties,
+    Size,
+    declared_keys,
+    further_keys,
+    marks,
+)
+from kafka2hive.config.keys.service import (
+    DeadLetterOptions,
+    HiveKeys,
     KafkaOptions,
     Limits,
-    Map,
+    MapKeys,
     Metrics,
     SparkOptions,
     StorageOptions,
 )
-from kafka2hive.config.values.start import Start
-from kafka2hive.config.values.table import Table, TableOptions
-from kafka2hive.config.values.writer import TextOptions, WriterOptions
+from kafka2hive.config.keys.services import KerberosOptions, PluginOptions, RegistryOptions
+from kafka2hive.config.keys.start import Start
+from kafka2hive.config.keys.table import Flush, TableKeys, TableOptions
+from kafka2hive.config.keys.writer import TextOptions, WriterOptions
 
 _WORDS = {str: "text", bool: "boolean", int: "number", float: "number"}
 _FORMS = {Size: "size", Duration: "duration"}
 
 SECTIONS: dict[str, tuple[type, type | None]] = {
-    "service": (Map, None),
+    "service": (MapKeys, None),
     "kafka": (KafkaOptions, None),
     "storage": (StorageOptions, None),
-    "hive": (Hive, None),
+    "hive": (HiveKeys, None),
     "kerberos": (KerberosOptions, None),
     "registry": (RegistryOptions, None),
     "spark": (SparkOptions, None),
     "limits": (Limits, None),
-    "dead_letters": (DeadLetters, None),
+    "dead_letters": (DeadLetterOptions, None),
     "metrics": (Metrics, None),
-    "table": (Table, TableOptions),
+    "table": (TableKeys, TableOptions),
     "column": (NamedColumnKeys, None),
     "table options": (TableOptions, None),
     "csv": (CsvOptions, None),
@@ -59,7 +63,7 @@ SECTIONS: dict[str, tuple[type, type | None]] = {
     "writer": (WriterOptions, None),
     "text": (TextOptions, None),
     "flush": (Flush, None),
-    "completion": (Completion, None),
+    "completion": (CompletionOptions, None),
 }
 """By the names of their parts in the page: the values of a section, and those whose keys another table has."""
 

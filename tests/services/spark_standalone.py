@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyspark
 
-from kafka2hive.pipeline.warm.archive import archive_stem, find_archive, use_option
+from kafka2hive.spark.class_archive import archive_stem, find_archive, use_option
 from tests.services.jvm import OPTIONS
 from tests.services.service import Service
 from tests.services.service_process import ServiceProcess

@@ -3,10 +3,7 @@
 from dataclasses import dataclass
 from types import ModuleType
 
-from kafka2hive.ledger import cleanup, epoch, init, marker, start, take_over
-from kafka2hive.ledger.reading import look
-from kafka2hive.ledger.snapshot import draft
-from kafka2hive.publish import register
+from kafka2hive.ledger import cleanup, draft, epoch, init, look, marker, register, start, take_over
 from tests.simulation import ledger_caller, tasks
 from tests.simulation.service import driver as service
 from tests.simulation.service import repair

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from kafka2hive.hive.server.session import NoSuchTable
-from kafka2hive.model.hive.metastore import MetastoreRefused
+from kafka2hive.hive.session import NoSuchTable
+from kafka2hive.model.metastore import MetastoreRefused
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 

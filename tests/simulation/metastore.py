@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.hive.metastore import MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreUnavailable
 from tests.simulation.hive_tables import HiveTables, SimulatedSession
 from tests.simulation.world import World
 

@@ -13,9 +13,9 @@ TAKE_OVER = LEDGER + "take_over"
 COMMIT = LEDGER + "commit"
 PROMOTE = LEDGER + "promote"
 FILE_STATE = LEDGER + "file_state"
-FINALISE = LEDGER + "finalise"
+FINALISE = LEDGER + "epoch"
 CLEANUP = LEDGER + "cleanup"
-DRAFT = LEDGER + "snapshot.draft"
+DRAFT = LEDGER + "draft"
 CERTIFY = LEDGER + "certify"
 COMPLETENESS = LEDGER + "snapshot.completeness"
 EPOCH = LEDGER + "epoch"
@@ -24,8 +24,8 @@ INIT = LEDGER + "init"
 MARKER = LEDGER + "marker"
 RETRY = LEDGER + "retry"
 OWNED_LEDGER = LEDGER + "owned_ledger"
-HEARTBEAT = LEDGER + "reading.heartbeat"
-REGISTER = "kafka2hive.publish.register"
+HEARTBEAT = LEDGER + "heartbeat"
+REGISTER = "kafka2hive.ledger.register"
 CODEC = LEDGER + "snapshot.codec"
 LINES = LEDGER + "snapshot.lines"
 RESET = LEDGER + "repair.reset"
@@ -39,17 +39,17 @@ EPOCHS = SERVICE + "run.epochs"
 COMPLETION = SERVICE + "run.completion"
 OWNED_TABLES = SERVICE + "run.owned_tables"
 ONCE = SERVICE + "run.once"
-KAFKA_VIEW = SERVICE + "shared.kafka_view"
-TABLES = SERVICE + "shared.tables"
-STATUS = SERVICE + "status"
+KAFKA_VIEW = SERVICE + "tables.kafka_view"
+TABLES = SERVICE + "tables.routes"
+STATUS = SERVICE + "inspect.status"
 ROUTE = "kafka2hive.config.route"
-GATE = SERVICE + "run.compare.gate"
-HIVE_SCHEMAS = SERVICE + "shared.hive_schemas"
+GATE = SERVICE + "run.hive_gate"
+HIVE_SCHEMAS = SERVICE + "tables.hive_schemas"
 RESULT = SERVICE + "run.result"
 TABLE_STEPS = SERVICE + "run.table_steps"
 STOPPED_TABLES = SERVICE + "run.stopped_tables"
-LIVENESS = SERVICE + "run.watch.liveness"
-STOPPED = SERVICE + "conditions.stopped"
+LIVENESS = SERVICE + "run.telemetry.liveness"
+STOPPED = SERVICE + "tables.live_stop"
 TASKS = "tests.simulation.tasks"
 
 
@@ -85,7 +85,7 @@ _ORPHANS_TOO = (
     "from kafka2hive.ledger.cleanup import clean_up, delete_orphans\n"
     "from kafka2hive.model.paths.table_directory import staging_directory\n",
 )
-_LOOK_TOO = (_MARKER_IMPORT, "from kafka2hive.ledger.reading.look import look\n" + _MARKER_IMPORT)
+_LOOK_TOO = (_MARKER_IMPORT, "from kafka2hive.ledger.look import look\n" + _MARKER_IMPORT)
 _TAKE = "        files.rename(paths.generation(old), directory)\n"
 
 MUTANTS = (
@@ -290,7 +290,7 @@ MUTANTS = (
         ),
         (
             "import roll_forward\n",
-            "import Published\nfrom kafka2hive.ledger.finalise import finalise\n",
+            "import Published\nfrom kafka2hive.ledger.epoch import finalise\n",
         ),
     ),
     _mutant(
@@ -730,7 +730,7 @@ MUTANTS = (
     ),
     _of_damage(
         "an older ledger that was put back is taken for the newest",
-        LEDGER + "repair.restored",
+        LEDGER + "repair.older_ledger",
         ("    if not newer:\n        return\n    now =", "    if True:\n        return\n    now ="),
     ),
     _of_damage(

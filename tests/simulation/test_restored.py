@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import ModuleType
 
-from kafka2hive.ledger.reading.look import look
-from kafka2hive.ledger.repair import restored
+from kafka2hive.ledger.look import look
+from kafka2hive.ledger.repair import older_ledger as restored
 from kafka2hive.model.paths.ledger import Generation
 from tests.simulation.code import REAL
 from tests.simulation.ledger_caller import LedgerCaller

@@ -35,14 +35,14 @@ PARENTS = (
 """Packages that hold what is copied, and are not copied."""
 
 FIELDS = {
-    "draft": "kafka2hive.ledger.snapshot.draft",
+    "draft": "kafka2hive.ledger.draft",
     "ledger_caller": "tests.simulation.ledger_caller",
     "epoch": "kafka2hive.ledger.epoch",
     "cleanup": "kafka2hive.ledger.cleanup",
     "init": "kafka2hive.ledger.init",
-    "look": "kafka2hive.ledger.reading.look",
+    "look": "kafka2hive.ledger.look",
     "marker": "kafka2hive.ledger.marker",
-    "register": "kafka2hive.publish.register",
+    "register": "kafka2hive.ledger.register",
     "repair": "tests.simulation.service.repair",
     "service": "tests.simulation.service.driver",
     "start": "kafka2hive.ledger.start",

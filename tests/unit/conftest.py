@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import NOBODY
 
 _SECONDS = 0.5

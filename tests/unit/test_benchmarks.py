@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.model.hive_types import parse_hive_type
 from tests.benchmarks import aims
 from tests.benchmarks.__main__ import Figures
 from tests.benchmarks.aims import Aim, Rows

@@ -9,8 +9,8 @@ import yaml
 
 from kafka2hive.config.json_schema import MODELINE, SCHEMA_FILE, json_schema, json_schema_text
 from kafka2hive.config.load import load_map
-from kafka2hive.config.problems import Problems
-from kafka2hive.config.reading.document import read_document
+from kafka2hive.config.yaml.document import read_document
+from kafka2hive.config.yaml.problems import Problems
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "configs").glob("*.yaml"))

@@ -91,7 +91,8 @@ def codes_in_the_code() -> set[str]:
 def codes_of_reasons() -> set[str]:
     """Constants given to reasons of dead letters as their code."""
     calls = [n for n in nodes() if isinstance(n, ast.Call) and n.args and isinstance(n.func, ast.Name)]
-    given = [n.args[0] for n in calls if isinstance(n.func, ast.Name) and n.func.id in ("Reason", "Refused")]
+    refusals = ("Reason", "BinaryRefusal", "ValueRefusal")
+    given = [n.args[0] for n in calls if isinstance(n.func, ast.Name) and n.func.id in refusals]
     return {str(code.value) for code in given if isinstance(code, ast.Constant)}
 
 

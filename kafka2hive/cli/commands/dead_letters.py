@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from kafka2hive.cli import options
-from kafka2hive.cli.options import Color, Json, Log, Map
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import Color, Json, Log, Map
 from kafka2hive.observe.log import LogFormat
 
 app = typer.Typer(
@@ -31,12 +31,12 @@ def list_command(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Count dead letters by source table, topic and reason, each with one place to look at."""
-    from kafka2hive.cli.outcome import show as show_result
-    from kafka2hive.cli.outcome import with_map
     from kafka2hive.cli.render.dead_letters import list_document, render_list
-    from kafka2hive.config.values import ServiceMap
-    from kafka2hive.service.dead_letters import list_dead_letters
-    from kafka2hive.service.shared.wiring import wire
+    from kafka2hive.cli.terminal.outcome import show as show_result
+    from kafka2hive.cli.terminal.outcome import with_map
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.service.inspect.dead_letters import list_dead_letters
+    from kafka2hive.service.wiring import wire
 
     def command(service_map: ServiceMap) -> int:
         name, result = service_map.service, list_dead_letters(wire(service_map), table, limit)
@@ -59,18 +59,18 @@ def show(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Print a dead letter with reason, key, value and headers; without a place the newest of --table."""
-    from kafka2hive.cli.options import parsed
-    from kafka2hive.cli.outcome import show as show_result
-    from kafka2hive.cli.outcome import with_map
     from kafka2hive.cli.render.dead_letters import letters_document, render_letters
-    from kafka2hive.config.values import ServiceMap
-    from kafka2hive.service.dead_letters import show_dead_letters
-    from kafka2hive.service.shared.wiring import wire
-    from kafka2hive.service.where import Place
+    from kafka2hive.cli.terminal.options import parsed
+    from kafka2hive.cli.terminal.outcome import show as show_result
+    from kafka2hive.cli.terminal.outcome import with_map
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.service.inspect.dead_letters import show_dead_letters
+    from kafka2hive.service.inspect.where import OffsetPlace
+    from kafka2hive.service.wiring import wire
 
     if place is None and table is None:
         raise typer.BadParameter(f"give {options.PLACE} or --table", param_hint=options.PLACE)
-    asked = parsed(Place.parse, place, options.PLACE) if place is not None else None
+    asked = parsed(OffsetPlace.parse, place, options.PLACE) if place is not None else None
 
     def command(service_map: ServiceMap) -> int:
         result = show_dead_letters(wire(service_map), asked, table, limit)

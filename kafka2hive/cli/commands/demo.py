@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kafka2hive.cli.options import paragraph
+from kafka2hive.cli.terminal.options import paragraph
 
 EXIT_CODES = paragraph(
     "0 every flight is in Hive exactly once",
@@ -33,12 +33,11 @@ def demo(
     ] = None,
 ) -> None:
     """Watch real flights go from Kafka through Spark into a Hive table, with a kill in the middle. Needs no cluster."""
-    from kafka2hive.cli.outcome import tell_error
-    from kafka2hive.demo.console import Console
+    from kafka2hive.cli.terminal.outcome import tell_error
     from kafka2hive.demo.steps import run_steps
-    from kafka2hive.demo.workspace import workspace
+    from kafka2hive.demo.workspace import Console, workspace
     from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
-    from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
+    from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 
     console = Console(sys.stdout)
     try:

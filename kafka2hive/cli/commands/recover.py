@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from kafka2hive.cli import options
-from kafka2hive.cli.options import AuditLog, Color, Json, Level, Log, Map, Plan, Tables, Takeover
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, Map, Plan, Tables, Takeover
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP)
@@ -61,15 +61,15 @@ def recover(
     audit_log: AuditLog = None,
 ) -> None:
     """Roll everything pending forward to .final and say where the next run resumes. No Spark, no JVM."""
-    from kafka2hive.cli.options import parsed
-    from kafka2hive.cli.outcome import audit_level, show, with_map
     from kafka2hive.cli.render.recover import recover_document, render_recover
-    from kafka2hive.config.values import ServiceMap
+    from kafka2hive.cli.terminal.options import parsed
+    from kafka2hive.cli.terminal.outcome import audit_level, show, with_map
+    from kafka2hive.config.keys import ServiceMap
     from kafka2hive.kafka.acceptance import GapAcceptance
     from kafka2hive.service.recover.forget import Registration
     from kafka2hive.service.recover.result import RecoverOrder
     from kafka2hive.service.recover.service import recover_service
-    from kafka2hive.service.shared.wiring import wire
+    from kafka2hive.service.wiring import wire
 
     gaps = tuple(parsed(GapAcceptance.parse, text, "--accept-gap") for text in accept_gap or ())
     order = RecoverOrder(

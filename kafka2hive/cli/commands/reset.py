@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from kafka2hive.cli import options
-from kafka2hive.cli.options import AuditLog, Color, Json, Level, Log, Map, Plan, Takeover
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, Map, Plan, Takeover
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.OWNED, options.FENCED, options.STOP)
@@ -35,13 +35,13 @@ def reset(
     audit_log: AuditLog = None,
 ) -> None:
     """Start a table over: its ledger goes into the archive, the next run creates a new one. Nothing is deleted."""
-    from kafka2hive.cli.outcome import audit_level, show, with_map
     from kafka2hive.cli.render.reset import render_reset, reset_document
-    from kafka2hive.config.values import ServiceMap
+    from kafka2hive.cli.terminal.outcome import audit_level, show, with_map
+    from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.recover.consumer_group import ConsumerGroup
     from kafka2hive.service.recover.reset import ResetOrder, ResetPlan, ResetResult
     from kafka2hive.service.recover.reset import reset as start_over
-    from kafka2hive.service.shared.wiring import wire
+    from kafka2hive.service.wiring import wire
 
     _check_options(table, yes, keep_data=keep_data, move_data=move_data, unattended=json, plan=plan)
     order = ResetOrder(table, move_data, plan, takeover)

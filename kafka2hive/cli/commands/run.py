@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from kafka2hive.cli import options
-from kafka2hive.cli.options import AuditLog, Level, Log, Map, Takeover
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import AuditLog, Level, Log, Map, Takeover
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(
@@ -23,8 +23,8 @@ def run(
     audit_log: AuditLog = None,
 ) -> None:
     """Take the tables over, roll forward what is pending, then dump until stopped."""
-    from kafka2hive.cli.outcome import tell_error, with_map
-    from kafka2hive.config.values import ServiceMap
+    from kafka2hive.cli.terminal.outcome import tell_error, with_map
+    from kafka2hive.config.keys import ServiceMap
 
     def command(service_map: ServiceMap) -> int:
         from kafka2hive.service.run.begin import begin

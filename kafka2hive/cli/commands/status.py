@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kafka2hive.cli import options
-from kafka2hive.cli.options import Color, Json, KafkaTimeout, Log, Map, Tables
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import Color, Json, KafkaTimeout, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.RETRYING, options.STOP, options.WATCH_ENDED)
@@ -31,14 +31,14 @@ def status(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Show state, position, lag, freshness, pending work, pending registrations, last epochs and owner of every table."""
-    from kafka2hive.cli.outcome import say, show, with_map
     from kafka2hive.cli.render.status import render_status, status_document
-    from kafka2hive.config.values import ServiceMap
+    from kafka2hive.cli.terminal.outcome import say, show, with_map
+    from kafka2hive.config.keys import ServiceMap
     from kafka2hive.model.errors import Kafka2HiveError
+    from kafka2hive.service.inspect.status import status as find_status
     from kafka2hive.service.run.result import exit_code
     from kafka2hive.service.run.signals import Interrupted, StopSignals
-    from kafka2hive.service.shared.wiring import wire
-    from kafka2hive.service.status import status as find_status
+    from kafka2hive.service.wiring import wire
 
     if watch is not None and json:
         raise typer.BadParameter(

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from kafka2hive.cli import options
-from kafka2hive.cli.options import Color, Json, Log, Map, Tables
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import Color, Json, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.FOUND)
@@ -35,14 +35,13 @@ def verify(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Audit the dump: offsets without hole or overlap, every file there and whole, every row accounted for."""
-    from kafka2hive.cli.outcome import show, with_map
-    from kafka2hive.cli.render.progress_bar import shown_progress
-    from kafka2hive.cli.render.verify import render_verify, verify_document
-    from kafka2hive.config.values import ServiceMap
-    from kafka2hive.service.audit.verified import VerifyOrder
-    from kafka2hive.service.audit.verify import verify as audit
-    from kafka2hive.service.shared.tables import MapTables
-    from kafka2hive.service.shared.wiring import wire
+    from kafka2hive.cli.render.verify import render_verify, shown_progress, verify_document
+    from kafka2hive.cli.terminal.outcome import show, with_map
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.service.tables.routes import MapTables
+    from kafka2hive.service.verify.result import VerifyOrder
+    from kafka2hive.service.verify.verify import verify as audit
+    from kafka2hive.service.wiring import wire
 
     order = VerifyOrder(tuple(table or ()), contents, deep, against)
 

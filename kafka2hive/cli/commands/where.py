@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from kafka2hive.cli import options
-from kafka2hive.cli.options import Color, Json, Log, Map
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import Color, Json, Log, Map
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.STOP)
@@ -21,15 +21,15 @@ def where(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Say in which epoch and in which files an offset lies, table by table."""
-    from kafka2hive.cli.options import parsed
-    from kafka2hive.cli.outcome import show, with_map
     from kafka2hive.cli.render.where import render_where, where_document
-    from kafka2hive.config.values import ServiceMap
-    from kafka2hive.service.shared.wiring import wire
-    from kafka2hive.service.where import Place
-    from kafka2hive.service.where import where as find
+    from kafka2hive.cli.terminal.options import parsed
+    from kafka2hive.cli.terminal.outcome import show, with_map
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.service.inspect.where import OffsetPlace
+    from kafka2hive.service.inspect.where import where as find
+    from kafka2hive.service.wiring import wire
 
-    asked = parsed(Place.parse, place, options.PLACE)
+    asked = parsed(OffsetPlace.parse, place, options.PLACE)
 
     def command(service_map: ServiceMap) -> int:
         found = find(wire(service_map), asked)

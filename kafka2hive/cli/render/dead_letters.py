@@ -5,11 +5,11 @@ from base64 import b64encode
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafka2hive.cli.render.document import Document, document
-from kafka2hive.cli.screen import Screen, grid, render
+from kafka2hive.cli.terminal.document import Document, document
+from kafka2hive.cli.terminal.screen import Screen, grid, render
 from kafka2hive.model.errors import ExitCode
-from kafka2hive.model.quantities import counted
-from kafka2hive.service.dead_letters import DeadLetterList, FoundLetters, Letter
+from kafka2hive.model.text import counted
+from kafka2hive.service.inspect.dead_letters import DeadLetterList, FoundLetters, Letter
 
 
 def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:

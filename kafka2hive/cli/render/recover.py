@@ -4,10 +4,16 @@ from dataclasses import asdict
 
 from rich.text import Text
 
-from kafka2hive.cli.render.document import Document, document, error_of, hive_partition, next_offset
-from kafka2hive.cli.render.positions_text import resume_lines
-from kafka2hive.cli.screen import Screen, render
-from kafka2hive.model.quantities import counted
+from kafka2hive.cli.terminal.document import (
+    Document,
+    document,
+    error_of,
+    hive_partition,
+    next_offset,
+    resume_lines,
+)
+from kafka2hive.cli.terminal.screen import Screen, render
+from kafka2hive.model.text import counted
 from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.recover.rebuild import RebuiltLedger
 from kafka2hive.service.recover.result import (

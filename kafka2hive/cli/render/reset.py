@@ -2,9 +2,8 @@
 
 from rich.text import Text
 
-from kafka2hive.cli.render.document import Document, document, error_of, next_offset
-from kafka2hive.cli.render.positions_text import resume_lines
-from kafka2hive.cli.screen import Screen, render
+from kafka2hive.cli.terminal.document import Document, document, error_of, next_offset, resume_lines
+from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.ledger.repair.reset import ResetRecord
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.offsets import Position, TopicPartition

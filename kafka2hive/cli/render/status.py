@@ -7,17 +7,22 @@ from datetime import UTC, datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafka2hive.cli.render.document import Document, document, error_of, hive_partition, next_offset
-from kafka2hive.cli.render.positions_text import resume_lines
-from kafka2hive.cli.screen import Screen, grid, render
+from kafka2hive.cli.terminal.document import (
+    Document,
+    document,
+    error_of,
+    hive_partition,
+    next_offset,
+    resume_lines,
+)
+from kafka2hive.cli.terminal.screen import Screen, grid, render
 from kafka2hive.model.completeness import UNKNOWN_TIME
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.paths.ledger import Generation
-from kafka2hive.model.quantities import counted, duration, size
 from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.text import counted, duration, size
 from kafka2hive.observe.progress import yours_to_register
-from kafka2hive.service.conditions.condition import Retrying, RunConditions, Serving, Stopped, Trouble
-from kafka2hive.service.conditions.table_state import (
+from kafka2hive.service.inspect.state import (
     LastOutcome,
     NotInMap,
     NotRunning,
@@ -27,8 +32,9 @@ from kafka2hive.service.conditions.table_state import (
     Starting,
     TableState,
 )
-from kafka2hive.service.shared.process import shown_process
-from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
+from kafka2hive.service.inspect.status import EpochStatus, StatusResult, TableStatus
+from kafka2hive.service.process import shown_process
+from kafka2hive.service.tables.condition import Retrying, RunConditions, Serving, Stopped, Trouble
 
 _STATES: dict[type[TableState], tuple[str, str]] = {
     Serving: ("serving", "green"),

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafka2hive.cli.render.document import Document, document
-from kafka2hive.cli.screen import Screen, render
+from kafka2hive.cli.terminal.document import Document, document
+from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.errors import ExitCode
-from kafka2hive.model.quantities import counted
-from kafka2hive.service.where import FoundPlace
+from kafka2hive.model.text import counted
+from kafka2hive.service.inspect.where import FoundPlace
 
 
 def render_where(place: str, answers: Sequence[FoundPlace], screen: Screen) -> str:

@@ -6,15 +6,22 @@ from collections.abc import Mapping
 import orjson
 import pyarrow as pa
 
-from kafka2hive.config.values import WriterOptions
-from kafka2hive.formats.avro.codec import NAMES, compressor
-from kafka2hive.formats.avro.container import CODEC, MARK_BYTES, SCHEMA, Block, block_bytes, head_bytes
+from kafka2hive.config.keys import WriterOptions
+from kafka2hive.formats.avro.container import (
+    CODEC,
+    MARK_BYTES,
+    NAMES,
+    SCHEMA,
+    Block,
+    block_bytes,
+    compressor,
+    head_bytes,
+)
+from kafka2hive.formats.avro.reader import WITH_TRAILER, trailer_block
 from kafka2hive.formats.avro.rows import encoder
 from kafka2hive.formats.avro.schema import avro_schema
-from kafka2hive.formats.avro.trailer import WITH_TRAILER, trailer_block
-from kafka2hive.formats.pieces import pieces
-from kafka2hive.formats.schema_text import SCHEMA_KEY, schema_text
-from kafka2hive.formats.trailer import payload_of
+from kafka2hive.formats.contract.port import pieces
+from kafka2hive.formats.contract.trailer import SCHEMA_KEY, payload_of, schema_text
 
 _BLOCK = 256 * 1024  # bytes before compression
 _READ_BY_HIVE = {"writer.time.zone": b"UTC", "writer.proleptic": b"true"}

@@ -1,17 +1,54 @@
 """Avro files read back row by row: slow, and independent of the compiled library."""
 
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import orjson
 import pyarrow as pa
 
-from kafka2hive.formats.avro.codec import NAMES, decompressed
-from kafka2hive.formats.avro.container import CODEC, SCHEMA, read_container
+from kafka2hive.formats.avro.container import (
+    CODEC,
+    MARK_BYTES,
+    NAMES,
+    SCHEMA,
+    Block,
+    block_bytes,
+    blocks,
+    decompressed,
+    long_bytes,
+    read_container,
+)
 from kafka2hive.formats.avro.rows import decode
 from kafka2hive.formats.avro.schema import avro_schema
-from kafka2hive.formats.avro.trailer import WITH_TRAILER, avro_end
-from kafka2hive.formats.schema_text import SCHEMA_KEY, schema_of
+from kafka2hive.formats.contract.compression import HEAD_SIZE, MAGIC, frame_head
+from kafka2hive.formats.contract.port import FileEnd
+from kafka2hive.formats.contract.trailer import END_SIZE, SCHEMA_KEY, end_mark, parsed, schema_of, trailer_of
+
+WITH_TRAILER = frozenset({"gzip", "zstd"})
+"""The map's codecs; what snappy or no codec makes of nothing has no room."""
+
+_NOTHING = zlib.compress(b"", wbits=-15)
+_NO_ROWS = long_bytes(0)
+
+
+def trailer_block(codec: str, payload: bytes, mark: bytes) -> bytes:
+    """`codec` is `gzip` or `zstd`."""
+    size = len(payload) + END_SIZE
+    before = _NOTHING if codec == "gzip" else frame_head(size)
+    whole = len(_NO_ROWS + long_bytes(len(before) + size) + before) + size + MARK_BYTES
+    return block_bytes(Block(0, before + payload + end_mark(whole)), mark)
+
+
+def avro_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
+    """See formats.opened.end_of. Raises pa.ArrowInvalid for a file without a trailer."""
+    trailer = trailer_of(length, tail, END_SIZE + MARK_BYTES, MARK_BYTES)
+    found = list(blocks(trailer, trailer[-MARK_BYTES:]))
+    if len(found) != 1 or found[0].rows:
+        raise pa.ArrowInvalid("a damaged trailer")
+    (block,) = found
+    begin = HEAD_SIZE if block.data.startswith(MAGIC) else len(_NOTHING)
+    return parsed(block.data[begin:-END_SIZE])
 
 
 class AvroReader:

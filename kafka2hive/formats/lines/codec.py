@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kafka2hive.formats.compressed import from_zstd
+from kafka2hive.formats.contract.compression import from_zstd
 from kafka2hive.formats.lines.trailer import gzip_trailer, zstd_trailer
 
 CODEC_NAMES = {"gz": "gzip", "zst": "zstd"}

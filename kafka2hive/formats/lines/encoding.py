@@ -7,11 +7,10 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from kafka2hive.config.values import WriterOptions
+from kafka2hive.config.keys import WriterOptions
+from kafka2hive.formats.contract.port import pieces
+from kafka2hive.formats.contract.trailer import SCHEMA_KEY, payload_of, schema_text
 from kafka2hive.formats.lines.codec import LineCodec, line_codec
-from kafka2hive.formats.pieces import pieces
-from kafka2hive.formats.schema_text import SCHEMA_KEY, schema_text
-from kafka2hive.formats.trailer import payload_of
 
 ToLines = Callable[[pa.RecordBatch], pa.Array]
 """One text per row, none of them null, each with one line end, its last character."""

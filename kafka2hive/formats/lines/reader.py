@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import orjson
 import pyarrow as pa
 
-from kafka2hive.config.values import TextOptions, WriterOptions
-from kafka2hive.formats.delimited.rows import field_count, text_rows
-from kafka2hive.formats.json_lines.rows import json_names, json_rows
+from kafka2hive.config.keys import TextOptions, WriterOptions
+from kafka2hive.formats.contract.trailer import SCHEMA_KEY, schema_of
 from kafka2hive.formats.lines.codec import codec_of, decompressed
+from kafka2hive.formats.lines.delimited import field_count, text_rows
 from kafka2hive.formats.lines.encoding import FORMAT_KEY, TEXT_KEY
+from kafka2hive.formats.lines.json import json_names, json_rows
 from kafka2hive.formats.lines.trailer import read_trailer
-from kafka2hive.formats.schema_text import SCHEMA_KEY, schema_of
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class PlainLines:
     """What files without compression do not say of themselves: the columns of their table, and how it is written."""
 
     schema: pa.Schema
@@ -26,13 +26,13 @@ class Plain:
 class LinesReader:
     """A whole file (FileReader). The rows are its lines; where it has a trailer, that must say as many."""
 
-    def __init__(self, data: bytes, plain: Plain | None) -> None:
+    def __init__(self, data: bytes, plain: PlainLines | None) -> None:
         codec = codec_of(data)
         text = data if codec is None else decompressed(data, codec)
         if text and not text.endswith(b"\n"):
             raise pa.ArrowInvalid("the last line has no end")
         self._lines = text.split(b"\n")[:-1]
-        self._form: Plain | None = None
+        self._form: PlainLines | None = None
         if codec is not None:
             end = read_trailer(codec, len(data), lambda count: data[-count:])
             if end.rows != len(self._lines):
@@ -45,7 +45,7 @@ class LinesReader:
     def schema(self) -> pa.Schema:
         return self._known().schema
 
-    def _known(self) -> Plain:
+    def _known(self) -> PlainLines:
         if self._form is None:
             raise pa.ArrowInvalid("a file without compression does not say its columns")
         return self._form
@@ -68,23 +68,23 @@ class LinesReader:
                 yield json_rows(lines, pa.schema([form.schema.field(name) for name in columns]))
 
 
-def _form_of(metadata: Mapping[bytes, bytes]) -> Plain:
+def _form_of(metadata: Mapping[bytes, bytes]) -> PlainLines:
     try:
         schema = schema_of(metadata[SCHEMA_KEY.encode()])
         is_text = metadata[FORMAT_KEY.encode()] == b"text"
         text = TextOptions(**orjson.loads(metadata[TEXT_KEY.encode()])) if is_text else TextOptions()
         options = WriterOptions(format="text" if is_text else "json", text=text)
-        return Plain(schema, options)
+        return PlainLines(schema, options)
     except (ValueError, KeyError, TypeError) as error:
         raise pa.ArrowInvalid(f"the trailer does not say the columns: {error}") from error
 
 
-def _with_columns_of(first: Sequence[bytes], plain: Plain) -> Plain:
+def _with_columns_of(first: Sequence[bytes], plain: PlainLines) -> PlainLines:
     """An older file may have fewer columns than its table has now: in JSON those that its lines name, in text the first."""
     if not first:
         return plain
     if plain.options.format == "text":
         fields = field_count(first[0], plain.options.text)
-        return Plain(pa.schema(list(plain.schema)[:fields]), plain.options)
+        return PlainLines(pa.schema(list(plain.schema)[:fields]), plain.options)
     there = json_names(first[0])
-    return Plain(pa.schema([field for field in plain.schema if field.name in there]), plain.options)
+    return PlainLines(pa.schema([field for field in plain.schema if field.name in there]), plain.options)

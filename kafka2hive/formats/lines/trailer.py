@@ -1,4 +1,4 @@
-"""The trailer of a compressed file of lines (formats/trailer.py).
+"""The trailer of a compressed file of lines (formats/contract/trailer.py).
 
 In gzip it is the extra field of members without data (RFC 1952), in zstd a skippable frame.
 """
@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from kafka2hive.formats.port import FileEnd
-from kafka2hive.formats.skippable_frame import HEAD_SIZE, frame_head
-from kafka2hive.formats.trailer import END_SIZE, end_mark, parsed, trailer_of
+from kafka2hive.formats.contract.compression import HEAD_SIZE, frame_head
+from kafka2hive.formats.contract.port import FileEnd
+from kafka2hive.formats.contract.trailer import END_SIZE, end_mark, parsed, trailer_of
 
 _MEMBER = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff"  # gzip, deflate, with an extra field, of no system
 _SUBFIELD = struct.Struct("<H2sH")  # length of the extra field, id of the only subfield, its length

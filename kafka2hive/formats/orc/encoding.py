@@ -7,14 +7,52 @@ others' when the file ends. Nothing is held between row groups, however many fil
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.orc as orc
 
-from kafka2hive.config.values import WriterOptions
-from kafka2hive.formats.microseconds import in_nanoseconds
-from kafka2hive.formats.orc.nested import writable
+from kafka2hive.config.keys import WriterOptions
+from kafka2hive.formats.contract.read_back import check_row_group
+from kafka2hive.formats.contract.times import Bad, in_nanoseconds, rows_with
 from kafka2hive.formats.orc.tail import MAGIC, Stripe, Tail, joined, parse_tail, tail_bytes, tail_length
-from kafka2hive.formats.read_back import check_row_group
+
+
+def writable(rows: pa.Table) -> pa.Table:
+    """Equal rows: each column with structs is one chunk, and nothing lies beneath a NULL."""
+    for number, field in enumerate(rows.schema):
+        if _has_structs(field.type):
+            rows = rows.set_column(number, field, _without_hidden(rows.column(number).combine_chunks()))
+    return rows
+
+
+def _without_hidden(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if not _has_structs(kind):
+        return column
+    mask = column.is_null() if column.null_count else None
+    if pa.types.is_struct(kind):
+        fields = [_without_hidden(field) for field in column.flatten()]  # each is NULL where the struct is
+        return pa.StructArray.from_arrays(fields, fields=list(kind), mask=mask)
+    if pa.types.is_map(kind):
+        pairs = column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+        keys, items = pairs.flatten().flatten()
+        return pa.MapArray.from_arrays(_offsets(pairs), keys, _without_hidden(items), type=kind, mask=mask)
+    elements = _without_hidden(column.flatten())
+    return pa.ListArray.from_arrays(_offsets(column), elements, type=kind, mask=mask)
+
+
+def _has_structs(kind: pa.DataType) -> bool:
+    if pa.types.is_map(kind):
+        return _has_structs(kind.item_type)
+    return pa.types.is_struct(kind) or (pa.types.is_list(kind) and _has_structs(kind.value_type))
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    """Of lists whose elements lie one after the other."""
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+    return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+
 
 _CODECS = {"none": "uncompressed", "gzip": "zlib"}
 _BLOCK = 256 * 1024  # as Java's ORC
@@ -115,3 +153,20 @@ class OrcEncoding:
 
     def open(self, stream: pa.NativeFile, first: pa.Table) -> OrcEncoder:
         return OrcEncoder(stream, first.schema, self._codec)
+
+
+_SECOND = 1_000_000  # microseconds
+
+
+def unwritable_rows(column: pa.Array) -> Bad | None:
+    """Which rows hold such a time, at any depth; None: none."""
+    return rows_with(column, _fractions_before_1970)
+
+
+def _fractions_before_1970(column: pa.Array) -> Bad | None:
+    smallest = pc.min(column.view(pa.int64())).as_py()
+    if smallest is None or smallest >= 0:
+        return None
+    micros = pc.fill_null(column.view(pa.int64()), 0).to_numpy()
+    bad: Bad = np.logical_and(micros < 0, micros % _SECOND != 0)
+    return bad if bad.any() else None

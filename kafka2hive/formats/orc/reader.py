@@ -6,9 +6,9 @@ from io import BytesIO
 import pyarrow as pa
 import pyarrow.orc as orc
 
-from kafka2hive.formats.microseconds import batch_in_microseconds, schema_in_microseconds
+from kafka2hive.formats.contract.port import FileEnd
+from kafka2hive.formats.contract.times import batch_in_microseconds, schema_in_microseconds
 from kafka2hive.formats.orc.tail import Tail, parse_tail, tail_length, values_by_column
-from kafka2hive.formats.port import FileEnd
 
 _TAIL_BYTES = 64 * 1024
 

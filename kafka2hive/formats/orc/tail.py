@@ -5,13 +5,169 @@ metadata (statistics of each stripe) before it are, and with which codec; both a
 Field numbers are those of orc_proto.proto (ORC specification v1).
 """
 
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
 import pyarrow as pa
 
-from kafka2hive.formats.orc.chunks import Codec, in_chunks, out_of_chunks
-from kafka2hive.formats.orc.wire import Field, bytes_of, number_of, read_fields, write_fields
+from kafka2hive.formats.contract.compression import from_snappy, from_zstd
+
+_HEADER = 3
+_RAW_DEFLATE = -15
+_MOST_IN_A_CHUNK = 1 << 23
+
+
+class Codec(IntEnum):
+    """As the PostScript numbers them."""
+
+    NONE = 0
+    ZLIB = 1
+    SNAPPY = 2
+    LZ4 = 4
+    ZSTD = 5
+
+
+def in_chunks(data: bytes, codec: Codec, block: int) -> bytes:
+    """As a stream of original chunks of at most `block` bytes; without a codec there are no chunks."""
+    if codec is Codec.NONE:
+        return data
+    block = min(block, _MOST_IN_A_CHUNK - 1)
+    parts = [data[start : start + block] for start in range(0, len(data), block)]
+    return b"".join((len(part) << 1 | 1).to_bytes(_HEADER, "little") + part for part in parts)
+
+
+def out_of_chunks(data: bytes, codec: Codec) -> bytes:
+    """Raises pa.ArrowInvalid for what is damaged."""
+    if codec is Codec.NONE:
+        return data
+    parts, at = [], 0
+    while at < len(data):
+        header = int.from_bytes(data[at : at + _HEADER], "little")
+        at += _HEADER
+        chunk = data[at : at + (header >> 1)]
+        if len(chunk) < header >> 1:
+            raise pa.ArrowInvalid("ORC: a chunk goes beyond its stream")
+        parts.append(chunk if header & 1 else _decompressed(chunk, codec))
+        at += len(chunk)
+    return b"".join(parts)
+
+
+def _decompressed(chunk: bytes, codec: Codec) -> bytes:
+    try:
+        match codec:
+            case Codec.ZLIB:
+                return zlib.decompress(chunk, _RAW_DEFLATE)
+            case Codec.ZSTD:
+                return from_zstd(chunk)
+            case Codec.SNAPPY:
+                return from_snappy(chunk)
+            case _:
+                length = _lz4_length(chunk)
+                return bytes(pa.decompress(chunk, decompressed_size=length, codec="lz4_raw", asbytes=True))
+    except (zlib.error, IndexError, OSError) as error:
+        raise pa.ArrowInvalid(f"ORC: a chunk cannot be decompressed: {error}") from error
+
+
+def _lz4_length(chunk: bytes) -> int:
+    """A block does not say it: the sum over its literals and matches."""
+
+    def more(at: int, nibble: int) -> tuple[int, int]:
+        length = nibble
+        while nibble == 15:
+            length += chunk[at]
+            at += 1
+            if chunk[at - 1] != 255:
+                break
+        return length, at
+
+    at = total = 0
+    while at < len(chunk):
+        token = chunk[at]
+        literals, at = more(at + 1, token >> 4)
+        total += literals
+        at += literals
+        if at < len(chunk):
+            match, at = more(at + 2, token & 15)
+            total += match + 4
+    return total
+
+
+Field = tuple[int, int | bytes]
+"""Field number and value: a varint's number, or the bytes of a string, a message or a packed list."""
+
+_VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
+_SEVEN_BITS = 0x7F
+
+
+def read_fields(message: bytes) -> Iterator[Field]:
+    """Fields of fixed width are left out: the tail has none at its top level. Raises pa.ArrowInvalid."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        match key & 7:
+            case 0:
+                number, at = _varint(message, at)
+                yield key >> 3, number
+            case 2:
+                length, at = _varint(message, at)
+                if at + length > len(message):
+                    raise pa.ArrowInvalid("ORC: a field goes beyond its message")
+                yield key >> 3, message[at : at + length]
+                at += length
+            case 1 | 5 as kind:
+                at += 8 if kind == _FIXED_64 else 4
+            case kind:
+                raise pa.ArrowInvalid(f"ORC: a field of unknown wire type {kind}")
+
+
+def write_fields(fields: Iterable[Field]) -> bytes:
+    out = bytearray()
+    for number, value in fields:
+        if isinstance(value, int):
+            out += _as_varint(number << 3 | _VARINT) + _as_varint(value)
+        else:
+            out += _as_varint(number << 3 | _BYTES) + _as_varint(len(value)) + value
+    return bytes(out)
+
+
+def number_of(fields: Iterable[Field], wanted: int, default: int = 0) -> int:
+    """The last number of a field, as protocol buffers have it. Raises pa.ArrowInvalid for one that is no number."""
+    found = default
+    for number, value in fields:
+        if number == wanted:
+            if not isinstance(value, int):
+                raise pa.ArrowInvalid(f"ORC: field {wanted} is no number")
+            found = value
+    return found
+
+
+def bytes_of(fields: Iterable[Field], wanted: int) -> list[bytes]:
+    """All values of a repeated field."""
+    return [value for number, value in fields if number == wanted and isinstance(value, bytes)]
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while at < len(data) and shift < 64:
+        byte = data[at]
+        number |= (byte & _SEVEN_BITS) << shift
+        at += 1
+        shift += 7
+        if byte <= _SEVEN_BITS:
+            return number, at
+    raise pa.ArrowInvalid("ORC: a number without an end")
+
+
+def _as_varint(number: int) -> bytes:
+    out = bytearray()
+    while number > _SEVEN_BITS:
+        out.append(number & _SEVEN_BITS | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
 
 MAGIC = b"ORC"
 

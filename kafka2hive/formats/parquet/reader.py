@@ -6,8 +6,8 @@ from io import BytesIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka2hive.formats.microseconds import batch_in_microseconds, schema_in_microseconds
-from kafka2hive.formats.port import FileEnd
+from kafka2hive.formats.contract.port import FileEnd
+from kafka2hive.formats.contract.times import batch_in_microseconds, schema_in_microseconds
 
 _TAIL_BYTES = 64 * 1024
 _END = 8  # length of the footer (4 bytes, little-endian) and the magic PAR1

@@ -7,8 +7,8 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
-from kafka2hive.model.paths.addresses import same_location
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
+from kafka2hive.model.paths.path import same_location
 from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import StorageError, children

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.service.shared.ledgers import Unreadable, other_ledgers
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.tables.ledgers import UnreadableLedger, other_ledgers
+from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class ConsumerGroup:
         """How far the other ledgers below the root have read; one that cannot be read explains nothing."""
         positions: dict[TopicPartition, int] = {}
         for found in other_ledgers(self._wiring, table):
-            for position in () if isinstance(found, Unreadable) else found.positions:
+            for position in () if isinstance(found, UnreadableLedger) else found.positions:
                 tp = position.topic_partition
                 positions[tp] = max(position.end, positions.get(tp, 0))
         return positions

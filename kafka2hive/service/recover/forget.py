@@ -7,7 +7,7 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.snapshot import ForgottenRegistration, Snapshot
-from kafka2hive.service.shared.ledgers import did_you_mean
+from kafka2hive.service.tables.ledgers import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

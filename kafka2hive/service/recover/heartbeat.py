@@ -3,8 +3,8 @@
 import threading
 from typing import Self
 
-from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS, Heartbeat
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.ledger.heartbeat import HEARTBEAT_SECONDS, Heartbeat
+from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import Thread
 
 

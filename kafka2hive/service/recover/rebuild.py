@@ -6,25 +6,23 @@ from dataclasses import dataclass
 from kafka2hive.config.dead_letters import dead_letter_directory
 from kafka2hive.kafka.acceptance import GapAcceptance, accepted
 from kafka2hive.kafka.port import Kafka
+from kafka2hive.ledger.board import read_boards
+from kafka2hive.ledger.heartbeat import live_owners
+from kafka2hive.ledger.history import archived_epochs
 from kafka2hive.ledger.marker import read_marker
-from kafka2hive.ledger.reading.board import read_boards
-from kafka2hive.ledger.reading.heartbeat import live_owners
-from kafka2hive.ledger.reading.history import archived_epochs
-from kafka2hive.ledger.repair.place import put_in_place, refuse_present_ledger
-from kafka2hive.ledger.repair.rebuild import Place, Rebuilt, rebuild
-from kafka2hive.ledger.repair.tasks import FoundFile
+from kafka2hive.ledger.repair.installation import put_in_place, refuse_present_ledger
+from kafka2hive.ledger.repair.rebuild import FoundFile, LostLedger, Rebuilt, rebuild
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.table_directory import CertificateName, staging_directory
-from kafka2hive.model.quantities import counted
-from kafka2hive.service.conditions.condition import Stopped, decode
-from kafka2hive.service.shared.files_below import files_below
-from kafka2hive.service.shared.ledgers import literal_rules, no_such_table
-from kafka2hive.service.shared.process import shown_process
-from kafka2hive.service.shared.tables import topic_routes
-from kafka2hive.service.shared.wiring import Wiring
-from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children
+from kafka2hive.model.text import counted
+from kafka2hive.service.process import shown_process
+from kafka2hive.service.tables.condition import Stopped, decode
+from kafka2hive.service.tables.ledgers import literal_rules, no_such_table
+from kafka2hive.service.tables.routes import topic_routes
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children, files_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ def rebuild_ledger(
             "move them away while the ledger is rebuilt; rows of theirs that come after the rebuilt positions would be"
             " dumped a second time",
         )
-    place = Place(
+    place = LostLedger(
         ledger_id=ledger_id,
         service=wiring.map.service,
         table=table,
@@ -166,7 +164,7 @@ def _read(
 
 def _footer(files: FileSystem, status: FileStatus) -> Footer | None:
     """What a file says of itself; None when it is none of ours, damaged, or holds other rows than it says."""
-    from kafka2hive.formats.opened import UNREADABLE, end_of
+    from kafka2hive.formats.readers import UNREADABLE, end_of
 
     parsed = DataFileName.parse(status.name)
     if parsed is None:

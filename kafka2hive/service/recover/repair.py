@@ -4,23 +4,26 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import assert_never
 
-from kafka2hive.config.values import StartKind, StartPolicy
+from kafka2hive.config.keys import StartKind, StartPolicy
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.positions import FirstPositions, Halt, Resume, TableIntent, decide
+from kafka2hive.kafka.positions import Halt, PositionsToCommit, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
 from kafka2hive.ledger.file_state import find
+from kafka2hive.ledger.history import find_file
+from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.reading.history import find_file
-from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
-from kafka2hive.model.files import DataFile
+from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.paths.path import join, same_location
 from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, Snapshot
-from kafka2hive.service.shared.kafka_view import logs_of, with_last_read
-from kafka2hive.service.shared.ledgers import did_you_mean
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.model.text import counted
+from kafka2hive.plan.contract import TableTask, TaskPlan, TaskSettings
+from kafka2hive.service.tables.kafka_view import logs_of, with_last_read
+from kafka2hive.service.tables.ledgers import did_you_mean
+from kafka2hive.service.wiring import Wiring
 
 Refetch = Callable[[OwnedLedger, DataFile], tuple[DataFile, ...]]
 
@@ -38,7 +41,7 @@ def remedies(accept_loss: Collection[str], refetch: Collection[str]) -> dict[str
 
 
 class Repairs:
-    """`refetch` dumps one file's records again into staged files (kafka2hive.service.recover.refetch)."""
+    """`refetch` dumps one file's records again into staged files (kafka2hive.service.recover.repair)."""
 
     def __init__(self, wiring: Wiring, kafka: Callable[[], Kafka], refetch: Refetch) -> None:
         self._wiring = wiring
@@ -128,7 +131,7 @@ class Repairs:
         match decision:
             case Halt(problems):
                 raise stop(state.table, problems)
-            case FirstPositions(positions, accepted):
+            case PositionsToCommit(positions, accepted):
                 now, epoch = self._wiring.ports.clock.now(), state.epoch + 1
                 recorded = tuple(gap.recorded(now, epoch) for gap in accepted)
                 return Repair(positions=positions, gaps=recorded, cluster_id=logs.cluster.cluster_id)
@@ -144,3 +147,62 @@ class Repairs:
             if pending
             else find_file(self._wiring.ports.files, ledger.paths, ledger.directory, path)
         )
+
+
+def refetch_file(
+    owned: OwnedLedger, lost: DataFile, settings: Callable[[str], TaskSettings], now_ms: int
+) -> tuple[DataFile, ...]:
+    """Staged files with exactly the lost file's records, to be committed by the caller.
+
+    `settings` gives the task's settings for a table's name. Files of other buckets that the task had to write are
+    orphans, deleted at the next start. Raises ManualActionRequired when Kafka has not all of the records any more, or the
+    table has another location now: a Hive partition has one location, and readers would not see the new file.
+    """
+    from kafka2hive.task import run_task
+    from kafka2hive.task.fetch.consumer import forget_consumer
+
+    table = owned.paths.table
+    bucket = lost.hive_partition.path if lost.kind is FileKind.DATA else None
+    task = TableTask(
+        table=table,
+        ledger_id=owned.state.ledger_id,
+        generation=owned.generation.number,
+        epoch=owned.next_epoch,
+        planned_at_ms=now_ms,
+        ranges=lost.ranges,
+        only_bucket=bucket,
+    )
+    told = settings(table)
+    location = told.tables[table].location
+    there = join(location, bucket) if bucket else location
+    if bucket is not None and not same_location(lost.hive_partition.location, there):
+        raise ManualActionRequired(
+            "refetch.location",
+            f"{lost.final} is not in {location}, where the map has {table} now and the records would be dumped again",
+            f"{_REMEDY}; or, while the new location is not accepted yet, set the old one in the map, fetch again,"
+            " then change it",
+        )
+    try:
+        (manifest,) = run_task(TaskPlan(0, (task,)), told)
+    finally:
+        forget_consumer(told.kafka)  # a worker would keep it for its next task
+    if manifest.failure is not None:
+        raise ManualActionRequired(
+            manifest.failure.code, f"{lost.final}: {manifest.failure.message}", _REMEDY
+        )
+    files = tuple(
+        f
+        for f in manifest.files
+        if f.kind is lost.kind and (f.kind is FileKind.DEAD_LETTER or f.hive_partition.path == bucket)
+    )
+    rows = sum(f.rows for f in files)
+    if rows != lost.rows:
+        raise ManualActionRequired(
+            "refetch.rows",
+            f"{lost.final} held {counted(lost.rows, 'row')} of {', '.join(map(str, lost.ranges))}, Kafka now gives {rows}",
+            _REMEDY,
+        )
+    return files
+
+
+_REMEDY = "restore the file from a backup, or go on without it: `kafka2hive recover --accept-loss PATH`"

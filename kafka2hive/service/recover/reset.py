@@ -6,8 +6,8 @@ from enum import Enum
 
 from kafka2hive.config.dead_letters import dead_letter_directory
 from kafka2hive.ledger.epoch import roll_forward
+from kafka2hive.ledger.look import View
 from kafka2hive.ledger.marker import claim_location
-from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.repair.reset import ResetRecord, end_reset, put_away, put_files_away, unfinished_reset
 from kafka2hive.ledger.retry import begin_again
 from kafka2hive.ledger.take_over import NoLedger, take_over
@@ -15,11 +15,11 @@ from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUn
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import parent
 from kafka2hive.model.paths.table_directory import reset_aside
-from kafka2hive.service.conditions.stopped import stopped_by_its_run
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, GroupMove
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
-from kafka2hive.service.shared.ledgers import ledger_tables, unknown_tables
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.tables.ledgers import ledger_tables, unknown_tables
+from kafka2hive.service.tables.live_stop import stopped_by_its_run
+from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
 

@@ -8,9 +8,9 @@ from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import AcceptedGap
-from kafka2hive.service.conditions.derive import PendingFiles
 from kafka2hive.service.recover.forget import Registration
 from kafka2hive.service.recover.rebuild import RebuiltLedger
+from kafka2hive.service.tables.start_preview import PendingFiles
 
 
 @dataclass(frozen=True, slots=True)

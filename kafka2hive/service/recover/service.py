@@ -6,28 +6,142 @@ No Spark and no JVM; pyarrow only with `--refetch`, which decodes and writes rec
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 
 from kafka2hive.kafka.port import Kafka
+from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.model.errors import ServiceUnavailable, TableError
+from kafka2hive.model.errors import (
+    AmbiguousOutcome,
+    ConfigError,
+    ManualActionRequired,
+    ServiceUnavailable,
+    TableError,
+)
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.paths.ledger import Generation
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
-from kafka2hive.service.recover.forget import RegistrationOutcome
+from kafka2hive.service.recover.forget import RegistrationOutcome, refuse_unknown_registrations
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
-from kafka2hive.service.recover.recover import recover
-from kafka2hive.service.recover.refetch import refetch_file
-from kafka2hive.service.recover.repair import Repairs
+from kafka2hive.service.recover.repair import Repairs, refetch_file
 from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, RecoverResult, Recovery, failed
-from kafka2hive.service.shared.ledgers import Unreadable, attempt
-from kafka2hive.service.shared.registrar import RefusedByHive, register_now
-from kafka2hive.service.shared.tables import MapTables
-from kafka2hive.service.shared.wiring import Wiring
-
-PLAN_SECONDS = 5.0  # `--plan` asks Kafka at most that long
+from kafka2hive.service.recover.table import Register, planned_table, recover_table
+from kafka2hive.service.tables.ledgers import (
+    UnreadableLedger,
+    apart,
+    attempt,
+    each_ledger,
+    ledger_tables,
+    readable,
+    unknown_tables,
+    vanished_ledgers,
+)
+from kafka2hive.service.tables.live_stop import stopped_by_its_run
+from kafka2hive.service.tables.registrar import RefusedByHive, register_now
+from kafka2hive.service.tables.routes import MapTables, routed_by_ledgers
+from kafka2hive.service.tables.start_preview import KafkaLook, StartPreview, look_at_kafka
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import StorageError
 
 log = logging.getLogger(__name__)
+
+
+def recover(
+    wiring: Wiring,
+    order: RecoverOrder,
+    register: Register,
+    repairs: Repairs,
+    kafka: Kafka | None = None,
+    *,
+    announce: Callable[[], None] = lambda: None,
+) -> RecoverResult:
+    """Recover every ledger of the map's service. `register` and `announce`: see recover_table.
+
+    `kafka` is asked by `--plan` alone, for the STOP that a run would end in; None: it is not asked.
+    A table named in `order.tables` may be another service's. A table, file or topic in the order that nobody knows
+    is refused before anything is touched. Raises ConfigError (such a file or topic), ServiceUnavailable when the file
+    system does not answer at all.
+    """
+    ledgers = ledger_tables(wiring)
+    if order.tables and (left_out := sorted(set(order.accept_location) - set(order.tables))):
+        raise ConfigError(
+            "usage.accept_location", f"--accept-location {left_out[0]} is none of the --table given"
+        )
+    named = (*order.tables, *order.accept_location)
+    there = {paths.table for paths in ledgers}
+    if unknown := unknown_tables(wiring, named, there):
+        return RecoverResult(tuple(failed(name, error) for name, error in unknown))
+    meant = [paths for paths in ledgers if not order.tables or paths.table in order.tables]
+    _refuse_unknown_places(wiring, order, meant, repairs)
+    ownership = wiring.ownership_check(take_over=order.take_over, is_left=stopped_by_its_run(wiring))
+    planned: list[View] = []
+
+    def work(view: View) -> list[RecoveredTable]:
+        if view.state.service != wiring.map.service and view.paths.table not in order.tables:
+            return []
+        if order.plan_only:
+            planned.append(view)
+            return []
+        return [
+            recover_table(
+                wiring=wiring,
+                view=view,
+                order=order,
+                ownership=ownership,
+                register=register,
+                repairs=repairs,
+                announce=announce,
+            )
+        ]
+
+    results, errors = apart(each_ledger(wiring, meant, work))
+    seen = KafkaLook()
+    if planned:
+        routed = routed_by_ledgers(wiring, (view.state for view in planned))
+        seen = look_at_kafka(kafka, planned, routed)
+        starts = StartPreview(
+            _wiring=wiring,
+            _kafka=kafka,
+            _look=seen,
+            _routed=routed,
+            _acceptances=order.accept_gap,
+            _accept_location=order.accept_location,
+        )
+        for view in planned:
+            done, failures = apart(
+                attempt(
+                    view.paths.table,
+                    partial(planned_table, wiring, view, starts, order, repairs if seen.logs else None),
+                )
+            )
+            results += done
+            errors += failures
+    results += (failed(*error) for error in (*errors, *vanished_ledgers(wiring, order.tables, there)))
+    return RecoverResult(tuple(sorted(results, key=lambda result: result.table)), seen.silent)
+
+
+def _refuse_unknown_places(
+    wiring: Wiring, order: RecoverOrder, ledgers: list[LedgerPaths], repairs: Repairs
+) -> None:
+    """Raises ConfigError when a file or a topic in the order is of none of the ledgers that it may be of.
+
+    A ledger that cannot be read may be the one: then nothing is refused, and its own error is the result.
+    """
+    if not (order.accept_loss or order.refetch or order.accept_gap or order.forget):
+        return
+    views = []
+    try:
+        for view in readable(each_ledger(wiring, ledgers, lambda view: [view])):
+            if order.tables or view.state.service == wiring.map.service:
+                views.append(view)
+        repairs.refuse_unknown(views, (*order.accept_loss, *order.refetch), order.accept_gap)
+        refuse_unknown_registrations((view.state for view in views), order.forget)
+    except (ManualActionRequired, AmbiguousOutcome, StorageError) as trouble:
+        log.debug("whether what was named exists cannot be said: %s", trouble)
+
+
+PLAN_SECONDS = 5.0  # `--plan` asks Kafka at most that long
 
 
 def recover_service(wiring: Wiring, order: RecoverOrder) -> RecoverResult:
@@ -74,7 +188,7 @@ def rebuild_and_recover(
         ]
 
     (rebuilt,) = attempt(table, rebuild)
-    if isinstance(rebuilt, Unreadable):
+    if isinstance(rebuilt, UnreadableLedger):
         return RecoverResult((failed(table, rebuilt.error),))
     newest = rebuilt.ledger.newest
     if order.plan_only:

@@ -4,23 +4,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.reading.look import View
 from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Repair
 from kafka2hive.ledger.start import Started, StartOrder, start
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.paths.addresses import same_location
 from kafka2hive.model.paths.ledger import Generation
+from kafka2hive.model.paths.path import same_location
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.conditions.derive import StartPreview
+from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.recover.forget import Forgetting, RegistrationOutcome, forget
 from kafka2hive.service.recover.repair import Repairs, remedies
 from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, Recovery, Relocation
-from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.tables import location_in_map
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.tables.routes import location_in_map
+from kafka2hive.service.tables.start_preview import StartPreview
+from kafka2hive.service.wiring import Wiring
 
 Register = Callable[[frozenset[HivePartition]], RegistrationOutcome]
 """Registers Hive partitions now."""

@@ -3,32 +3,30 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka2hive.config.machine.native_library import DecoderInUse, decoder_in_use
+from kafka2hive.config.native_library import DecoderInUse, decoder_in_use
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.service.run.compare.gate import hive_gate
-from kafka2hive.service.run.completion import Completion
+from kafka2hive.service.ownership import OwnershipCheck
+from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
-from kafka2hive.service.run.evolution import registry_evolution
+from kafka2hive.service.run.hive_gate import hive_gate
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import RunOrder
-from kafka2hive.service.run.watch.changed_values import ChangedValuesWatch
-from kafka2hive.service.run.watch.decoders import DecoderWatch
-from kafka2hive.service.run.watch.liveness import Liveness
-from kafka2hive.service.run.watch.metrics import EpochWatcher, GroupFollower
-from kafka2hive.service.run.watch.never_filled import ColumnWatch
-from kafka2hive.service.run.watch.outages import OutageWatch
-from kafka2hive.service.run.watch.report import Reporter
-from kafka2hive.service.run.watch.unmapped_fields import UnmappedFieldsWatch
-from kafka2hive.service.shared.hive_schemas import Catalogue
-from kafka2hive.service.shared.kafka_view import KafkaView
-from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
-from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.registrar import NoRegistrar, Registrar
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.run.schema_evolution import registry_evolution
+from kafka2hive.service.run.telemetry.liveness import Liveness
+from kafka2hive.service.run.telemetry.metrics import EpochWatcher, GroupFollower
+from kafka2hive.service.run.telemetry.records import ChangedValuesWatch, DecoderWatch, UnmappedFieldsWatch
+from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.tables.kafka_view import KafkaView
+from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
+from kafka2hive.service.tables.never_filled import ColumnWatch
+from kafka2hive.service.tables.outages import OutageWatch
+from kafka2hive.service.tables.registrar import NoRegistrar, Registrar
+from kafka2hive.service.tables.report import Reporter
+from kafka2hive.service.wiring import Wiring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class RunParts:
     """The parts of one run. `follower` None: the map writes no group offsets."""
 
     kafka: KafkaView
@@ -64,7 +62,7 @@ class Parts:
         )
 
 
-def assemble(wiring: Wiring, order: RunOrder) -> Parts:
+def assemble(wiring: Wiring, order: RunOrder) -> RunParts:
     """Nothing is connected: every adapter does so when it is first asked."""
     service_map = wiring.map
     metrics = ServiceMetrics(service_map.service)
@@ -74,7 +72,7 @@ def assemble(wiring: Wiring, order: RunOrder) -> Parts:
     catalogue = Catalogue(service_map, metastore)
     ownership = wiring.ownership_check(take_over=order.take_over)
     group = service_map.kafka.committed_group
-    return Parts(
+    return RunParts(
         kafka=KafkaView(kafka, wiring.ports.clock),
         ownership=ownership,
         owned_tables=OwnedTables(
@@ -82,7 +80,7 @@ def assemble(wiring: Wiring, order: RunOrder) -> Parts:
             _ownership=ownership,
             _lost_ledger=LostLedgerCheck(kafka, group, wiring),
             _schemas=catalogue,
-            completion=Completion(wiring.ports.clock, service_map.hive is not None),
+            completion=CompletionTracker(wiring.ports.clock, service_map.hive is not None),
             _gate=hive_gate(wiring, catalogue),
             evolution=registry_evolution(wiring),
         ),

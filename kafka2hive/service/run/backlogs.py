@@ -5,15 +5,15 @@ from collections.abc import Callable, Collection, Mapping
 from typing import assert_never
 
 from kafka2hive.kafka.port import ClusterView, Watermark
-from kafka2hive.kafka.positions import FirstPositions, Halt, Logs, Resume, TableIntent, decide
+from kafka2hive.kafka.positions import Halt, Logs, PositionsToCommit, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
 from kafka2hive.ledger.snapshot import change
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import UNKNOWN_START, Snapshot
-from kafka2hive.pipeline.plan import TableBacklog
-from kafka2hive.service.shared.kafka_view import KafkaView
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.plan import TableBacklog
+from kafka2hive.service.tables.kafka_view import KafkaView
+from kafka2hive.service.tables.table_state import Table
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def ranges_to_read(
     decision = decide(table.owned.state, logs, intent)
     warnings = [*decision.warnings, *changed_start(table)]
     learned = unknown_ids(table.owned.state, table.topics, logs.cluster)
-    if isinstance(decision, FirstPositions) or (isinstance(decision, Resume) and learned):
+    if isinstance(decision, PositionsToCommit) or (isinstance(decision, Resume) and learned):
         publish(
             table,
             change_before_reading(decision=decision, topic_ids=learned, logs=logs, table=table, now=now),
@@ -51,7 +51,7 @@ def ranges_to_read(
             return ranges
         case Halt(problems):
             raise stop(table.name, problems)
-        case FirstPositions():
+        case PositionsToCommit():
             return ()
         case _:
             assert_never(decision)
@@ -82,11 +82,11 @@ def unknown_ids(state: Snapshot, topics: Collection[str], cluster: ClusterView) 
 
 
 def change_before_reading(
-    decision: FirstPositions | Resume, topic_ids: Mapping[str, str], logs: Logs, table: Table, now: str
+    decision: PositionsToCommit | Resume, topic_ids: Mapping[str, str], logs: Logs, table: Table, now: str
 ) -> change.FirstPositions:
     """The change without files that commits first positions, accepted gaps, and learned topic ids."""
     owned = table.owned
-    first = decision if isinstance(decision, FirstPositions) else FirstPositions(())
+    first = decision if isinstance(decision, PositionsToCommit) else PositionsToCommit(())
     began = bool(owned.state.positions) or not first.positions
     return change.FirstPositions(
         positions=first.positions,

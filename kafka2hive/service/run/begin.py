@@ -2,10 +2,10 @@
 
 import logging
 
-from kafka2hive.config.values import ServiceMap
-from kafka2hive.pipeline.warm.launch import launched
+from kafka2hive.config.keys import ServiceMap
 from kafka2hive.service.run.result import RunOrder, RunResult, exit_code
 from kafka2hive.service.run.signals import Interrupted, StopSignals
+from kafka2hive.spark.jvm import launched
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ def begin(service_map: ServiceMap, order: RunOrder) -> RunResult:
             signals.interrupt()  # not before: the JVM must be known to be killed
             # these imports take half a second
             from kafka2hive.service.run.service import Run
-            from kafka2hive.service.shared.wiring import wire
+            from kafka2hive.service.wiring import wire
 
             return Run(wire(service_map), order, jvm, signals).run()
     except Interrupted:

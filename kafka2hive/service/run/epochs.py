@@ -9,23 +9,23 @@ from dataclasses import dataclass
 
 from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.offsets import OffsetRange, first_ranges
-from kafka2hive.model.quantities import counted
-from kafka2hive.pipeline.failure_isolation import FailureIsolation
-from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
-from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
+from kafka2hive.model.text import counted
+from kafka2hive.plan import TableBacklog, plan_epoch
+from kafka2hive.plan.contract import PlannedEpoch, TableManifest
+from kafka2hive.plan.failure_isolation import FailureIsolation
+from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.backlogs import backlog, contradicts, count_lag_of_set_aside, ranges_to_read
-from kafka2hive.service.run.manifests import check_epoch, judge_manifests
 from kafka2hive.service.run.once import OnceTarget
 from kafka2hive.service.run.open_transactions import OpenTransactions
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.table_steps import TableSteps
-from kafka2hive.service.run.watch.outages import systems_away
-from kafka2hive.service.run.watch.report import EpochReport, Reporter, TableReport
-from kafka2hive.service.shared.kafka_view import KafkaOffsets, KafkaView
-from kafka2hive.service.shared.progress_lock import BusyLock
-from kafka2hive.service.shared.registrar import NoRegistrar, Registrar
-from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.tables.kafka_view import KafkaOffsets, KafkaView
+from kafka2hive.service.tables.manifests import check_epoch, judge_manifests
+from kafka2hive.service.tables.outages import systems_away
+from kafka2hive.service.tables.registrar import NoRegistrar, Registrar
+from kafka2hive.service.tables.report import EpochReport, Reporter, TableReport
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
 

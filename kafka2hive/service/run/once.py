@@ -7,8 +7,8 @@ from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.run.open_transactions import OpenTransactions, held_back
-from kafka2hive.service.shared.kafka_view import KafkaOffsets
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.service.tables.kafka_view import KafkaOffsets
+from kafka2hive.service.tables.table_state import Table
 
 TRIES = 3
 ASK_AGAIN_SECONDS = 5.0

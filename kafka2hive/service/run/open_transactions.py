@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.quantities import counted, utc_text
-from kafka2hive.service.shared.kafka_view import KafkaOffsets
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.model.text import counted, utc_text
+from kafka2hive.service.tables.kafka_view import KafkaOffsets
+from kafka2hive.service.tables.table_state import Table
 from kafka2hive.storage.port import Clock
 
 log = logging.getLogger(__name__)

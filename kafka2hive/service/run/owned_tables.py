@@ -5,8 +5,8 @@ import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from kafka2hive.config.keys import TableSettings
 from kafka2hive.config.route import RouteConflict
-from kafka2hive.config.values import TableSettings
 from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import publish
@@ -22,19 +22,19 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.ledger import Generation
-from kafka2hive.model.quantities import counted
-from kafka2hive.service.run.compare.gate import Gate
-from kafka2hive.service.run.completion import Completion
-from kafka2hive.service.run.evolution import Evolution
-from kafka2hive.service.run.watch.report import TablePublished, TableStarted
-from kafka2hive.service.shared.hive_schemas import Schemas
-from kafka2hive.service.shared.init_ledgers import begin_ledger
-from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
-from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.registrar import RefusedByHive
-from kafka2hive.service.shared.table_state import Owned, Table, Unowned
-from kafka2hive.service.shared.tables import TopicRoutes, tell_missing, topic_routes
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.model.text import counted
+from kafka2hive.service.ownership import OwnershipCheck
+from kafka2hive.service.run.completion import CompletionTracker
+from kafka2hive.service.run.hive_gate import Gate
+from kafka2hive.service.run.schema_evolution import Evolution
+from kafka2hive.service.tables.hive_schemas import Schemas
+from kafka2hive.service.tables.init import begin_ledger
+from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
+from kafka2hive.service.tables.registrar import RefusedByHive
+from kafka2hive.service.tables.report import TablePublished, TableStarted
+from kafka2hive.service.tables.routes import TopicRoutes, tell_missing, topic_routes
+from kafka2hive.service.tables.table_state import Owned, Table, Unowned
+from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class OwnedTables:
     _ownership: OwnershipCheck
     _lost_ledger: LostLedgerCheck
     _schemas: Schemas
-    completion: Completion
+    completion: CompletionTracker
     _gate: Gate = Gate()  # noqa: RUF009  it holds nothing
     evolution: Evolution = Evolution()  # noqa: RUF009  it holds nothing
     check_select: Callable[[TableSettings], None] = field(default=_no_select, init=False)

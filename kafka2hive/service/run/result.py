@@ -13,11 +13,11 @@ from kafka2hive.model.errors import (
     ServiceUnavailable,
 )
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.hive.metastore import MetastoreUnavailable
-from kafka2hive.service.conditions.condition import RunEnd, Trouble
+from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.service.tables.condition import RunEnd, Trouble
 
 if TYPE_CHECKING:  # else a run would wait for these imports before it launches its JVM
-    from kafka2hive.service.shared.table_state import Table
+    from kafka2hive.service.tables.table_state import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,12 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka2hive.config.values import ServiceMap
-from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS
+from kafka2hive.config.keys import ServiceMap
+from kafka2hive.ledger.heartbeat import HEARTBEAT_SECONDS
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, ServiceUnavailable, TakeOverLost
-from kafka2hive.model.hive.metastore import MetastoreUnavailable
-from kafka2hive.model.quantities import counted
-from kafka2hive.pipeline.scratch import Scratch
-from kafka2hive.pipeline.values import TaskSettings
-from kafka2hive.pipeline.warm.launch import Jvm
-from kafka2hive.service.online.before_start import refuse_to_start, warn_beside
+from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.text import counted
+from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.run.assembly import assemble
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.result import (
@@ -25,15 +22,18 @@ from kafka2hive.service.run.result import (
     not_registered,
 )
 from kafka2hive.service.run.signals import StopSignals
-from kafka2hive.service.shared.tables import task_settings
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.tables.routes import task_settings
+from kafka2hive.service.validate.before_start import refuse_to_start, warn_beside
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.spark.jvm import Jvm
+from kafka2hive.spark.scratch import Scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kafka2hive.pipeline.query.ended import Ended
-    from kafka2hive.pipeline.sql.job import SqlJobs
-    from kafka2hive.pipeline.sql.selects import Selects
+    from kafka2hive.spark.query import Ended
+    from kafka2hive.sql.job import SqlJobs
+    from kafka2hive.sql.selects import Selects
 
 log = logging.getLogger(__name__)
 
@@ -47,13 +47,13 @@ def _selects(spark: "SparkSession", service_map: ServiceMap) -> "Selects | None"
     """None: no table has SQL, and nothing of it is imported."""
     if all(rule.sql is None for rule in service_map.tables):
         return None
-    from kafka2hive.pipeline.sql.selects import Selects
+    from kafka2hive.sql.selects import Selects
 
     return Selects(spark, service_map.storage)
 
 
 def _sql_jobs(spark: "SparkSession", settings: TaskSettings, selects: "Selects") -> "SqlJobs":
-    from kafka2hive.pipeline.sql.job import SqlJobs
+    from kafka2hive.sql.job import SqlJobs
 
     return SqlJobs(spark, settings, selects)
 
@@ -92,7 +92,7 @@ class Run:
             self._wiring, parts.kafka.kafka, list(parts.owned_tables.tables.values()), parts.kafka.cluster()
         )
         with Scratch(Path(service_map.run_directory)) as scratch:
-            from kafka2hive.pipeline.spark import start_session, stop_session
+            from kafka2hive.spark.session import start_session, stop_session
 
             gateway = self._jvm.connect()
             self._signals.only_note()
@@ -116,10 +116,10 @@ class Run:
 
     def _run_on(self, spark: "SparkSession", scratch: Path) -> RunResult:
         """Steps 3 to 5."""
-        from kafka2hive.pipeline.jobs import task_function
-        from kafka2hive.pipeline.query.dump import DumpQuery
-        from kafka2hive.pipeline.spark import session_settings, session_slots, warm_workers
-        from kafka2hive.pipeline.task import run_task
+        from kafka2hive.spark.jobs import task_function
+        from kafka2hive.spark.query import DumpQuery
+        from kafka2hive.spark.session import session_settings, session_slots, warm_workers
+        from kafka2hive.task import run_task
 
         parts, service_map = self._parts, self._wiring.map
         warm_workers(spark)

@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Collection
 
-from kafka2hive.ledger.reading.heartbeat import HeartbeatWatch
+from kafka2hive.ledger.heartbeat import HeartbeatWatch
 from kafka2hive.ledger.take_over import NoLedger, the_generation
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.paths.ledger import Generation
-from kafka2hive.service.shared.process import process_name, process_of
-from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.process import process_name, process_of
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
 log = logging.getLogger(__name__)

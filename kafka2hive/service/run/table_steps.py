@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import TypeVar, assert_never
 
-from kafka2hive.config.values import TableSettings
+from kafka2hive.config.keys import TableSettings
 from kafka2hive.ledger.owned_ledger import list_own_directory
 from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
 from kafka2hive.model.errors import (
@@ -16,13 +16,13 @@ from kafka2hive.model.errors import (
     TableError,
     TakeOverLost,
 )
+from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.stopped_tables import StoppedTables
-from kafka2hive.service.run.watch.report import Reporter, TablePublished
-from kafka2hive.service.shared.progress_lock import BusyLock
-from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegisteredInHive, Registrar
-from kafka2hive.service.shared.table_state import Table, Unowned
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.tables.registrar import NoRegistrar, RefusedByHive, RegisteredInHive, Registrar
+from kafka2hive.service.tables.report import Reporter, TablePublished
+from kafka2hive.service.tables.table_state import Table, Unowned
+from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
 

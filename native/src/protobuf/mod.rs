@@ -1,6 +1,6 @@
 //! Protobuf's wire format into columns, as the plan for one message type says.
 //!
-//! Python resolves that type against the table and gives the plan (kafka2hive/pipeline/decode/protobuf/plan.py). A field
+//! Python resolves that type against the table and gives the plan (kafka2hive/decode/protobuf/plan.py). A field
 //! that stands twice, or a second member of a oneof, is in doubt: the exact decoder knows which value counts.
 
 pub mod bytes;

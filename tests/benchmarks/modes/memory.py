@@ -13,10 +13,10 @@ from typing import Any
 
 import orjson
 
-from kafka2hive.config.values import Bucketing, StorageOptions
+from kafka2hive.config.keys import Bucketing, StorageOptions
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.task import run_task
-from kafka2hive.pipeline.values import TaskPlan
+from kafka2hive.plan.contract import TaskPlan
+from kafka2hive.task import run_task
 from tests.benchmarks.aims import TASK_MEMORY, Aim, Rows
 from tests.benchmarks.contestants import environment
 from tests.benchmarks.data.data_sets import DATA_SETS, DataSet

@@ -4,9 +4,9 @@ import statistics
 import time
 from typing import Any
 
-from kafka2hive.config.values import Flush, Limits
+from kafka2hive.config.keys import Flush, Limits
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.plan import TableBacklog, plan_epoch
+from kafka2hive.plan import TableBacklog, plan_epoch
 from tests.benchmarks.aims import PLAN, Rows
 from tests.benchmarks.contestants import CORES
 from tests.benchmarks.room import Room

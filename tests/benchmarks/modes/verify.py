@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.service.audit.verified import VerifyOrder
-from kafka2hive.service.audit.verify import verify
-from kafka2hive.service.shared.tables import MapTables
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.tables.routes import MapTables
+from kafka2hive.service.verify.result import VerifyOrder
+from kafka2hive.service.verify.verify import verify
+from kafka2hive.service.wiring import Wiring
 from tests.benchmarks.aims import VERIFY, Rows
 from tests.benchmarks.room import Room
 from tests.harness.epochs import begin, dump, wiring_of

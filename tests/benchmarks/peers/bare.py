@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import Message, TopicPartition
 
-from kafka2hive.model.hive.types import parse_hive_type
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.task.fetch.consumer import TaskConsumer
-from kafka2hive.pipeline.task.run import seldom_collected
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.task.fetch.consumer import TaskConsumer
+from kafka2hive.task.run import seldom_collected
 from tests.benchmarks.peers.assignment import Assignment, read_assignment
 from tests.benchmarks.peers.shape import ZSTD_LEVEL
 

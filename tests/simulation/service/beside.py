@@ -6,7 +6,7 @@ Two greenlets in one time: whoever is alive beats every two seconds of it, as th
 from collections.abc import Callable
 from typing import Any
 
-from kafka2hive.ledger.reading.heartbeat import HEARTBEAT_SECONDS
+from kafka2hive.ledger.heartbeat import HEARTBEAT_SECONDS
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from tests.simulation.actor import Actor
 from tests.simulation.code import Production

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from kafka2hive.ledger.board import Board
+from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.ports import Ports, RetryPolicy
-from kafka2hive.ledger.reading.board import Board
-from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.model.completeness import OpenPartition
 from kafka2hive.model.errors import (
     ExitCode,
@@ -22,29 +22,28 @@ from kafka2hive.model.errors import (
     TakeOverLost,
 )
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.hive.metastore import MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.table_directory import OWNER_MARKER
-from kafka2hive.model.quantities import utc_text
-from kafka2hive.pipeline.delivered import Delivered
-from kafka2hive.pipeline.values import PlannedEpoch, TableFailure, TableManifest
-from kafka2hive.service.run.compare.gate import HiveGate, ask_hive
-from kafka2hive.service.run.completion import Completion
+from kafka2hive.model.text import utc_text
+from kafka2hive.plan.contract import Delivered, PlannedEpoch, TableFailure, TableManifest
+from kafka2hive.service.inspect.status import StatusResult, status
+from kafka2hive.service.ownership import OwnershipCheck
+from kafka2hive.service.process import process_of
+from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
+from kafka2hive.service.run.hive_gate import HiveGate, ask_hive
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import exit_code, no_table_can_go_on, not_registered
-from kafka2hive.service.run.watch.liveness import ConditionTeller
-from kafka2hive.service.run.watch.report import Reporter, TablePublished, TableStarted
-from kafka2hive.service.shared.hive_schemas import Catalogue
-from kafka2hive.service.shared.kafka_view import KafkaView
-from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
-from kafka2hive.service.shared.ownership import OwnershipCheck
-from kafka2hive.service.shared.process import process_of
-from kafka2hive.service.shared.registrar import Registrar
-from kafka2hive.service.shared.table_state import Owned, Table
-from kafka2hive.service.shared.wiring import Wiring
-from kafka2hive.service.status import StatusResult, status
+from kafka2hive.service.run.telemetry.liveness import ConditionTeller
+from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.tables.kafka_view import KafkaView
+from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
+from kafka2hive.service.tables.registrar import Registrar
+from kafka2hive.service.tables.report import Reporter, TablePublished, TableStarted
+from kafka2hive.service.tables.table_state import Owned, Table
+from kafka2hive.service.wiring import Wiring
 from tests.simulation import tasks
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
@@ -268,7 +267,7 @@ class Process:
             self.ownership,
             LostLedgerCheck(kafka, None, self.wiring),
             catalogue,
-            Completion(self.clock, True, lambda rule, table: EveryOther(around.cluster)),
+            CompletionTracker(self.clock, True, lambda rule, table: EveryOther(around.cluster)),
             HiveGate(
                 catalogue.spec,
                 lambda question: ask_hive(self.metastore.session, catalogue, question),

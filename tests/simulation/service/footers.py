@@ -5,8 +5,8 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kafka2hive.formats.contract.trailer import payload_of
 from kafka2hive.formats.lines.trailer import gzip_trailer
-from kafka2hive.formats.trailer import payload_of
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import OffsetAccounting

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from functools import cache
 
-from kafka2hive.config.values import (
+from kafka2hive.config.keys import (
     Bucketing,
     Column,
-    Completion,
-    DeadLetters,
+    CompletionOptions,
+    DeadLetterOptions,
     Flush,
     KafkaOptions,
     Limits,
@@ -76,7 +76,7 @@ def rule_of(table: str, topics: tuple[str, ...], version: int = 0) -> TableRule:
         schema_evolution="ignore",
         subject="{topic}-value",
         location=location_of("db.{table}" if by_pattern else table),
-        completion=Completion() if table == COMPLETED else None,
+        completion=CompletionOptions() if table == COMPLETED else None,
     )
 
 
@@ -91,7 +91,7 @@ def map_of(service: str, version: int) -> ServiceMap:
         spark=SparkOptions(),
         trigger_seconds=1.0,
         limits=Limits(epoch_bytes=1 << 50, epoch_records=12, keep_snapshots=KEEP),
-        dead_letters=DeadLetters(DEAD_LETTER_TABLE, DEAD_LETTER_LOCATION),
+        dead_letters=DeadLetterOptions(DEAD_LETTER_TABLE, DEAD_LETTER_LOCATION),
         metrics=Metrics(),
         tables=tuple(
             replace(rule_of(table, topics, version), schema_evolution="add")

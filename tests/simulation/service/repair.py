@@ -13,11 +13,11 @@ from kafka2hive.service.recover.consumer_group import ConsumerGroup
 from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
 from kafka2hive.service.recover.heartbeat import repair_heartbeat
 from kafka2hive.service.recover.rebuild import rebuild_ledger
-from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.reset import ResetOrder, reset
 from kafka2hive.service.recover.result import RecoverOrder
-from kafka2hive.service.shared.registrar import RefusedByHive, register_now
+from kafka2hive.service.recover.service import recover
+from kafka2hive.service.tables.registrar import RefusedByHive, register_now
 from tests.simulation import tasks
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import SimulatedMetastore

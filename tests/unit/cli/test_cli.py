@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.cli import commands
-from kafka2hive.cli.screen import Screen, render, screen_of
+from kafka2hive.cli.terminal.screen import Screen, render, screen_of
 from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree, write_map
 
 COMMANDS = ("run", "recover", "status", "init", "validate", "warm", "demo")
@@ -146,7 +146,7 @@ def test_status_shows_pending_work_and_goes_on_without_kafka_which_its_exit_code
     assert "not in Hive yet" not in result.stdout
 
 
-@pytest.mark.parametrize("command", ["recover", "status", "before_run/validate", "before_run/init"])
+@pytest.mark.parametrize("command", ["recover", "status", "validate", "init"])
 def test_commands_without_spark_load_neither_spark_nor_arrow_nor_a_client(command: str) -> None:
     heavy = ["pyspark", "pyarrow", "duckdb", "pandas", "numpy", "confluent_kafka", "hdfs_native", "pyhive"]
     source = Path(commands.__file__).parent.joinpath(f"{command}.py").read_text()
@@ -173,7 +173,7 @@ def test_a_whole_recover_loads_no_spark_and_no_arrow(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("module", ["plan", "run.service"])
+@pytest.mark.parametrize("module", ["inspect.plan", "run.service"])
 def test_the_code_of_plan_and_run_is_loaded_without_arrow(module: str) -> None:
     """A run loads it for its tasks, beside the JVM's start; `plan` where a schema of the registry is read."""
     program = f"import sys, kafka2hive.service.{module}; print('pyarrow' in sys.modules)"

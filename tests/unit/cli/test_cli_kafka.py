@@ -13,7 +13,7 @@ from typer.testing import Result
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.pipeline.task.fetch import fetch
+from kafka2hive.task.fetch import fetch
 from tests.harness.cli_ledger import READ, invoke, local, pending_service, tree, write_map
 
 RECORD = b'{"carrier": "AA", "flight": %d, "time_hour": "2013-01-01T10:00:00Z"}'

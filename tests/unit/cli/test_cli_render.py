@@ -1,20 +1,20 @@
 """The texts of the commands, word by word, 80 columns, as they arrive in a pipe."""
 
-from kafka2hive.cli.render.before_run.init import render_init
-from kafka2hive.cli.render.positions_text import resume_lines
+from kafka2hive.cli.render.plan import render_init
 from kafka2hive.cli.render.recover import render_recover
 from kafka2hive.cli.render.status import render_status
-from kafka2hive.cli.screen import Screen
+from kafka2hive.cli.terminal.document import resume_lines
+from kafka2hive.cli.terminal.screen import Screen
 from kafka2hive.kafka.port import Watermark
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileMoves
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
-from kafka2hive.service.conditions.table_state import NotRunning, OwnerLife
+from kafka2hive.service.inspect.state import NotRunning, OwnerLife
+from kafka2hive.service.inspect.status import EpochStatus, StatusResult, TableStatus
 from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, RecoverResult, Recovery
-from kafka2hive.service.shared.init_ledgers import Beginning, InitResult, InitTable
-from kafka2hive.service.status import EpochStatus, StatusResult, TableStatus
+from kafka2hive.service.tables.init import Beginning, InitResult, InitTable
 from tests.harness.values import data_file, view_of
 
 PIPE = Screen()

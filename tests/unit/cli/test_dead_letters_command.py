@@ -15,10 +15,10 @@ from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TableTask, TaskPlan
-from kafka2hive.service.run.manifests import judge_manifests
-from kafka2hive.service.shared.wiring import wire
+from kafka2hive.plan.contract import TableTask, TaskPlan
+from kafka2hive.service.tables.manifests import judge_manifests
+from kafka2hive.service.wiring import wire
+from kafka2hive.task.watchdog import Watchdog
 from tests.harness.cli_ledger import TABLE, document, invoke, local, write_map
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.owner import new_owner

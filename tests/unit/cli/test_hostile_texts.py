@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka2hive.cli.outcome import say, tell_error
 from kafka2hive.cli.render.dead_letters import render_letters
-from kafka2hive.cli.render.document import dumped
-from kafka2hive.cli.screen import Screen, render
-from kafka2hive.hive.text import identifier, literal, partition_spec
+from kafka2hive.cli.terminal.document import dumped
+from kafka2hive.cli.terminal.outcome import say, tell_error
+from kafka2hive.cli.terminal.screen import Screen, render
+from kafka2hive.hive.hiveql import identifier, literal, partition_spec
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.partition_path import parse_partition_path, partition_path
-from kafka2hive.model.printable import printable, printable_coloured, printable_json
+from kafka2hive.model.text import printable, printable_coloured, printable_json
 from kafka2hive.observe.log import LogFormat, configure
-from kafka2hive.service.dead_letters import FoundLetters, Letter
-from kafka2hive.service.where import Place
+from kafka2hive.service.inspect.dead_letters import FoundLetters, Letter
+from kafka2hive.service.inspect.where import OffsetPlace
 from tests.harness.cli_ledger import logging_kept
 
 # Clear the screen, set the title, hide what follows, move up and overwrite, C1's own escape, text from right to left.
@@ -97,7 +97,7 @@ def test_a_key_and_a_header_of_a_dead_letter_are_shown_as_text_that_does_nothing
     hostile = "".join(ATTACKS)
     found = Letter(
         table="db.t",
-        place=Place(TopicPartition("t", 0), 1),
+        place=OffsetPlace(TopicPartition("t", 0), 1),
         epoch=1,
         reason="json.syntax",
         detail=hostile,

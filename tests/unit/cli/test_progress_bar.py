@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from kafka2hive.cli.render.progress_bar import shown_progress
+from kafka2hive.cli.render.verify import shown_progress
 
 
 class Terminal(io.StringIO):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka2hive.cli.screen import Screen, grid, render
+from kafka2hive.cli.terminal.screen import Screen, grid, render
 
 NAME = "a_database_with_a_long_name.a_table_whose_name_is_longer_than_most_names_of_tables_are_and_may_be"
 WORDS = "some words that wrap between words on a terminal of eighty columns, as they always did"

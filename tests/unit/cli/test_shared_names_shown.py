@@ -13,7 +13,7 @@ from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.service.shared.wiring import wire
+from kafka2hive.service.wiring import wire
 from tests.harness.cli_ledger import invoke, write_map
 from tests.harness.owner import new_owner
 from tests.unit.cli.test_cli_kafka import Broker, _plain_map

@@ -14,11 +14,11 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, everything
-from kafka2hive.ledger.reading.board import Board
-from kafka2hive.ledger.reading.heartbeat import Heartbeat
-from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.board import Board
+from kafka2hive.ledger.heartbeat import Heartbeat
+from kafka2hive.ledger.look import look
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.service.conditions.condition import (
+from kafka2hive.service.tables.condition import (
     Retrying,
     RunConditions,
     RunEnd,
@@ -28,8 +28,8 @@ from kafka2hive.service.conditions.condition import (
     Trouble,
     encode,
 )
-from kafka2hive.service.conditions.derive import StartPreview, look_at_kafka
-from kafka2hive.service.shared.tables import routed_by_ledgers
+from kafka2hive.service.tables.routes import routed_by_ledgers
+from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
 from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import NOBODY, TABLE, Service, invoke, pending_service, tree, write_map
 from tests.harness.fake_kafka import FakeKafka
@@ -472,7 +472,7 @@ def test_a_watch_shows_it_again_until_it_is_ended(service: Service, tmp_path: Pa
 
 INTERRUPTED_WHERE_NOTHING_CAN_BE_RAISED = """
 import os, signal, sys
-from kafka2hive.service import status as module
+from kafka2hive.service.inspect import status as module
 
 class Client:
     def __del__(self):

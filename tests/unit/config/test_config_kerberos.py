@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from kafka2hive.cli.render.validate import shown
+from kafka2hive.config.keys import KerberosOptions, ServiceMap
 from kafka2hive.config.load import load_text
-from kafka2hive.config.problems import MapInvalid
-from kafka2hive.config.shown import shown
-from kafka2hive.config.values import KerberosOptions, ServiceMap
+from kafka2hive.config.yaml.problems import MapInvalid
 
 SECTION = "kerberos: {principal: etl/worker@K2H.TEST, keytab: /etc/etl.keytab}\n"
 ETL = KerberosOptions("etl/worker@K2H.TEST", "/etc/etl.keytab")

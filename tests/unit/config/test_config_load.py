@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.config.load import load_map, load_text
-from kafka2hive.config.problems import MapInvalid
-from kafka2hive.config.values import (
+from kafka2hive.config.keys import (
     BucketTime,
     Column,
     Flush,
@@ -21,6 +19,8 @@ from kafka2hive.config.values import (
     Tombstones,
     WriterOptions,
 )
+from kafka2hive.config.load import load_map, load_text
+from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.model.errors import ConfigError, ExitCode
 
 HEAD = """\

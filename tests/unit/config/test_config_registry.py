@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.cli.render.validate import REDACTED, shown
 from kafka2hive.config.load import load_text
-from kafka2hive.config.problems import MapInvalid
-from kafka2hive.config.shown import REDACTED, shown
+from kafka2hive.config.yaml.problems import MapInvalid
 
 HEAD = """\
 service: flights

@@ -5,9 +5,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka2hive.config.keys import TableRule
 from kafka2hive.config.load import load_text
 from kafka2hive.config.route import Routing, route
-from kafka2hive.config.values import TableRule
 
 HEAD = """\
 service: s

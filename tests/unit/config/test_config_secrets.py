@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.cli.outcome import with_map
-from kafka2hive.config.librdkafka import is_sensitive
+from kafka2hive.cli.render.validate import REDACTED, shown
+from kafka2hive.cli.terminal.outcome import with_map
+from kafka2hive.config.keys import ServiceMap
+from kafka2hive.config.keys.librdkafka import is_sensitive
 from kafka2hive.config.load import load_text
-from kafka2hive.config.problems import MapInvalid
-from kafka2hive.config.shown import REDACTED, shown
-from kafka2hive.config.values import ServiceMap
+from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.observe.log import LogFormat
 from tests.harness.cli_ledger import logging_kept
 
@@ -116,7 +116,7 @@ def test_names_of_secrets_are_known(name: str) -> None:
 def test_the_names_of_librdkafkas_properties_are_those_of_the_installed_library() -> None:
     from confluent_kafka import Consumer, KafkaException
 
-    from kafka2hive.config.librdkafka import NAMES, ONLY, OWNED
+    from kafka2hive.config.keys.librdkafka import NAMES, ONLY, OWNED
 
     unknown = []
     for name in sorted(NAMES | OWNED.keys() | ONLY.keys()):

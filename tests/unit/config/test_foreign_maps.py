@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.cli.render.validate import shown
+from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.load import load_text
-from kafka2hive.config.problems import MapInvalid
-from kafka2hive.config.shown import shown
-from kafka2hive.config.values import ServiceMap
+from kafka2hive.config.yaml.problems import MapInvalid
 
 FILE_TEXT = "root:x:0:0:only-mine-4711"
 TABLE = "{table: a.b, topics: [t], columns: {c: string}}"

@@ -8,11 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.config.keys import KerberosOptions, StorageOptions
 from kafka2hive.config.load import load_text
-from kafka2hive.config.machine.keytab import NoKeytab, principals
-from kafka2hive.config.machine.this_machine import check_this_machine, hadoop_key, uses_kerberos
-from kafka2hive.config.machine.token_file import NoTokenFile, hdfs_services
-from kafka2hive.config.values import KerberosOptions, StorageOptions
+from kafka2hive.config.machine import (
+    NoKeytab,
+    NoTokenFile,
+    check_this_machine,
+    hadoop_key,
+    hdfs_services,
+    principals,
+    uses_kerberos,
+)
 from kafka2hive.model.errors import ConfigError
 from tests.harness.keytabs import keytab
 

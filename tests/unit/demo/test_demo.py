@@ -15,12 +15,9 @@ import pytest
 
 from kafka2hive.config.load import load_text
 from kafka2hive.demo.children import Child, LogFollower, find_java, install_command
-from kafka2hive.demo.console import Console
 from kafka2hive.demo.flights import Tally, flights
-from kafka2hive.demo.ledger_view import LedgerView
-from kafka2hive.demo.map_text import map_text
-from kafka2hive.demo.verdict import Verdict
-from kafka2hive.demo.workspace import workspace
+from kafka2hive.demo.steps import LedgerView, Verdict, map_text
+from kafka2hive.demo.workspace import Console, workspace
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.paths.ledger import SnapshotState
 from tests.harness.cli_ledger import invoke, pending_service

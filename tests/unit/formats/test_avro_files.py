@@ -11,13 +11,12 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values import WriterOptions
-from kafka2hive.formats.avro.codec import NAMES, decompressed
-from kafka2hive.formats.avro.container import blocks, read_container
+from kafka2hive.config.keys import WriterOptions
+from kafka2hive.formats.avro.container import NAMES, blocks, decompressed, read_container
+from kafka2hive.formats.avro.reader import avro_end, trailer_block
 from kafka2hive.formats.avro.rows import Encode, decode, encoder
 from kafka2hive.formats.avro.schema import avro_schema
-from kafka2hive.formats.avro.trailer import avro_end, trailer_block
-from kafka2hive.formats.opened import UNREADABLE, end_of, opened
+from kafka2hive.formats.readers import UNREADABLE, end_of, opened
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer

@@ -13,20 +13,19 @@ from typing import Any, Literal
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values import FileFormat, TextOptions, WriterOptions
-from kafka2hive.formats.delimited.values import null_texts
-from kafka2hive.formats.json_lines.values import json_lines
-from kafka2hive.formats.lines.base64_text import base64_texts
+from kafka2hive.config.keys import FileFormat, TextOptions, WriterOptions
+from kafka2hive.formats.contract.trailer import SCHEMA_KEY, payload_of, schema_text
 from kafka2hive.formats.lines.codec import line_codec
+from kafka2hive.formats.lines.delimited import null_texts
 from kafka2hive.formats.lines.encoding import FORMAT_KEY, LinesEncoder
-from kafka2hive.formats.lines.reader import Plain
+from kafka2hive.formats.lines.json import json_lines
+from kafka2hive.formats.lines.reader import PlainLines
+from kafka2hive.formats.lines.texts import base64_texts
 from kafka2hive.formats.lines.trailer import gzip_trailer, read_trailer, zstd_trailer
-from kafka2hive.formats.opened import UNREADABLE, end_of, opened
-from kafka2hive.formats.schema_text import SCHEMA_KEY, schema_text
-from kafka2hive.formats.trailer import payload_of
+from kafka2hive.formats.readers import UNREADABLE, end_of, opened
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
-from kafka2hive.pipeline.values import TableManifest
+from kafka2hive.plan.contract import TableManifest
 from tests.harness.task_files import MemoryFiles, read_rows
 from tests.unit.formats.written_files import run_task, tail_of, written
 
@@ -98,7 +97,7 @@ def test_every_value_is_read_back_whatever_the_row_groups(format: FileFormat, co
     rows = table(1_000, schema)
     options = WriterOptions(format=format, compression=codec)
     data = written([rows.slice(0, 700), rows.slice(700, 1), rows.slice(701)], options, kind="data")
-    ours = opened(data, format, Plain(schema, options))
+    ours = opened(data, format, PlainLines(schema, options))
     assert (ours.rows, ours.schema) == (1_000, schema)
     read = pa.Table.from_batches(ours.batches(schema.names, 300))
     assert read == rows
@@ -225,7 +224,7 @@ def test_a_file_without_compression_has_rows_but_no_columns_until_it_is_told_the
         with pytest.raises(UNREADABLE, match="does not say its columns"):
             _ = opened(data, format).schema
         later = pa.schema([*schema, ("added", pa.string())])
-        assert opened(data, format, Plain(later, options)).schema == schema
+        assert opened(data, format, PlainLines(later, options)).schema == schema
         with pytest.raises(UNREADABLE, match="has no end"):
             opened(data[:-1], format)
 
@@ -234,7 +233,7 @@ def test_a_file_without_compression_has_rows_but_no_columns_until_it_is_told_the
 def test_a_file_without_rows_is_read(codec: CodecName) -> None:
     options = WriterOptions(format="json", compression=codec)
     data = written([table(5).slice(0, 0)], options)
-    file = opened(data, "json", Plain(DEEP, options))
+    file = opened(data, "json", PlainLines(DEEP, options))
     assert (file.rows, file.schema, list(file.batches(["n"], 10))) == (0, DEEP, [])
 
 
@@ -306,7 +305,7 @@ def test_any_texts_with_any_delimiter_escape_and_null_are_read_back_or_refused()
         rows = rows.filter(pa.array(kept))
         written_as = WriterOptions(format="text", compression=generator.choice(CODECS), text=options)
         for form in (written_as, WriterOptions(format="json", compression="none")):
-            file = opened(written([rows], form), form.format, Plain(rows.schema, form))
+            file = opened(written([rows], form), form.format, PlainLines(rows.schema, form))
             assert pa.Table.from_batches(file.batches(rows.column_names, 3), rows.schema) == rows, options
     assert refused > 50
 

@@ -13,17 +13,16 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pytest
 
-from kafka2hive.config.values import WriterOptions
+from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
-from kafka2hive.formats.opened import UNREADABLE, end_of, opened
-from kafka2hive.formats.orc.chunks import Codec, in_chunks, out_of_chunks
-from kafka2hive.formats.orc.tail import parse_tail, tail_length
-from kafka2hive.formats.orc.values import unwritable_rows
+from kafka2hive.formats.orc.encoding import unwritable_rows
+from kafka2hive.formats.orc.tail import Codec, in_chunks, out_of_chunks, parse_tail, tail_length
+from kafka2hive.formats.readers import UNREADABLE, end_of, opened
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
-from kafka2hive.pipeline.values import TableManifest
-from kafka2hive.service.audit.rows.file_rows import read_rows as file_rows
-from kafka2hive.service.audit.rows.rows import Span
+from kafka2hive.plan.contract import TableManifest
+from kafka2hive.service.verify.row_sources import read_rows as file_rows
+from kafka2hive.service.verify.rows import Span
 from tests.harness.task_files import MemoryFiles, offsets, read_rows
 from tests.unit.formats.written_files import run_task, tail_of, written
 

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka2hive.config.values import WriterOptions
+from kafka2hive.config.keys import WriterOptions
+from kafka2hive.formats.contract.times import rows_not_in_millis
 from kafka2hive.formats.encoding import encoding_of
-from kafka2hive.formats.opened import opened
-from kafka2hive.formats.parquet.columns import leaf_paths
-from kafka2hive.formats.times import rows_not_in_millis
+from kafka2hive.formats.parquet.encoding import leaf_paths
+from kafka2hive.formats.readers import opened
 from kafka2hive.model.files import FileKind
-from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TableManifest, TaskPlan
+from kafka2hive.plan.contract import TableManifest, TaskPlan
+from kafka2hive.task.watchdog import Watchdog
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.task_files import (
     MemoryFiles,

@@ -8,27 +8,27 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.values import Column, MetadataColumn, PluginOptions, TableSettings, WriterOptions
+from kafka2hive.config.keys import Column, MetadataColumn, PluginOptions, TableSettings, WriterOptions
 from kafka2hive.formats.encoding import encoding_of
-from kafka2hive.formats.lines.reader import Plain
-from kafka2hive.formats.opened import UNREADABLE, end_of, opened
-from kafka2hive.formats.plugin.made import storage_of
+from kafka2hive.formats.lines.reader import PlainLines
+from kafka2hive.formats.plugin import storage_of
+from kafka2hive.formats.readers import UNREADABLE, end_of, opened
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.tables import compared_table, create_statement
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.paths.data_file import extension_of
-from kafka2hive.pipeline.task.write.limits import TaskLimits
-from kafka2hive.pipeline.values import TableManifest
+from kafka2hive.plan.contract import TableManifest
 from kafka2hive.plugins import HiveStorage
-from kafka2hive.service.audit.files import whole_file
+from kafka2hive.service.verify.files import whole_file
 from kafka2hive.storage.port import OutcomeUnknown
+from kafka2hive.task.write.limits import TaskLimits
 from tests.harness.fake_consumer import FakeLog
 from tests.harness.task_files import MemoryFiles, offsets, table_settings
 from tests.unit.config.test_config_load import HEAD, problems_of
+from tests.unit.decode.test_plugins import TABLE, write_distribution
 from tests.unit.hive.test_hive_text import FOUND, WISH
-from tests.unit.pipeline.decode.test_plugins import TABLE, write_distribution
-from tests.unit.pipeline.task.test_task_rows import run_task_of, total
+from tests.unit.task.test_task_rows import run_task_of, total
 
 MODULE = '''
 import pyarrow as pa
@@ -131,7 +131,7 @@ def test_a_task_writes_files_by_a_plug_in_and_dead_letters_as_ever() -> None:
     data, letters = sorted(manifest.files, key=lambda file: file.kind is FileKind.DEAD_LETTER)
     assert [extension_of(file.staged) for file in (data, letters)] == ["streams", "parquet"]
     content = files.content[data.staged]
-    reader = opened(content, "streams", Plain(SCHEMA, options()))
+    reader = opened(content, "streams", PlainLines(SCHEMA, options()))
     assert reader.rows == data.rows == 4 and reader.schema.names == ["n", "o"]
     assert reader.filled_columns() == {"n", "o"}
     rows = [row for batch in reader.batches(["o", "n"], 3) for row in batch.to_pylist()]
@@ -305,7 +305,7 @@ def written(wrong: str = "") -> bytes:
 )
 def test_what_a_package_cannot_read_back_is_unreadable(extension: str, wrong: str, told: str) -> None:
     with pytest.raises(UNREADABLE, match=told):
-        _ = opened(written(), extension, Plain(SCHEMA, options(wrong))).schema
+        _ = opened(written(), extension, PlainLines(SCHEMA, options(wrong))).schema
 
 
 def test_a_file_is_read_without_the_map_as_far_as_it_goes() -> None:
@@ -316,7 +316,7 @@ def test_a_file_is_read_without_the_map_as_far_as_it_goes() -> None:
     with pytest.raises(UNREADABLE):
         _ = opened(b"no stream", "streams").rows
     with pytest.raises(UNREADABLE, match="count gave str"):
-        _ = opened(written(), "streams", Plain(SCHEMA, options("count"))).rows
+        _ = opened(written(), "streams", PlainLines(SCHEMA, options("count"))).rows
 
 
 @pytest.mark.parametrize(

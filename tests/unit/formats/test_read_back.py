@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from kafka2hive.config.values import WriterOptions
-from kafka2hive.formats.orc.encoding import OrcEncoder
-from kafka2hive.formats.orc.nested import writable
+from kafka2hive.config.keys import WriterOptions
+from kafka2hive.formats.contract.read_back import check_row_group, first_difference
+from kafka2hive.formats.orc.encoding import OrcEncoder, writable
 from kafka2hive.formats.parquet.encoding import ParquetEncoder, parquet_writer
-from kafka2hive.formats.read_back import check_row_group, first_difference
 from kafka2hive.model.errors import TableError
 
 INNER = pa.struct([("r", pa.int64())])

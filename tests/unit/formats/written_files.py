@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
-from kafka2hive.config.values import WriterOptions
+from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
-from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import TableManifest, TaskPlan
+from kafka2hive.plan.contract import TableManifest, TaskPlan
+from kafka2hive.task.watchdog import Watchdog
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.task_files import (
     MemoryFiles,

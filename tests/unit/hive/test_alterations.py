@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.config.values import Column, FileFormat
-from kafka2hive.config.wider_types import is_wider
-from kafka2hive.hive.alterations import Alterations, alter_statements, alterations
+from kafka2hive.config.keys import Column, FileFormat
+from kafka2hive.hive.check import Alterations, alter_statements, alterations
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.tables import TableSpec
+from kafka2hive.model.column_types import is_wider
 from kafka2hive.model.errors import TableError
 
 SPEC = TableSpec(

@@ -4,10 +4,10 @@ from itertools import count
 
 import pytest
 
-from kafka2hive.config.values import HiveOptions
-from kafka2hive.hive.server.http_transport import HttpRefused, HttpTransport
-from kafka2hive.hive.server.session import HiveSession
-from kafka2hive.model.hive.metastore import HiveLoginRefused, MetastoreUnavailable
+from kafka2hive.config.keys import HiveOptions
+from kafka2hive.hive.session import HiveSession
+from kafka2hive.hive.transport import HttpRefused, HttpTransport
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from tests.harness.odd_http import Hangs, OddServer, Reply, odd_server, reply
 
 

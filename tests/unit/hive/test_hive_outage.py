@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka2hive.hive.server.outage import Outage
-from kafka2hive.model.hive.metastore import MetastoreUnavailable
+from kafka2hive.hive.outage import HiveOutage
+from kafka2hive.model.metastore import MetastoreUnavailable
 
 
 class Server:
@@ -25,7 +25,7 @@ class Server:
 
 def test_after_a_question_without_an_answer_nobody_asks_for_a_while() -> None:
     server = Server()
-    outage = Outage(lambda: server.seconds)
+    outage = HiveOutage(lambda: server.seconds)
     for _ in range(100):
         with pytest.raises(MetastoreUnavailable, match="60 s"):
             outage.ask(server)
@@ -39,7 +39,7 @@ def test_after_a_question_without_an_answer_nobody_asks_for_a_while() -> None:
 def test_a_refused_connection_is_tried_again_soon() -> None:
     server = Server()
     server.takes = 0.0
-    outage = Outage(lambda: server.seconds)
+    outage = HiveOutage(lambda: server.seconds)
     with pytest.raises(MetastoreUnavailable):
         outage.ask(server)
     server.hangs = False

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka2hive.config.values import Column, TextOptions
-from kafka2hive.hive import text
-from kafka2hive.hive import text as hive_text
-from kafka2hive.hive.add import batches
+from kafka2hive.config.keys import Column, TextOptions
+from kafka2hive.hive import hiveql as hive_text
+from kafka2hive.hive import hiveql as text
+from kafka2hive.hive import session as errors
 from kafka2hive.hive.check import check_table, same_type
 from kafka2hive.hive.description import TableDescription, TableKind, parse_description
-from kafka2hive.hive.server import errors
+from kafka2hive.hive.metastore import batches
 from kafka2hive.hive.tables import TableSpec, compared_table, create_statement, partition_columns
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
-from kafka2hive.model.paths.addresses import same_location
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
+from kafka2hive.model.paths.path import same_location
 
 PARQUET = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
 WISH = TableSpec(

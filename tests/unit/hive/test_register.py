@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka2hive.ledger.register import register
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.hive.metastore import MetastoreRefused, MetastoreUnavailable
-from kafka2hive.publish.register import register
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 
 
 def _registration(path: str, table: str = "d.t") -> HivePartition:

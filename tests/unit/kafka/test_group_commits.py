@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from kafka2hive.config.values import KafkaOptions
+from kafka2hive.config.keys import KafkaOptions
 from kafka2hive.kafka import groups
-from kafka2hive.kafka.groups import GroupCommits
+from kafka2hive.kafka.groups import KafkaGroupCommits
 from kafka2hive.model.offsets import TopicPartition
 
 HERE = TopicPartition("t", 0)
@@ -52,7 +52,7 @@ def opened() -> list[Consumer]:
 
 def commits_of(
     monkeypatch: pytest.MonkeyPatch, opened: list[Consumer], *answers: list[Answer]
-) -> GroupCommits:
+) -> KafkaGroupCommits:
     """Its consumers answer so, one after the other."""
     left = iter(answers)
 
@@ -62,7 +62,7 @@ def commits_of(
         return opened[-1]
 
     monkeypatch.setattr(groups, "reader", reader)
-    return GroupCommits(KafkaOptions((("bootstrap.servers", "h:1"),), "g"), "g", 30.0)
+    return KafkaGroupCommits(KafkaOptions((("bootstrap.servers", "h:1"),), "g"), "g", 30.0)
 
 
 def test_one_consumer_sets_them_all_and_is_closed_at_the_end(

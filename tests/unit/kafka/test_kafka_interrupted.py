@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from kafka2hive.config.values import KafkaOptions
+from kafka2hive.config.keys import KafkaOptions
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.service.run.signals import Interrupted

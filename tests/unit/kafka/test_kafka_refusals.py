@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.kafka.access.heard import Heard
-from kafka2hive.kafka.access.refusal import Refusal, gravest, refusal_of
+from kafka2hive.kafka.client_log import ClientLog
 from kafka2hive.kafka.librdkafka import access_refused, refused_properties
+from kafka2hive.kafka.refusal import ClientRefusal, gravest, refusal_of
 from kafka2hive.model.errors import AccessRefused, ExitCode
 
 FAIL = "FAIL [rdkafka#consumer-1] [thrd:sasl_ssl://kafka:9093/bootstrap]: sasl_ssl://kafka:9093/bootstrap: "
@@ -81,8 +81,8 @@ def test_what_is_no_refusal_is_none(line: str) -> None:
 
 
 def test_a_certain_refusal_comes_before_an_uncertain_one_and_then_the_last_heard() -> None:
-    sure = Refusal("kafka.credentials", "a:1", "no", "")
-    unsure = Refusal("kafka.listener", "b:1", "maybe", "", certain=False)
+    sure = ClientRefusal("kafka.credentials", "a:1", "no", "")
+    unsure = ClientRefusal("kafka.listener", "b:1", "maybe", "", certain=False)
     last = replace(sure, broker="c:1")
     assert gravest([]) is None and gravest([unsure, unsure]) == unsure
     assert gravest([sure, unsure]) == sure and gravest([sure, unsure, last]) == last
@@ -91,7 +91,7 @@ def test_a_certain_refusal_comes_before_an_uncertain_one_and_then_the_last_heard
 def test_a_line_that_is_said_again_and_again_is_logged_once_and_an_old_refusal_is_forgotten(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    heard = Heard(logging.getLogger("kafka2hive.kafka.client"))
+    heard = ClientLog(logging.getLogger("kafka2hive.kafka.client"))
     began = time.monotonic()
     for milliseconds in range(5):
         heard.logger.error(LINES[0][2].replace("316ms", f"{milliseconds}ms"))
@@ -104,7 +104,7 @@ def test_a_line_that_is_said_again_and_again_is_logged_once_and_an_old_refusal_i
 
 
 def test_what_a_client_has_heard_is_bounded() -> None:
-    heard = Heard(logging.getLogger("kafka2hive.kafka.client"))
+    heard = ClientLog(logging.getLogger("kafka2hive.kafka.client"))
     for number in range(1000):
         heard.logger.error(LINES[0][2].replace("kafka:9093", f"kafka-{number}:9093"))
     assert len(heard._said) == len(heard._refusals) == 64

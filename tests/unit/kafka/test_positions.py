@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka2hive.config.values import StartKind, StartPolicy
+from kafka2hive.config.keys import StartKind, StartPolicy
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
-from kafka2hive.kafka.positions import Decision, FirstPositions, Halt, Logs, Resume, TableIntent, decide
+from kafka2hive.kafka.positions import Decision, Halt, Logs, PositionsToCommit, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
 from kafka2hive.model.errors import ConfigError, ExitCode
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
@@ -51,7 +51,7 @@ def _at(topic: str, number: int, offset: int, topic_id: str = "id", epoch: int =
     return Position(TopicPartition(topic, number), 0, offset, topic_id, epoch)
 
 
-def _committed(state: Snapshot, decision: FirstPositions) -> Snapshot:
+def _committed(state: Snapshot, decision: PositionsToCommit) -> Snapshot:
     """What the ledger makes of first positions."""
     positions = {p.topic_partition: p for p in state.positions} | {
         p.topic_partition: p for p in decision.positions
@@ -88,7 +88,7 @@ def test_what_a_person_accepts_once_is_resumed_from_then_on(
     intent = TableIntent(("a", "b", "c"), policy, by_pattern, acceptances=everything)
     decision = decide(state, logs, intent)
     assert not isinstance(decision, Halt)
-    if isinstance(decision, FirstPositions):
+    if isinstance(decision, PositionsToCommit):
         state = _committed(state, decision)
         decision = decide(state, logs, replace(intent, acceptances=()))
     assert isinstance(decision, Resume)
@@ -149,13 +149,13 @@ def test_a_new_topic_gets_positions_for_all_its_partitions_or_for_none(
 def test_a_first_start_takes_the_policys_positions() -> None:
     logs = _logs({"a": {0: (5, 9), 1: (0, 0)}})
     first = decide(_table(), logs, TableIntent(("a",), LATEST))
-    assert isinstance(first, FirstPositions)
+    assert isinstance(first, PositionsToCommit)
     assert [(p.topic_partition.number, p.start, p.end, p.topic_id) for p in first.positions] == [
         (0, 9, 9, "id"),
         (1, 0, 0, "id"),
     ]
     first = decide(_table(), logs, TableIntent(("a",), EARLIEST))
-    assert isinstance(first, FirstPositions)
+    assert isinstance(first, PositionsToCommit)
     assert [p.end for p in first.positions] == [5, 0]
 
 
@@ -164,7 +164,7 @@ def test_a_start_by_time_falls_to_the_logs_end_where_nothing_is_that_new() -> No
     at_start = {TopicPartition("a", 0): Watermark(7), TopicPartition("a", 1): Watermark(-1)}
     policy = StartPolicy(StartKind.TIMESTAMP, timestamp_ms=1)
     first = decide(_table(), replace(logs, at_start=at_start), TableIntent(("a",), policy))
-    assert isinstance(first, FirstPositions)
+    assert isinstance(first, PositionsToCommit)
     assert [p.end for p in first.positions] == [7, 4]
     del at_start[TopicPartition("a", 1)]
     waiting = decide(_table(), replace(logs, at_start=at_start), TableIntent(("a",), policy))
@@ -176,7 +176,7 @@ def test_a_start_by_time_whose_first_record_came_after_the_look_at_the_end_begin
     policy = StartPolicy(StartKind.TIMESTAMP, timestamp_ms=1)
     logs = replace(logs, at_start={TopicPartition("a", 0): Watermark(11)})
     first = decide(_table(), logs, TableIntent(("a",), policy))
-    assert isinstance(first, FirstPositions)
+    assert isinstance(first, PositionsToCommit)
     assert [p.end for p in first.positions] == [9]
 
 
@@ -193,7 +193,7 @@ def test_a_partition_that_appears_later_begins_at_zero() -> None:
     decision = decide(
         _table(_at("a", 0, 3)), _logs({"a": {0: (0, 3), 1: (0, 8)}}), TableIntent(("a",), LATEST)
     )
-    assert isinstance(decision, FirstPositions)
+    assert isinstance(decision, PositionsToCommit)
     assert [(p.topic_partition.number, p.end) for p in decision.positions] == [(1, 0)]
 
 
@@ -209,19 +209,19 @@ def test_a_partition_that_appears_later_without_its_beginning_is_a_gap() -> None
 def test_a_topic_that_newly_matches_the_pattern_begins_at_its_earliest() -> None:
     logs = _logs({"a": {0: (0, 3)}, "b": {0: (4, 8)}})
     decision = decide(_table(_at("a", 0, 3)), logs, TableIntent(("a", "b"), LATEST, by_pattern=True))
-    assert isinstance(decision, FirstPositions)
+    assert isinstance(decision, PositionsToCommit)
     assert [(str(p.topic_partition), p.end) for p in decision.positions] == [("b-0", 4)]
 
 
 def test_a_topic_made_while_the_service_runs_is_read_from_its_beginning_whatever_the_policy() -> None:
     decision = decide(_table(), _logs({"a": {0: (0, 3)}}), TableIntent(("a",), LATEST, created_later=("a",)))
-    assert isinstance(decision, FirstPositions) and decision.positions[0].end == 0
+    assert isinstance(decision, PositionsToCommit) and decision.positions[0].end == 0
 
 
 def test_a_topic_added_to_the_list_begins_by_the_policy() -> None:
     logs = _logs({"a": {0: (0, 3)}, "b": {0: (4, 8)}})
     decision = decide(_table(_at("a", 0, 3)), logs, TableIntent(("a", "b"), LATEST))
-    assert isinstance(decision, FirstPositions)
+    assert isinstance(decision, PositionsToCommit)
     assert [(str(p.topic_partition), p.end) for p in decision.positions] == [("b-0", 8)]
 
 
@@ -235,7 +235,7 @@ def test_a_recreated_topic_stops_with_both_ids_and_begins_anew_when_accepted() -
     one = TableIntent(("a",), LATEST, acceptances=(GapAcceptance("a", 0),))
     assert isinstance(decide(state, logs, one), Halt), "all partitions or none"
     accepted = decide(state, logs, TableIntent(("a",), LATEST, acceptances=(GapAcceptance("a"),)))
-    assert isinstance(accepted, FirstPositions)
+    assert isinstance(accepted, PositionsToCommit)
     assert [(p.topic_partition.number, p.end, p.topic_id) for p in accepted.positions] == [
         (0, 0, "new"),
         (1, 2, "new"),
@@ -266,7 +266,7 @@ def test_a_log_that_ends_before_the_position_stops_and_resumes_at_its_end_when_a
     assert isinstance(decision, Halt)
     assert decision.problems[0].range == OffsetRange(TopicPartition("a", 0), 6, 9)
     accepted = decide(state, logs, TableIntent(("a",), LATEST, acceptances=(GapAcceptance("a", 0),)))
-    assert isinstance(accepted, FirstPositions)
+    assert isinstance(accepted, PositionsToCommit)
     assert accepted.positions[0].end == 6 and "[6, 9)" in accepted.gaps[0].reason
 
 
@@ -274,7 +274,7 @@ def test_an_acceptance_up_to_an_offset_does_not_cover_a_gap_that_has_grown() -> 
     state = _table(_at("a", 0, 2))
     intent = TableIntent(("a",), LATEST, acceptances=(GapAcceptance("a", 0, 5),))
     fits = decide(state, _logs({"a": {0: (5, 9)}}), intent)
-    assert isinstance(fits, FirstPositions)
+    assert isinstance(fits, PositionsToCommit)
     assert fits.gaps[0].range == OffsetRange(TopicPartition("a", 0), 2, 5)
     assert _only_problem(decide(state, _logs({"a": {0: (6, 9)}}), intent)) == "kafka.offsets_lost"
 
@@ -288,7 +288,7 @@ def test_a_log_written_anew_below_the_position_stops(now: int, log_epoch: int) -
     decision = decide(state, logs, TableIntent(("a",), LATEST))
     assert _only_problem(decision) == "kafka.log_rewritten"
     accepted = decide(state, logs, TableIntent(("a",), LATEST, acceptances=(GapAcceptance("a", 0),)))
-    assert isinstance(accepted, FirstPositions)
+    assert isinstance(accepted, PositionsToCommit)
     assert isinstance(decide(_committed(state, accepted), logs, TableIntent(("a",), LATEST)), Resume)
 
 

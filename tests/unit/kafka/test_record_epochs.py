@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from kafka2hive.kafka.records import read
+from kafka2hive.kafka.leader_epochs import read
 from kafka2hive.model.offsets import TopicPartition
 
 GOOD, FORBIDDEN, SILENT = (TopicPartition("t", number) for number in range(3))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kafka2hive.config.librdkafka import has_gssapi, uses_gssapi
+from kafka2hive.config.keys.librdkafka import has_gssapi, uses_gssapi
 from kafka2hive.config.load import load_text
-from kafka2hive.config.machine.this_machine import check_this_machine
+from kafka2hive.config.machine import check_this_machine
 from kafka2hive.model.errors import ConfigError, ExitCode
 from tests.harness.keytabs import keytab
 

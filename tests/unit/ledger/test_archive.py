@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.audit.audit import audit_history
 from kafka2hive.ledger.cleanup import archive_snapshots
 from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.init import init
+from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.reading.history import final_snapshots
-from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.paths.ledger import LedgerPaths
+from kafka2hive.service.verify.history import audit_history
 from kafka2hive.storage.local import LocalFileSystem, LocalWriter
 from kafka2hive.storage.port import FileSystem, StorageError
 from tests.harness.cli_ledger import TABLE, local, pending_service

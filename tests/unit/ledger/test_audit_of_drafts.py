@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from kafka2hive.ledger.audit.lines import audit_lines
+from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch
-from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.verify.snapshot_lines import audit_lines
 from tests.harness.values import data_file, snapshot
 
 TABLE, HOME = "air.flights", "file:///w/flights"

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.ledger.audit.audit import audit_history
+from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch, Repair
-from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, Snapshot
+from kafka2hive.service.verify.history import audit_history
 from tests.harness.values import data_file, file_name, snapshot
 
 TABLE, HOME, NOW = "air.flights", "file:///w/flights", "2026-11-21T08:00:00Z"

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.ledger.commit import commit
+from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.snapshot.codec import encode
-from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.errors import AmbiguousOutcome, ExitCode, Fenced, Kafka2HiveError
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.local import LocalFileSystem

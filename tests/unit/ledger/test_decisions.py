@@ -1,8 +1,8 @@
 """What operators decided stands in every later snapshot, also after the next decision."""
 
+from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change, FirstPositions, RegistrationUpdate, Repair
-from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot

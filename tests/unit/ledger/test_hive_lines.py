@@ -1,9 +1,9 @@
 """What a ledger keeps about Hive: tables compared and registrations given up are carried from snapshot to snapshot."""
 
+from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change, ColumnsAdded, DataEpoch, RegistrationUpdate
 from kafka2hive.ledger.snapshot.codec import encode
-from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths

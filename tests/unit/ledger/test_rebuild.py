@@ -4,18 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.ledger.audit.audit import audit_history
-from kafka2hive.ledger.repair.rebuild import Place, Rebuilt, rebuild
-from kafka2hive.ledger.repair.tasks import FoundFile
+from kafka2hive.ledger.repair.rebuild import FoundFile, LostLedger, Rebuilt, rebuild
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.service.verify.history import audit_history
 from tests.harness.task_files import LEDGER, offsets
 from tests.harness.values import file_name
 
-PLACE = Place(
+PLACE = LostLedger(
     ledger_id=LEDGER,
     service="s",
     table="d.t",

@@ -16,9 +16,9 @@ from kafka2hive.storage.port import (
     Denied,
     FileStatus,
     FileSystem,
-    FileWriter,
     NotFound,
     StorageError,
+    StorageWriter,
     Unavailable,
 )
 from tests.harness.cli_ledger import TABLE, logging_kept
@@ -32,7 +32,7 @@ class Refusing:
         self._files = files
         self._error = error
 
-    def create(self, path: str) -> FileWriter:
+    def create(self, path: str) -> StorageWriter:
         raise self._error(path, "no")
 
     def mkdirs(self, path: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.look import look
 from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners, take_over

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka2hive.model.hive.type_parser import HiveTypeError
-from kafka2hive.model.hive.types import hive_type_of, parse_hive_type, with_quoted_fields
+from kafka2hive.model.hive_type_parser import HiveTypeError
+from kafka2hive.model.hive_types import hive_type_of, parse_hive_type, with_quoted_fields
 
 _INTEGERS = [pa.int64(), pa.int32(), pa.int16(), pa.int8()]
 _OTHERS = [pa.float64(), pa.float32(), pa.bool_(), pa.string(), pa.binary(), pa.date32(), pa.timestamp("us")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka2hive.model.quantities import counted, duration, size, utc_text
+from kafka2hive.model.text import counted, duration, size, utc_text
 
 
 @pytest.mark.parametrize(

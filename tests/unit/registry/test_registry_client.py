@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.config.values import RegistryOptions
+from kafka2hive.config.keys import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.writer_schema import SchemaReference, WriterSchema
 from kafka2hive.registry.client import MOST_REFERENCES, MOST_REFERRED, RegistryClient

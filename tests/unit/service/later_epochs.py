@@ -10,7 +10,7 @@ from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import write_file
 from tests.harness.cli_ledger import READ, TABLE
 from tests.harness.owner import new_owner

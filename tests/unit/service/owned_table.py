@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.service.shared.table_state import Owned, Table
+from kafka2hive.service.tables.table_state import Owned, Table
 from tests.harness.task_files import table_settings
 
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from kafka2hive.config.values import Column, TableRule
+from kafka2hive.config.keys import Column, TableRule
 from kafka2hive.model.snapshot import AddedColumn
-from kafka2hive.service.evolution.effective import EffectiveColumns, effective_columns, watches_schemas
+from kafka2hive.service.tables.schema_columns import EffectiveColumns, effective_columns, watches_schemas
 from tests.simulation.service.maps import rule_of
 
 

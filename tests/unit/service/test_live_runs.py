@@ -1,7 +1,8 @@
 """Which of several live runs is believed about a table: the one that has it."""
 
 from kafka2hive.model.errors import ManualActionRequired
-from kafka2hive.service.conditions.condition import (
+from kafka2hive.service.inspect.state import Runs
+from kafka2hive.service.tables.condition import (
     RunConditions,
     RunEnd,
     Serving,
@@ -9,7 +10,6 @@ from kafka2hive.service.conditions.condition import (
     TableCondition,
     Trouble,
 )
-from kafka2hive.service.conditions.table_state import Runs
 
 FIRST, OWNER, DEAD = "a-1-" + "a" * 32, "b-2-" + "b" * 32, "c-3-" + "c" * 32
 STOPPED = TableCondition("db.t", Stopped(Trouble.of(ManualActionRequired("ledger.missing", "gone", "mend"))))

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.config.keys import ServiceMap, TableSettings
 from kafka2hive.config.load import load_map
-from kafka2hive.config.problems import MapInvalid
-from kafka2hive.config.values import ServiceMap, TableSettings
+from kafka2hive.config.yaml.problems import MapInvalid
 from kafka2hive.model.errors import TableError
-from kafka2hive.service.online.ask_spark import check_selects, check_selects_online
-from kafka2hive.service.online.checks import Failed, Passed, Warned
-from kafka2hive.service.selects import selects_of
-from kafka2hive.service.shared.hive_schemas import Catalogue
-from kafka2hive.service.shared.tables import routed_tables
-from kafka2hive.service.shared.wiring import wire
+from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.tables.routes import routed_tables
+from kafka2hive.service.validate.check import Failed, Passed, Warned
+from kafka2hive.service.validate.selects import selects_of
+from kafka2hive.service.validate.sql_check import check_selects, check_selects_online
+from kafka2hive.service.wiring import wire
 from tests.harness.cli_ledger import NOBODY
 from tests.unit.service.run.test_once import Kafka as EarlyAndLate
 from tests.unit.service.run.test_once import make_loop_and_tables, make_wiring

@@ -11,7 +11,7 @@ import pytest
 
 from kafka2hive.storage.hdfs import HdfsFileSystem
 from kafka2hive.storage.hdfs_writer import Closings
-from kafka2hive.storage.port import FileWriter, NotFound, OutcomeUnknown, StorageError, Unavailable
+from kafka2hive.storage.port import NotFound, OutcomeUnknown, StorageError, StorageWriter, Unavailable
 
 ROOT = "hdfs://nn:1"
 
@@ -99,7 +99,7 @@ def file_system(client: Client) -> HdfsFileSystem:
     return Files(ROOT)
 
 
-def writer(client: Client, data: bytes = b"abc") -> FileWriter:
+def writer(client: Client, data: bytes = b"abc") -> StorageWriter:
     made = file_system(client).create(f"{ROOT}/f")
     made.write(data)
     return made

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.config.values import StorageOptions
+from kafka2hive.config.keys import StorageOptions
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.storage import local_errors, local_rename
+from kafka2hive.storage import local as local_errors
+from kafka2hive.storage import local as local_rename
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.connect import connect
 from kafka2hive.storage.local import LocalFileSystem, LocalWriter

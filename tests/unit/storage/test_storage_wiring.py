@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.config.values import StorageOptions
+from kafka2hive.config.keys import StorageOptions
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.paths.heartbeat import heartbeat_name
 from kafka2hive.observe.log import JsonFormatter
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import Sequential, Threads
 from kafka2hive.storage.connect import connect, root_of
-from kafka2hive.storage.guard import Guard, NoAnswer, TooManyStuck
+from kafka2hive.storage.guard import CallTimeout, Guard, TooManyStuck
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.logged import BELOW_DEBUG, LoggedFileSystem
 from kafka2hive.storage.port import AlreadyExists, NotFound, ParentMissing, StorageError, write_file
@@ -35,7 +35,7 @@ def test_a_call_that_answers_in_time_gives_its_result_or_its_error() -> None:
 
 def test_a_call_that_hangs_is_left_behind_and_counted_until_it_comes_back() -> None:
     guard, go_on = Guard(), threading.Event()
-    with pytest.raises(NoAnswer):
+    with pytest.raises(CallTimeout):
         guard.call(go_on.wait, seconds=0.05)
     assert guard.stuck == 1
     assert guard.call(lambda: "another thread", seconds=5) == "another thread"
@@ -46,7 +46,7 @@ def test_a_call_that_hangs_is_left_behind_and_counted_until_it_comes_back() -> N
 def test_when_too_many_calls_hang_no_further_one_is_made() -> None:
     guard, go_on, made = Guard(stuck_limit=2), threading.Event(), []
     for _ in range(2):
-        with pytest.raises(NoAnswer):
+        with pytest.raises(CallTimeout):
             guard.call(go_on.wait, seconds=0.05)
     with pytest.raises(TooManyStuck):
         guard.call(lambda: made.append(1), seconds=5)
@@ -132,7 +132,7 @@ def test_a_rename_across_file_systems_is_refused(tmp_path: Path) -> None:
 def test_connecting_imports_no_hdfs_client_until_an_hdfs_path_is_used() -> None:
     program = """
 import sys
-from kafka2hive.config.values import StorageOptions
+from kafka2hive.config.keys import StorageOptions
 from kafka2hive.storage.connect import connect
 files = connect(StorageOptions("hdfs://127.0.0.1:1", "hdfs://127.0.0.1:1/l", "hdfs://127.0.0.1:1/w"))
 assert "hdfs_native" not in sys.modules

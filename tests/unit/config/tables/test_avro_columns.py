@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka2hive.config.avro_columns import not_in_avro
+from kafka2hive.model.column_types import not_in_avro
 
 POSSIBLE = [
     "bigint",

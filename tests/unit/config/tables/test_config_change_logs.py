@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka2hive.config.values import StartKind
-from kafka2hive.config.values.change_log import ChangeLog, change_log_of, told_decimals
+from kafka2hive.config.keys import StartKind
+from kafka2hive.config.keys.change_log import ChangeLog, change_log_of, told_decimals
 from tests.unit.config.tables.test_config_columns import only_table
 from tests.unit.config.test_config_load import problems_of
 

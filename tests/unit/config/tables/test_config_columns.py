@@ -7,9 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka2hive.config.grammars.json_path import parse_json_path, path_text
+from kafka2hive.config.keys import Column, TableRule
+from kafka2hive.config.keys.json_path import parse_json_path, path_text
 from kafka2hive.config.load import load_text
-from kafka2hive.config.values import Column, TableRule
 from tests.unit.config.test_config_load import HEAD, problems_of
 
 TABLE = "tables:\n  - table: air.films\n    topics: [films]\n"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.config.keys import CsvOptions
 from kafka2hive.config.load import load_map, load_text
-from kafka2hive.config.values import CsvOptions
 from tests.unit.config.tables.test_config_columns import TABLE, only_table
 from tests.unit.config.test_config_load import HEAD, problems_of
 

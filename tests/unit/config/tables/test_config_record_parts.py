@@ -2,8 +2,8 @@
 
 import pytest
 
+from kafka2hive.config.keys import Column, RecordPart
 from kafka2hive.config.load import load_text
-from kafka2hive.config.values import Column, RecordPart
 from tests.unit.config.tables.test_config_columns import TABLE, only_table
 from tests.unit.config.test_config_load import HEAD, problems_of
 

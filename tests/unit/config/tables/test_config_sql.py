@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.config.keys import Column
 from kafka2hive.config.load import load_map
-from kafka2hive.config.values import Column
 from tests.unit.config.tables.test_config_columns import TABLE, only_table
 from tests.unit.config.test_config_load import HEAD, problems_of
 

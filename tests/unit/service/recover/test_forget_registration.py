@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.ledger.draft import draft
+from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
-from kafka2hive.ledger.snapshot.draft import draft
 from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.hive.metastore import MetastoreRefused
+from kafka2hive.model.metastore import MetastoreRefused
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.audit.verified import VerifyOrder, VerifyResult
-from kafka2hive.service.audit.verify import verify
 from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
-from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoverOrder, RecoverResult
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.recover.service import recover
+from kafka2hive.service.verify.result import VerifyOrder, VerifyResult
+from kafka2hive.service.verify.verify import verify
+from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import TABLE, Service, pending_service
 
 DENIED = TableError("hive.refused", "Permission denied")

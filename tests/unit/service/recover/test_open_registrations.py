@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
+from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.service.recover.forget import RegistrationOutcome
-from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoverOrder
-from kafka2hive.service.shared.registrar import RegisteredInHive
+from kafka2hive.service.recover.service import recover
+from kafka2hive.service.tables.registrar import RegisteredInHive
 from tests.harness.cli_ledger import TABLE, Service, pending_service
 from tests.unit.service.owned_table import restate
 from tests.unit.service.run.test_once import (

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka2hive.config.values import WriterOptions
+from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.ports import RetryPolicy
-from kafka2hive.ledger.reading.history import final_snapshots
-from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
@@ -32,7 +32,7 @@ from kafka2hive.model.paths.table_directory import certificate_path, staging_dir
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.recover.service import rebuild_and_recover
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, OutcomeUnknown, Unavailable
 from tests.harness.cli_ledger import READ, TABLE, Service, local, pending_service

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.reading.history import final_snapshots
-from kafka2hive.ledger.reading.look import look
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.paths.data_file import bucket_slug
 from kafka2hive.model.paths.path import join, parent
-from kafka2hive.service.conditions.derive import pending_files
 from kafka2hive.service.recover.forget import RegistrationOutcome
-from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.recover.service import recover
+from kafka2hive.service.tables.start_preview import pending_files
+from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, write_file
 from tests.harness.cli_ledger import TABLE, Service, pending_service

@@ -14,10 +14,10 @@ from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.recover.forget import RegistrationOutcome
-from kafka2hive.service.recover.recover import recover
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.recover.service import recover
+from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import TABLE, pending_service, tree
 from tests.harness.fake_kafka import FakeKafka
 from tests.harness.owner import new_owner

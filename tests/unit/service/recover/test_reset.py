@@ -10,9 +10,9 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.init import init
+from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import read_marker, refuse_vanished_ledger
 from kafka2hive.ledger.ports import RetryPolicy
-from kafka2hive.ledger.reading.look import look
 from kafka2hive.ledger.repair.reset import put_files_away
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.ledger.take_over import NoLedger
@@ -21,7 +21,7 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.service.recover.consumer_group import ConsumerGroup
 from kafka2hive.service.recover.reset import Begun, ResetOrder, ResetPlan, ResetResult, reset
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem, LocalWriter
 from kafka2hive.storage.port import OutcomeUnknown
 from tests.harness.beating import beating_owner

@@ -13,13 +13,13 @@ from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, TopicSettings, TopicView
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.hive.metastore import HiveLoginRefused, MetastoreUnavailable
-from kafka2hive.pipeline.java import require_java
-from kafka2hive.service.online.before_start import refuse_silent_storage, warn_beside
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.service.run.result import not_registered
-from kafka2hive.service.shared.registrar import EnsureTable, Registrar
-from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.wiring import wire
+from kafka2hive.service.tables.registrar import EnsureTable, Registrar
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.validate.before_start import refuse_silent_storage, warn_beside
+from kafka2hive.service.wiring import wire
+from kafka2hive.spark.java import require_java
 from kafka2hive.storage.concurrency import DaemonThreads
 from kafka2hive.storage.port import Denied, FileStatus, NotFound, StorageError, Unavailable
 from tests.harness.cli_ledger import write_map

@@ -6,18 +6,18 @@ from typing import cast
 import pytest
 
 from kafka2hive.config.load import load_text
+from kafka2hive.decode.contract.protocol import DEFAULT, FRACTION, UNKNOWN_ENUM
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.files import FileMoves
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.pipeline.decode.changes import DEFAULT, FRACTION, UNKNOWN_ENUM
-from kafka2hive.pipeline.values import ColumnsSeen
-from kafka2hive.service.run.manifests import Outcome
-from kafka2hive.service.run.watch.changed_values import WORDS, ChangedValuesWatch
-from kafka2hive.service.run.watch.report import EpochReport, TableReport
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.plan.contract import ColumnsSeen
+from kafka2hive.service.run.telemetry.records import WORDS, ChangedValuesWatch
+from kafka2hive.service.tables.manifests import Outcome
+from kafka2hive.service.tables.report import EpochReport, TableReport
+from kafka2hive.service.tables.table_state import Table
 
 MAP = """
 service: s

@@ -10,9 +10,8 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.pipeline.delivered import NEVER
-from kafka2hive.pipeline.values import TableFailure, TableManifest
-from kafka2hive.service.run.manifests import Outcome, judge_manifests
+from kafka2hive.plan.contract import NEVER, TableFailure, TableManifest
+from kafka2hive.service.tables.manifests import Outcome, judge_manifests
 from tests.harness.task_files import delivered_as, offsets
 from tests.harness.values import data_file
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from kafka2hive.model.errors import TableError
-from kafka2hive.service.run.compare.asking import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
+from kafka2hive.service.run.hive_questions import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.concurrency import DaemonThreads
 from tests.simulation.clock import SimulatedClock

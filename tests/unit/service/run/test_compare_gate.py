@@ -10,19 +10,19 @@ import pytest
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.hive.metastore import HiveLoginRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import ComparedTable
-from kafka2hive.pipeline.values import PlannedEpoch, TableManifest
-from kafka2hive.service.run.compare.asking import Agrees, Answer, Differs, NoAnswer, Question
-from kafka2hive.service.run.compare.gate import Gate, HiveGate, ask_hive
+from kafka2hive.plan.contract import PlannedEpoch, TableManifest
 from kafka2hive.service.run.epochs import EpochLoop
+from kafka2hive.service.run.hive_gate import Gate, HiveGate, ask_hive
+from kafka2hive.service.run.hive_questions import Agrees, Answer, Differs, NoAnswer, Question
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegisteredInHive
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.tables.registrar import NoRegistrar, RefusedByHive, RegisteredInHive
+from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import write_file
 from tests.harness.task_files import delivered_as
 from tests.harness.values import data_file, file_name

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.config.values import Bucketing, TableRule, TableSettings
-from kafka2hive.config.values import Completion as Options
+from kafka2hive.config.keys import Bucketing, TableRule, TableSettings
+from kafka2hive.config.keys import CompletionOptions as Options
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -20,9 +20,9 @@ from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import ForgottenRegistration
-from kafka2hive.pipeline.completion.read_through import Ends, ReadThrough
-from kafka2hive.service.run.completion import ASK_SECONDS, Completion
-from kafka2hive.service.shared.table_state import Table, Unowned
+from kafka2hive.service.run.completion import ASK_SECONDS, CompletionTracker
+from kafka2hive.service.tables.read_through import Ends, ReadThrough
+from kafka2hive.service.tables.table_state import Table, Unowned
 from tests.harness.cli_ledger import local, wired
 from tests.harness.clock import SkippedTime
 from tests.harness.values import snapshot
@@ -60,7 +60,7 @@ class Story:
 
     def __init__(self, waits_for_hive: bool = False, **rule: Any) -> None:
         self.clock, self.policy = SkippedTime(), Policy()
-        self.completion = Completion(self.clock, waits_for_hive, self.policy.of)
+        self.completion = CompletionTracker(self.clock, waits_for_hive, self.policy.of)
         known = {"topics": ("a", "b"), "completion": Options(), "bucketing": Bucketing()}
         self.table = Table(
             replace(rule_of("d.t", ("a", "b")), **{**known, **rule}), PATHS, ("a", "b"), "file:///w"
@@ -354,7 +354,7 @@ def test_a_policy_that_cannot_be_made_is_tried_again() -> None:
             raise TableError("plugin.missing", "no package", "install it")
         return story.policy
 
-    story.completion = Completion(story.clock, False, make)
+    story.completion = CompletionTracker(story.clock, False, make)
     for expected in (set[str](), set[str](), set(DAYS), set(DAYS)):
         assert story.due() == expected
         assert len(story.warnings) == (0 if expected else 1)
@@ -383,7 +383,7 @@ def loop_of(folder: Path, kafka: test_once.Kafka, early: str, **more: Any) -> tu
     wiring = replace(real, ports=replace(real.ports, clock=test_once.Clock()))
     loop, owned_tables = test_once.make_loop_and_tables(wiring, kafka, once=False, **more)
     policy = Policy()
-    owned_tables.completion = Completion(wiring.ports.clock, False, policy.of)
+    owned_tables.completion = CompletionTracker(wiring.ports.clock, False, policy.of)
     return loop, owned_tables, policy
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.reading.board import Board, delete_dead_boards, read_boards, read_outcomes
-from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
+from kafka2hive.ledger.board import Board, delete_dead_boards, read_boards, read_outcomes
+from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.paths.heartbeat import (
     condition_name,
@@ -19,7 +19,9 @@ from kafka2hive.model.paths.heartbeat import (
     parse_outcome_name,
 )
 from kafka2hive.observe.endpoint import Health
-from kafka2hive.service.conditions.condition import (
+from kafka2hive.service.inspect.state import Runs
+from kafka2hive.service.run.telemetry.liveness import STUCK_SECONDS, ConditionTeller, Liveness
+from kafka2hive.service.tables.condition import (
     Retrying,
     RunConditions,
     RunEnd,
@@ -30,11 +32,9 @@ from kafka2hive.service.conditions.condition import (
     decode,
     encode,
 )
-from kafka2hive.service.conditions.table_state import Runs
-from kafka2hive.service.run.watch.liveness import STUCK_SECONDS, ConditionTeller, Liveness
-from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.wiring import Wiring, wire
-from kafka2hive.storage.port import Denied, FileSystem, FileWriter, OutcomeUnknown, write_file
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.storage.port import Denied, FileSystem, OutcomeUnknown, StorageWriter, write_file
 from tests.harness.cli_ledger import TABLE, write_map
 from tests.harness.clock import SkippedTime
 
@@ -56,7 +56,7 @@ class Troubled:
         self.fault: Exception | None = None
         self.creates = 0
 
-    def create(self, path: str) -> FileWriter:
+    def create(self, path: str) -> StorageWriter:
         self.creates += 1
         if isinstance(self.fault, OutcomeUnknown):
             write_file(self._files, path, b"")
@@ -321,7 +321,7 @@ def test_an_end_that_cannot_be_told_leaves_what_was_said_and_one_without_an_answ
     assert files_of(wiring) == before, "deleted, though nothing was written"
 
     class OneLostAnswer(Troubled):
-        def create(self, path: str) -> FileWriter:
+        def create(self, path: str) -> StorageWriter:
             self.fault = OutcomeUnknown("x", "no answer") if not self.creates else None
             return super().create(path)
 

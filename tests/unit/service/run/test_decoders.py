@@ -6,12 +6,12 @@ from typing import cast
 
 import pytest
 
-from kafka2hive.config.machine.native_library import INTERFACE, DecoderInUse, decoder_in_use
+from kafka2hive.config.native_library import INTERFACE, DecoderInUse, decoder_in_use
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.service.conditions.condition import RunConditions, RunEnd, decode, encode
-from kafka2hive.service.conditions.table_state import Runs
-from kafka2hive.service.run.watch.decoders import DecoderWatch
-from kafka2hive.service.run.watch.report import EpochReport
+from kafka2hive.service.inspect.state import Runs
+from kafka2hive.service.run.telemetry.records import DecoderWatch
+from kafka2hive.service.tables.condition import RunConditions, RunEnd, decode, encode
+from kafka2hive.service.tables.report import EpochReport
 from tests.harness.cli_ledger import invoke, write_map
 
 COMPILED = DecoderInUse(True, "0.1.0")

@@ -12,10 +12,10 @@ import pytest
 from kafka2hive.kafka.port import GroupCommits
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, ManualActionRequired, TakeOverLost
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.run.watch.metrics import GroupFollower
-from kafka2hive.service.run.watch.report import EpochReport
-from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.tables import routed_tables
+from kafka2hive.service.run.telemetry.metrics import GroupFollower
+from kafka2hive.service.tables.report import EpochReport
+from kafka2hive.service.tables.routes import routed_tables
+from kafka2hive.service.tables.table_state import Table
 from tests.harness.cli_ledger import pending_service
 from tests.harness.fake_kafka import FakeKafka
 from tests.unit.service.later_epochs import FLIGHTS, epoch, take

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from kafka2hive.config.values import Completion as Options
+from kafka2hive.config.keys import CompletionOptions as Options
 from kafka2hive.model.completeness import OpenPartition
 from kafka2hive.model.files import HivePartition
-from kafka2hive.service.run.completion import ASK_SECONDS, Completion
+from kafka2hive.service.run.completion import ASK_SECONDS, CompletionTracker
 from kafka2hive.service.run.table_steps import RECORD_SECONDS
 from tests.unit.service.owned_table import restate
 from tests.unit.service.run.test_completion import Policy
@@ -66,7 +66,7 @@ def test_a_partition_is_certified_while_later_records_wait_for_their_flush_inter
     wiring, kafka, policy = make_wiring(tmp_path), Kafka(), Policy()
     loop, tables = make_loop_and_tables(wiring, kafka, once=False, schemas=AtOnce())
     early = tables.tables["air.early"]
-    tables.completion = Completion(wiring.ports.clock, False, policy.of)
+    tables.completion = CompletionTracker(wiring.ports.clock, False, policy.of)
     early.rule = replace(
         early.rule, completion=Options(), flush=replace(early.rule.flush, interval_seconds=3600.0)
     )

@@ -9,9 +9,10 @@ import orjson
 import pyarrow as pa
 import pytest
 
+from kafka2hive.config.keys import Column
+from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.config.load import load_text
-from kafka2hive.config.values import Column
-from kafka2hive.config.values.columns import Leeway
+from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.files import FileMoves
@@ -19,16 +20,15 @@ from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.pipeline.decode import DecoderSpec, make_decoder
-from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.chunk_decoder import ChunkDecoder
-from kafka2hive.pipeline.task.filled_columns import MOST_KEYS, FilledColumns
-from kafka2hive.pipeline.task.rows import value_schema, value_sources
-from kafka2hive.pipeline.values import ColumnsSeen, TableManifest
-from kafka2hive.service.run.manifests import Outcome, judge_manifests
-from kafka2hive.service.run.watch.never_filled import ColumnWatch, never_filled
-from kafka2hive.service.run.watch.report import EpochReport, TableReport
-from kafka2hive.service.shared.table_state import Owned, Table
+from kafka2hive.plan.contract import ColumnsSeen, TableManifest
+from kafka2hive.service.tables.manifests import Outcome, judge_manifests
+from kafka2hive.service.tables.never_filled import ColumnWatch, never_filled
+from kafka2hive.service.tables.report import EpochReport, TableReport
+from kafka2hive.service.tables.table_state import Owned, Table
+from kafka2hive.task.chunk_decoder import ChunkDecoder
+from kafka2hive.task.fetch.chunk import Chunk, Segment
+from kafka2hive.task.fields_seen import MOST_KEYS, FilledColumns
+from kafka2hive.task.rows import value_schema, value_sources
 from tests.harness.fake_consumer import FakeLog
 from tests.harness.task_files import offsets, table_settings
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.service.run.compare.gate import Gate
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.run.hive_gate import Gate
+from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import wired
 from tests.unit.service.run.test_once import (
     EARLY,

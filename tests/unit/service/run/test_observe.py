@@ -19,15 +19,14 @@ from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.paths.heartbeat import heartbeat_name
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe import progress
-from kafka2hive.observe.endpoint import Health
+from kafka2hive.observe.endpoint import Health, Notifier
 from kafka2hive.observe.log import LogFormat, configure
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.observe.notify import Notifier
-from kafka2hive.observe.numbers import EpochNumbers, TableNumbers, Totals
-from kafka2hive.service.run.manifests import Outcome
-from kafka2hive.service.run.watch.metrics import Freshness, epoch_numbers
-from kafka2hive.service.run.watch.report import EpochReport, TableReport
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.observe.progress import EpochNumbers, TableNumbers, Totals
+from kafka2hive.service.run.telemetry.metrics import Freshness, epoch_numbers
+from kafka2hive.service.tables.manifests import Outcome
+from kafka2hive.service.tables.report import EpochReport, TableReport
+from kafka2hive.service.tables.table_state import Table
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.logged import LoggedFileSystem
 from kafka2hive.storage.port import NotFound, write_file

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.config.values import TableSettings
+from kafka2hive.config.keys import TableSettings
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, everything
-from kafka2hive.ledger.reading.heartbeat import ProcessIdentity
-from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.heartbeat import ProcessIdentity
+from kafka2hive.ledger.look import look
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import (
@@ -23,23 +23,23 @@ from kafka2hive.model.errors import (
     TableError,
 )
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.hive.metastore import MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.paths.ledger import is_draft_name
 from kafka2hive.model.paths.path import base_name
-from kafka2hive.pipeline.values import PlannedEpoch, TableManifest, TableTask
-from kafka2hive.service.run.compare.gate import Gate
-from kafka2hive.service.run.completion import Completion
+from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TableTask
+from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
+from kafka2hive.service.run.hive_gate import Gate
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.watch.report import Reporter
-from kafka2hive.service.shared.kafka_view import KafkaView
-from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
-from kafka2hive.service.shared.registrar import NoRegistrar, RefusedByHive, RegisteredInHive, RegistrarEvent
-from kafka2hive.service.shared.table_state import Table, Unowned
-from kafka2hive.service.shared.wiring import Wiring
-from kafka2hive.storage.port import FileSystem, FileWriter, NoRoom
+from kafka2hive.service.tables.kafka_view import KafkaView
+from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
+from kafka2hive.service.tables.registrar import NoRegistrar, RefusedByHive, RegisteredInHive, RegistrarEvent
+from kafka2hive.service.tables.report import Reporter
+from kafka2hive.service.tables.table_state import Table, Unowned
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import FileSystem, NoRoom, StorageWriter
 from tests.harness.cli_ledger import wired
 from tests.harness.clock import SkippedTime
 from tests.harness.fake_kafka import FakeKafka
@@ -65,7 +65,7 @@ class FullForDrafts:
     def __init__(self, files: FileSystem) -> None:
         self._files = files
 
-    def create(self, path: str) -> FileWriter:
+    def create(self, path: str) -> StorageWriter:
         if is_draft_name(base_name(path)) and "e000001" not in path:
             raise NoRoom(path, "quota exceeded")
         return self._files.create(path)
@@ -161,7 +161,12 @@ def make_loop_and_tables(
     ownership = wiring.ownership_check(take_over=False)
     lost_ledger = LostLedgerCheck(kafka, None, wiring)
     owned_tables = OwnedTables(
-        wiring, ownership, lost_ledger, schemas or Schemas(), Completion(wiring.ports.clock, False), gate
+        wiring,
+        ownership,
+        lost_ledger,
+        schemas or Schemas(),
+        CompletionTracker(wiring.ports.clock, False),
+        gate,
     )
     if check_select is not None:
         owned_tables.check_select = check_select

@@ -9,13 +9,13 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import Watermark
 from kafka2hive.model.errors import SchemaRegistryUnavailable, ServiceUnavailable, TableError
-from kafka2hive.model.hive.metastore import MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.service.run.watch.outages import OutageWatch, systems_away
-from kafka2hive.service.run.watch.report import Reporter
-from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.wiring import Wiring, wire
+from kafka2hive.service.tables.outages import OutageWatch, systems_away
+from kafka2hive.service.tables.report import Reporter
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring, wire
 from tests.harness.cli_ledger import TABLE, write_map
 from tests.harness.clock import SkippedTime
 from tests.unit.service.run.test_once import HiveAnswers, Kafka, make_loop_and_tables, make_wiring

@@ -8,29 +8,29 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from kafka2hive.hive.port import Hive
-from kafka2hive.hive.server.session import NoSuchTable
-from kafka2hive.ledger.reading.look import look
+from kafka2hive.hive.session import NoSuchTable
+from kafka2hive.ledger.look import look
 from kafka2hive.model.errors import SchemaRegistryUnavailable, ServiceUnavailable, TableError
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
 from kafka2hive.model.writer_schema import AVRO, WriterId, WriterSchema
-from kafka2hive.pipeline.values import PlannedEpoch, TableFailure
+from kafka2hive.plan.contract import PlannedEpoch, TableFailure
 from kafka2hive.registry.port import NewestSchema, Registry
-from kafka2hive.service.evolution.newest import NewestSchemas
-from kafka2hive.service.plan import PlannedTable, plan
-from kafka2hive.service.run.compare.gate import Gate
-from kafka2hive.service.run.completion import Completion
+from kafka2hive.service.inspect.plan import PlannedTable, plan
+from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
-from kafka2hive.service.run.evolution import Evolution, RegistryEvolution, registry_evolution
+from kafka2hive.service.run.hive_gate import Gate
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.watch.report import Reporter
-from kafka2hive.service.shared.hive_schemas import Catalogue
-from kafka2hive.service.shared.kafka_view import KafkaView
-from kafka2hive.service.shared.lost_ledger import LostLedgerCheck
-from kafka2hive.service.shared.registrar import NoRegistrar
-from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.tables import MapTables
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.run.schema_evolution import Evolution, RegistryEvolution, registry_evolution
+from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.tables.kafka_view import KafkaView
+from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
+from kafka2hive.service.tables.registrar import NoRegistrar
+from kafka2hive.service.tables.report import Reporter
+from kafka2hive.service.tables.routes import MapTables
+from kafka2hive.service.tables.schema_columns import NewestSchemas
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import wired
 from tests.harness.task_files import table_settings
 from tests.simulation.service.maps import rule_of
@@ -139,7 +139,7 @@ class Service:
             wiring.ownership_check(take_over=True),
             LostLedgerCheck(self.kafka, None, wiring),
             self.catalogue,
-            Completion(wiring.ports.clock, False),
+            CompletionTracker(wiring.ports.clock, False),
             gate,
             evolution,
         )

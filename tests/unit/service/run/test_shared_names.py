@@ -4,15 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from kafka2hive.config.values import TableSettings
+from kafka2hive.config.keys import TableSettings
 from kafka2hive.kafka.port import ClusterView, TopicView, everything
 from kafka2hive.model.errors import ExitCode, TableError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import DECIDE_SECONDS, OwnedTables
 from kafka2hive.service.run.result import exit_code
-from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import wired
 from tests.unit.service.run.test_once import Clock, Schemas, make_loop_and_tables, planned, run
 from tests.unit.service.run.test_once import Kafka as TwoTopics

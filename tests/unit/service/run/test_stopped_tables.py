@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.load import load_map
+from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.init import init
-from kafka2hive.ledger.reading.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.take_over import take_over, the_generation
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.paths.ledger import Generation
+from kafka2hive.service.process import new_uuid, owner_name
 from kafka2hive.service.run.stopped_tables import LOOK_SECONDS, StoppedTables
-from kafka2hive.service.shared.process import new_uuid, owner_name
-from kafka2hive.service.shared.table_state import Table
-from kafka2hive.service.shared.wiring import wire
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import wire
 from tests.harness.cli_ledger import TABLE, write_map
 from tests.harness.clock import SkippedTime
 

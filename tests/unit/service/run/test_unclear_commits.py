@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.ledger.audit.audit import audit_history
-from kafka2hive.ledger.reading.history import final_snapshots
-from kafka2hive.ledger.reading.look import look
+from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.look import look
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.paths.path import base_name
-from kafka2hive.service.shared.table_state import Unowned
-from kafka2hive.service.shared.wiring import Wiring
+from kafka2hive.service.tables.table_state import Unowned
+from kafka2hive.service.verify.history import audit_history
+from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileSystem, OutcomeUnknown, StorageError
 from tests.unit.service.run.test_once import (
     EARLY,

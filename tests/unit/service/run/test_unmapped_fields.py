@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.load import load_text
+from kafka2hive.decode.contract.protocol import Decoded
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.files import FileMoves
 from kafka2hive.model.offset_accounting import OffsetAccounting
@@ -16,20 +17,14 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.pipeline.decode.protocol import Decoded
-from kafka2hive.pipeline.task.chunk import Chunk, Segment
-from kafka2hive.pipeline.task.unmapped_fields import (
-    LONGEST_NAME,
-    MOST_FIELDS,
-    SAMPLE,
-    UnmappedFieldsOfTask,
-)
-from kafka2hive.pipeline.task.watchdog import Watchdog
-from kafka2hive.pipeline.values import ColumnsSeen, TaskPlan, UnmappedField, UnmappedFields
-from kafka2hive.service.run.manifests import Outcome, judge_manifests
-from kafka2hive.service.run.watch.report import EpochReport, TableReport
-from kafka2hive.service.run.watch.unmapped_fields import UnmappedFieldsWatch
-from kafka2hive.service.shared.table_state import Table
+from kafka2hive.plan.contract import ColumnsSeen, TaskPlan, UnmappedField, UnmappedFields
+from kafka2hive.service.run.telemetry.records import UnmappedFieldsWatch
+from kafka2hive.service.tables.manifests import Outcome, judge_manifests
+from kafka2hive.service.tables.report import EpochReport, TableReport
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.task.fetch.chunk import Chunk, Segment
+from kafka2hive.task.fields_seen import LONGEST_NAME, MOST_FIELDS, SAMPLE, UnmappedFieldsOfTask
+from kafka2hive.task.watchdog import Watchdog
 from tests.harness.clock import SkippedTime
 from tests.harness.compiled_library import needs_compiled
 from tests.harness.fake_consumer import FakeConsumer, FakeLog

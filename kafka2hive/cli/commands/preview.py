@@ -1,0 +1,53 @@
+"""`kafka2hive preview`: rows, buckets and dead letters of records that Kafka holds now, without writing a byte."""
+
+import logging
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import Color, Json, KafkaTimeout, Log, Map, Tables
+from kafka2hive.observe.log import LogFormat
+
+EXIT_CODES = options.exit_codes(options.UNREADABLE)
+
+
+def preview(
+    config: Map,
+    place: Annotated[
+        str | None,
+        typer.Argument(metavar=f"[{options.PLACE}]", help="First record to show, e.g. flights-3@12345."),
+    ] = None,
+    table: Tables = None,
+    records: Annotated[
+        int, typer.Option("--records", "-n", min=1, max=10_000, help="So many records of each table.")
+    ] = 20,
+    kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Show what the map makes of Kafka's newest records, or of those from a place on: rows, buckets, dead letters."""
+    from kafka2hive.cli.render.preview import preview_document, render_preview
+    from kafka2hive.cli.terminal.options import parsed
+    from kafka2hive.cli.terminal.outcome import show, with_map
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.service.inspect.preview import preview as look
+    from kafka2hive.service.inspect.where import OffsetPlace
+    from kafka2hive.service.wiring import wire
+
+    first = parsed(OffsetPlace.parse, place, options.PLACE) if place is not None else None
+
+    def command(service_map: ServiceMap) -> int:
+        wiring = wire(service_map)
+        result = look(wiring, wiring.kafka(kafka_timeout, altogether=True), table or (), records, first)
+        show(
+            json,
+            color,
+            partial(preview_document, service_map.service, result),
+            partial(render_preview, result),
+        )
+        return int(result.exit_code)
+
+    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))

@@ -1,0 +1,108 @@
+"""`kafka2hive sample`: a map to begin with, drafted from a topic's records."""
+
+import logging
+import os
+import re
+from typing import Annotated
+
+import typer
+
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import KafkaTimeout, Log
+from kafka2hive.observe.log import LogFormat
+
+EXIT_CODES = options.exit_codes(options.UNREADABLE, config="78 no such topic, a wrong property")
+
+
+def sample(
+    kafka: Annotated[
+        str, typer.Option("--kafka", metavar="HOST:PORT", help="Brokers to start from (bootstrap.servers).")
+    ],
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to look at, a table for each.")
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option("--pattern", metavar="REGEX", help="Further topics: those whose whole name it matches."),
+    ] = None,
+    properties: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--property",
+            "-X",
+            metavar="KEY=VALUE",
+            help="A property of librdkafka (repeatable); ${NAME} and file:/path as in a map.",
+        ),
+    ] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            "--registry", metavar="URL", help="The schema registry of topics with Avro or Protobuf records."
+        ),
+    ] = None,
+    hive: Annotated[
+        str | None,
+        typer.Option(
+            "--hive",
+            metavar="URL",
+            help="HiveServer2; a table that it has gives columns, types, partitions and place.",
+        ),
+    ] = None,
+    storage: Annotated[
+        str | None, typer.Option("--storage", metavar="URI", help="Where the map's tables are to lie.")
+    ] = None,
+    table: Annotated[
+        str,
+        typer.Option(
+            "--table",
+            metavar="DB.TABLE",
+            help="The table's name; {topic} is the topic's, for several topics.",
+        ),
+    ] = "kafka.{topic}",
+    records: Annotated[
+        int, typer.Option("--records", "-n", min=1, max=10_000, help="So many of the newest records.")
+    ] = 1_000,
+    kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Print a map for topics: columns with types, event time, flush interval, and notes; touches nothing."""
+    from kafka2hive.cli.terminal.outcome import say, tell_error
+    from kafka2hive.model.errors import Kafka2HiveError
+    from kafka2hive.observe.log import configure
+    from kafka2hive.service.draft.draft import DraftOrder
+    from kafka2hive.service.draft.draft import sample as draft
+
+    if not topics and pattern is None:
+        raise typer.BadParameter("name a topic, or give --pattern", param_hint="TOPIC")
+    if (pattern is not None or len(topics or ()) > 1) and "{topic}" not in table:
+        raise typer.BadParameter(
+            "several topics have a table each: write {topic} in it", param_hint="--table"
+        )
+
+    try:
+        re.compile(pattern or "")
+    except re.error as error:
+        raise typer.BadParameter(f"no regular expression: {error}", param_hint="--pattern") from error
+    given = {"bootstrap.servers": kafka}
+    for one in properties or ():
+        key, separator, value = one.partition("=")
+        if not separator:
+            raise typer.BadParameter(f"{key}: write KEY=VALUE", param_hint="--property")
+        given[key] = value
+    configure(log_format, logging.WARNING, [])
+    try:
+        wanted = DraftOrder(
+            topics=topics or (),
+            pattern=pattern,
+            kafka=given,
+            registry=registry,
+            hive=hive,
+            storage=storage,
+            table=table,
+            records=records,
+            kafka_seconds=kafka_timeout,
+        )
+        say(draft(wanted, os.environ).rstrip())
+    except Kafka2HiveError as error:
+        tell_error(error)
+        raise typer.Exit(int(error.exit_code)) from error

@@ -1,0 +1,87 @@
+"""`kafka2hive validate`: the map checked without any cluster, or with `--online` against the services."""
+
+import logging
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import Color, Json, Map
+from kafka2hive.observe.log import LogFormat
+
+if TYPE_CHECKING:
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.service.validate.check import Check
+    from kafka2hive.service.validate.selects import SelectCheck
+
+EXIT_CODES = options.exit_codes(options.REFUSED, config=options.CONFIG_OR_CLUSTER)
+KAFKA_SECONDS = 10.0
+
+
+def validate(
+    config: Map,
+    online: Annotated[
+        bool,
+        typer.Option(
+            "--online", help="Ask Kafka, HDFS, Hive and Java, too, whether a run would work; dumps nothing."
+        ),
+    ] = False,
+    json: Json = False,
+    color: Color = True,
+) -> None:
+    """Check the map without any cluster and say what will be dumped where; --json: all of it, secrets hidden.
+
+    Spark is started only for tables with sql: it plans each SELECT as a dump would (some 10 seconds, and Java).
+    """
+    from kafka2hive.cli.render.validate import map_document, problems_document, render_map
+    from kafka2hive.cli.terminal.document import dumped
+    from kafka2hive.cli.terminal.outcome import say, secrets, show, tell_error
+    from kafka2hive.config.load import load_map
+    from kafka2hive.config.machine import check_this_machine
+    from kafka2hive.config.native_library import decoder_in_use
+    from kafka2hive.config.yaml.problems import MapInvalid
+    from kafka2hive.model.errors import Kafka2HiveError
+    from kafka2hive.observe.log import configure
+    from kafka2hive.service.validate.own_schemas import check_own_schemas
+    from kafka2hive.service.validate.selects import selects_of
+
+    try:
+        service_map = load_map(config, os.environ)
+        check_this_machine(service_map, os.environ)
+        check_own_schemas(service_map)
+        configure(LogFormat.AUTO, logging.ERROR, secrets(service_map))
+        with selects_of(service_map.tables, service_map) as selects:
+            checks = [] if selects is None else _planned(service_map, selects)
+            if online:
+                raise typer.Exit(_online(service_map, selects, json, color))
+    except Kafka2HiveError as error:
+        tell_error(error)
+        if json and isinstance(error, MapInvalid):
+            say(dumped(problems_document(error.problems)))
+        raise typer.Exit(int(error.exit_code)) from error
+    decoder = decoder_in_use()
+    document = partial(map_document, service_map, checks, decoder)
+    show(json, color, document, partial(render_map, service_map, checks, decoder))
+
+
+def _planned(service_map: "ServiceMap", selects: "SelectCheck") -> "list[Check]":
+    from kafka2hive.service.validate.sql_check import check_selects
+
+    return check_selects(service_map, selects)
+
+
+def _online(service_map: "ServiceMap", selects: "SelectCheck | None", json: bool, color: bool) -> int:
+    from kafka2hive.cli.render.validate import online_document, render_online
+    from kafka2hive.cli.terminal.outcome import show
+    from kafka2hive.config.native_library import decoder_in_use
+    from kafka2hive.service.validate.online import validate_online
+    from kafka2hive.service.wiring import wire
+
+    wiring = wire(service_map)
+    result = validate_online(wiring, wiring.kafka(KAFKA_SECONDS), selects)
+    decoder = decoder_in_use()
+    document = partial(online_document, service_map, result, decoder)
+    show(json, color, document, partial(render_online, service_map, result, decoder))
+    return int(result.exit_code)

@@ -1,0 +1,101 @@
+"""`preview`: its text and its document."""
+
+import datetime
+import json
+import math
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafka2hive.cli.terminal.document import Document, document, error_of
+from kafka2hive.cli.terminal.screen import Screen, render
+from kafka2hive.model.text import counted
+from kafka2hive.service.inspect.preview import PreviewedTable, PreviewLetter, PreviewResult, PreviewRow
+
+
+def render_preview(result: PreviewResult, screen: Screen) -> str:
+    """A line for each record with its place and bucket, and its values as JSON below."""
+    parts: list[RenderableType] = []
+    for table in result.tables:
+        parts.append(Text(f"{table.table}: {_summary(table)}", style="bold"))
+        if table.error is not None:
+            parts.append(Text(str(table.error), style="red"))
+        if table.misspelled:
+            named = ", ".join(map(str, table.misspelled))
+            parts.append(Text(f"no value in any of these records: {named}", style="yellow"))
+        records: list[PreviewRow | PreviewLetter] = [*table.rows, *table.letters]
+        for one in sorted(records, key=lambda record: record.place):
+            parts += map(Text, _lines(one))
+    return render(screen, parts)
+
+
+def _summary(table: PreviewedTable) -> str:
+    if table.error is not None:
+        return "nothing can be shown"
+    if not table.ranges:
+        return "its topics are empty"
+    found = [counted(len(table.rows), "row"), counted(len(table.letters), "dead letter")]
+    if table.tombstones:
+        found.append(counted(table.tombstones, "tombstone"))
+    return f"{', '.join(found)} of {', '.join(map(str, table.ranges))}"
+
+
+def _lines(one: PreviewRow | PreviewLetter) -> tuple[str, str]:
+    match one:
+        case PreviewRow(place, bucket, values):
+            return f"{place}  {bucket}", f"  {json.dumps(_plain(values), ensure_ascii=False)}"
+        case PreviewLetter(place, reason, detail):
+            return f"{place}  dead letter", f"  {reason}: {detail}"
+
+
+def preview_document(service: str, result: PreviewResult) -> Document:
+    """`preview`: bytes in base64, decimals, times and what is no finite number as text; maps as objects."""
+    tables = [
+        {
+            "table": table.table,
+            "ranges": [
+                {
+                    "topic": r.topic_partition.topic,
+                    "partition": r.topic_partition.number,
+                    "start": r.start,
+                    "end": r.end,
+                }
+                for r in table.ranges
+            ],
+            "rows": [
+                {"place": str(row.place), "bucket": row.bucket, "values": _plain(row.values)}
+                for row in table.rows
+            ],
+            "dead_letters": [
+                {"place": str(letter.place), "reason": letter.reason, "detail": letter.detail}
+                for letter in table.letters
+            ],
+            "tombstones": table.tombstones,
+            "misspelled": [{"column": one.column, "nearest": one.nearest} for one in table.misspelled],
+            "error": None if table.error is None else error_of(table.error),
+        }
+        for table in result.tables
+    ]
+    return document("preview", result.exit_code, service=service, tables=tables)
+
+
+def _plain(value: Any) -> Any:
+    """A value of Arrow's as JSON has it."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case bytes():
+            return b64encode(value).decode()
+        case datetime.date():
+            return value.isoformat()
+        case Mapping():
+            return {name: _plain(inner) for name, inner in value.items()}
+        case list():
+            return [_plain(inner) for inner in value]
+        case _:
+            return str(value)

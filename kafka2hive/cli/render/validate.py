@@ -1,0 +1,175 @@
+"""`validate` and `validate --online`: their texts and their documents."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from enum import Enum
+from typing import assert_never
+
+from rich.text import Text
+
+from kafka2hive.cli.terminal.document import Document, document, error_of
+from kafka2hive.cli.terminal.screen import Screen, render
+from kafka2hive.config.keys import Bucketing, BucketTime, ServiceMap, TableRule
+from kafka2hive.config.keys.librdkafka import is_sensitive
+from kafka2hive.config.native_library import DecoderInUse
+from kafka2hive.config.yaml.problems import MapProblem
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.text import counted, size
+from kafka2hive.service.validate.check import Check, Failed, Passed, Warned
+from kafka2hive.service.validate.online import OnlineResult
+
+
+def lines_of(checks: Sequence[Check]) -> list[Text]:
+    return [line for check in checks for line in _lines(check)]
+
+
+def _lines(check: Check) -> list[Text]:
+    match check.result:
+        case Passed(message):
+            return [_line("ok", "green", check, message)]
+        case Warned(error):
+            return _trouble("warning", "yellow", check, error)
+        case Failed(error):
+            return _trouble("error", "bold red", check, error)
+        case _:
+            assert_never(check.result)
+
+
+def _trouble(word: str, style: str, check: Check, error: Kafka2HiveError) -> list[Text]:
+    lines = [_line(word, style, check, f"[{error.code}] {error.message}")]
+    if error.remedy:
+        lines.append(Text(f"         what to do: {error.remedy}"))
+    return lines
+
+
+def _line(word: str, style: str, check: Check, message: str) -> Text:
+    return Text(f"{word:<8} ", style=style).append(
+        f"{check.system:<8} {check.subject}: {message}", style="not bold"
+    )
+
+
+def check_document(check: Check) -> Document:
+    line: Document = {"system": check.system, "subject": check.subject}
+    match check.result:
+        case Passed(message):
+            return line | {"result": "ok", "message": message, "code": None, "remedy": None}
+        case Warned(error):
+            return line | {"result": "warning"} | error_of(error)
+        case Failed(error):
+            return line | {"result": "error"} | error_of(error)
+        case _:
+            assert_never(check.result)
+
+
+REDACTED = "(secret)"
+
+
+def shown(service: ServiceMap) -> dict[str, object]:
+    """The whole map with all defaults as plain data (dicts, lists, texts, numbers), secrets replaced by `(secret)`."""
+    plain = asdict(service)
+    for section, key in (("kafka", "properties"), ("storage", "properties"), ("spark", "conf")):
+        plain[section][key] = {
+            name: REDACTED if name in service.secret_keys or is_sensitive(name) else value
+            for name, value in plain[section][key]
+        }
+    for section, key in (("hive", "password"), ("registry", "password"), ("registry", "token")):
+        if plain[section] and plain[section][key] is not None:
+            plain[section][key] = REDACTED
+    plain["secret_keys"] = sorted(service.secret_keys)
+    result = _plain(plain)
+    assert isinstance(result, dict)
+    return result
+
+
+def _plain(value: object) -> object:
+    match value:
+        case Enum():
+            return value.value
+        case dict():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return value
+
+
+def render_map(
+    service_map: ServiceMap, checks: Sequence[Check], decoder: DecoderInUse, screen: Screen
+) -> str:
+    """What will be dumped where; the whole map with its defaults is what `validate --json` prints."""
+    hive = service_map.hive
+    head: list[Text | str] = [
+        Text(f"{service_map.path} is right: service {service_map.service}", style="bold green"),
+        f"  ledgers       {service_map.storage.ledger_root}",
+        f"  tables        {service_map.storage.warehouse}",
+        f"  dead letters  {service_map.dead_letters.table}",
+        f"  Hive          {f'{hive.host}:{hive.port} as {hive.user}' if hive else 'none: files only'}",
+    ]
+    head.append(Text(f"  decoder       {decoder}", style="" if decoder.is_compiled else "yellow"))
+    if service_map.registry:
+        head.append(f"  registry      {service_map.registry.url}")
+    head += [part for rule in service_map.tables for part in _table(rule)]
+    if checks:
+        head += ["", *lines_of(checks)]
+    return render(screen, head)
+
+
+def _table(rule: TableRule) -> list[Text | str]:
+    source = f"/{rule.pattern}/" if rule.pattern is not None else ", ".join(rule.topics)
+    columns = counted(len(rule.columns), "column") if rule.columns else "columns as in Hive"
+    flush = rule.flush
+    return [
+        "",
+        Text(rule.table, style="bold").append(f"  <-  {source}", style="not bold"),
+        f"  {rule.format}, {columns}, {_bucket(rule.bucketing)}",
+        f"  begins at {rule.start.kind.value}, due every {flush.interval_seconds:g} s or {size(flush.bytes)}",
+    ]
+
+
+def _bucket(bucketing: Bucketing) -> str:
+    if not bucketing.path:
+        return "unpartitioned"
+    time = bucketing.field_text if bucketing.time is BucketTime.EVENT else f"{bucketing.time.value} time"
+    return f"{bucketing.path} by {time} in {bucketing.zone}"
+
+
+def map_document(service_map: ServiceMap, checks: Sequence[Check], decoder: DecoderInUse) -> Document:
+    """The whole map with its defaults, secrets hidden. `checks`: what Spark says of tables with SQL."""
+    found = [check_document(check) for check in checks] or None
+    return document(
+        "validate", ExitCode.DONE, map=shown(service_map), problems=[], checks=found, decoder=str(decoder)
+    )
+
+
+def problems_document(problems: Iterable[MapProblem]) -> Document:
+    """`validate` of a wrong map; lines and columns count from 1."""
+    found = [asdict(problem) | {"suggestion": problem.suggestion or None} for problem in problems]
+    return document("validate", ExitCode.CONFIG, map=None, problems=found, checks=None)
+
+
+def render_online(
+    service_map: ServiceMap, result: OnlineResult, decoder: DecoderInUse, screen: Screen
+) -> str:
+    """A line a check, what to do below it; the verdict last."""
+    parts = [
+        *lines_of(result.checks),
+        Text(f"decoder: {decoder}", style="" if decoder.is_compiled else "yellow"),
+    ]
+    warned = sum(isinstance(check.result, Warned) for check in result.checks)
+    failed = sum(isinstance(check.result, Failed) for check in result.checks)
+    verdict = f"service {service_map.service}: {counted(len(result.checks), 'check')}"
+    verdict += f", {counted(warned, 'warning')}, {counted(failed, 'error')}"
+    if failed:
+        verdict += f" (exit code {int(result.exit_code)})"
+    return render(screen, [*parts, Text(verdict, style="bold red" if failed else "bold green")])
+
+
+def online_document(service_map: ServiceMap, result: OnlineResult, decoder: DecoderInUse) -> Document:
+    return document(
+        "validate",
+        result.exit_code,
+        map=shown(service_map),
+        problems=[],
+        checks=[check_document(check) for check in result.checks],
+        decoder=str(decoder),
+    )

@@ -1,0 +1,1 @@
+"""What all commands share with the terminal: options, exit codes, the screen, the envelope of JSON documents."""

@@ -1,0 +1,36 @@
+"""The map as declared and as everybody uses it: frozen values, each key with its words, default and bounds at its field.
+
+The YAML's own words and defaults are documented in docs/configuration.md.
+"""
+
+from kafka2hive.config.keys.bucketing import Bucketing as Bucketing
+from kafka2hive.config.keys.bucketing import BucketTime as BucketTime
+from kafka2hive.config.keys.bucketing import CompletionOptions as CompletionOptions
+from kafka2hive.config.keys.change_log import ChangeLog as ChangeLog
+from kafka2hive.config.keys.columns import Column as Column
+from kafka2hive.config.keys.columns import MetadataColumn as MetadataColumn
+from kafka2hive.config.keys.columns import RecordPart as RecordPart
+from kafka2hive.config.keys.csv import CsvOptions as CsvOptions
+from kafka2hive.config.keys.service import DeadLetterOptions as DeadLetterOptions
+from kafka2hive.config.keys.service import HiveOptions as HiveOptions
+from kafka2hive.config.keys.service import KafkaOptions as KafkaOptions
+from kafka2hive.config.keys.service import Limits as Limits
+from kafka2hive.config.keys.service import Metrics as Metrics
+from kafka2hive.config.keys.service import ServiceMap as ServiceMap
+from kafka2hive.config.keys.service import SparkOptions as SparkOptions
+from kafka2hive.config.keys.service import StorageOptions as StorageOptions
+from kafka2hive.config.keys.services import Framing as Framing
+from kafka2hive.config.keys.services import KerberosOptions as KerberosOptions
+from kafka2hive.config.keys.services import PluginOptions as PluginOptions
+from kafka2hive.config.keys.services import ProtobufIndexes as ProtobufIndexes
+from kafka2hive.config.keys.services import RegistryOptions as RegistryOptions
+from kafka2hive.config.keys.services import WireFormat as WireFormat
+from kafka2hive.config.keys.start import StartKind as StartKind
+from kafka2hive.config.keys.start import StartPolicy as StartPolicy
+from kafka2hive.config.keys.table import Flush as Flush
+from kafka2hive.config.keys.table import TableRule as TableRule
+from kafka2hive.config.keys.table import TableSettings as TableSettings
+from kafka2hive.config.keys.table import Tombstones as Tombstones
+from kafka2hive.config.keys.writer import FileFormat as FileFormat
+from kafka2hive.config.keys.writer import TextOptions as TextOptions
+from kafka2hive.config.keys.writer import WriterOptions as WriterOptions

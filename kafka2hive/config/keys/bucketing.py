@@ -1,0 +1,108 @@
+"""The keys and values of one table's bucket: which Hive partition a record belongs to."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Final, Literal
+
+from kafka2hive.config.keys.declaration import Bounds, Duration, Key
+from kafka2hive.config.keys.services import PluginOptions
+
+BIGINT_UNIT: Final = "ms"
+
+
+class BucketTime(Enum):
+    """Which time buckets a record."""
+
+    EVENT = "event"  # the column Bucketing.field
+    RECORD = "record"  # the record's own timestamp
+    PROCESSING = "processing"  # the epoch's planning time: one bucket per epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Bucketing:
+    """Which Hive partition a record belongs to.
+
+    `path` is e.g. `dt=%Y-%m-%d/hr=%H/c={country}`. `field` becomes the column with the event time (a timestamp, a date, or
+    a bigint of `unit`), `inner` the fields that lead to the time where that column is a struct.
+    """
+
+    path: Annotated[
+        str,
+        Key("Hive partition path, [below](#path). Empty: an unpartitioned table."),
+    ] = "dt=%Y-%m-%d"
+    time: Annotated[
+        BucketTime,
+        Key(
+            "`event`: the column `field`. `record`: Kafka's record timestamp. `processing`: when the "
+            "epoch was planned; it differs in a replay.",
+            otherwise="`event` with a `field`, else `record`",
+            derived=True,
+        ),
+    ] = BucketTime.EVENT
+    field: Annotated[
+        str | None,
+        Key(
+            "The column with the event time: a `timestamp`, a `date` or a `bigint`; or a field of a "
+            "struct column, `props.at`; or a column's path, `$.props.at`."
+        ),
+    ] = None
+    unit: Annotated[
+        Literal["s", "ms", "us"],
+        Key("Unit of a bigint field, counted from 1970 UTC.", otherwise="`ms`", derived=True),
+    ] = BIGINT_UNIT
+    zone: Annotated[
+        str,
+        Key(
+            "Zone of the bucket's date and hour.",
+            written="zone",
+            otherwise="the table's `zone`",
+            derived=True,
+        ),
+    ] = "UTC"
+    plugin: Annotated[
+        PluginOptions | None,
+        Key("Where the path's `{fields}` come from instead of columns, [above](#plugin)."),
+    ] = None
+    inner: tuple[str, ...] = ()
+
+    @property
+    def field_text(self) -> str:
+        """The event time's column, and the fields within it."""
+        return ".".join((self.field or "", *self.inner))
+
+
+SuccessFile = Annotated[
+    str,
+    Bounds(
+        pattern=r"[_.][A-Za-z0-9._-]{1,99}",
+        expected="expected a name that Hive does not see: _ or ., then letters, digits, ., _ and -",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionOptions:
+    """When a Hive partition is complete, and what tells readers so."""
+
+    delay_seconds: Annotated[
+        Duration,
+        Key(
+            "Time after a partition's end by which its records are in Kafka; late records make "
+            "another certificate at most that often.",
+            name="delay",
+        ),
+    ] = 3600.0
+    success_file: Annotated[
+        SuccessFile | None,
+        Key(
+            "Empty file that is made in a complete partition beside its certificate; `null`: none.",
+            written="name, `null`",
+        ),
+    ] = "_SUCCESS"
+    plugin: Annotated[
+        PluginOptions | None,
+        Key(
+            "Decides instead, [above](#plugin): an entry point of `kafka2hive.completion_policies`, "
+            "which is told `delay`."
+        ),
+    ] = None

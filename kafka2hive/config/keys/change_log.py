@@ -1,0 +1,94 @@
+"""What a topic holds: events, or a change log, whose records are kept as they are or whose envelope is unpacked."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Literal
+
+from kafka2hive.config.keys.declaration import Key
+
+OPERATION = "__op"
+TIME = "__ts_ms"
+POSITION = "__source_position"
+CHANGE_COLUMNS = {OPERATION: "string", TIME: "bigint", POSITION: "string"}
+"""Hive types of the columns that a table of changes has beside those of the row."""
+BEFORE = "__before"
+"""The row before the change, a struct; only where the map asks for it."""
+
+
+class ChangeLog(Enum):
+    """Whose envelope."""
+
+    DEBEZIUM = "debezium"
+    MAXWELL = "maxwell"
+    CANAL = "canal"
+
+
+@dataclass(frozen=True, slots=True)
+class DebeziumKeys:
+    """Debezium's envelope is unpacked."""
+
+    before: Annotated[
+        bool,
+        Key(
+            "Keep the row before the change as `__before`; the columns can have neither `from` nor "
+            "`unit` nor [leeway](decoding.md#leeway) then."
+        ),
+    ] = False
+    decimals: Annotated[
+        Literal["text", "base64"] | None,
+        Key(
+            "With JSON: how decimals are written, see below.",
+            more="`text`: as text or number (`decimal.handling.mode` string, double); `base64`: as bytes "
+            "(precise), the scale is the column's. Without a schema a text that may be both is a dead "
+            "letter.",
+            otherwise="as each record's schema says",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class MaxwellKeys:
+    """Maxwell's envelope is unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanalKeys:
+    """Canal's flat messages are unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLogKeys:
+    """A change log whose envelope is unpacked: exactly one of the keys."""
+
+    debezium: Annotated[DebeziumKeys | None, Key("Envelopes of Debezium, with and without their schema.")] = (
+        None
+    )
+    maxwell: Annotated[MaxwellKeys | None, Key("Envelopes of Maxwell's daemon.")] = None
+    canal: Annotated[CanalKeys | None, Key("Flat messages of Canal (`canal.mq.flatMessage`).")] = None
+
+
+SourceKind = Literal["events", "binlog", "debezium", "maxwell", "canal"] | ChangeLogKeys
+
+
+def change_log_of(source: SourceKind) -> ChangeLog | None:
+    """None where records are rows as they are."""
+    match source:
+        case ChangeLogKeys(debezium=DebeziumKeys()) | "debezium":
+            return ChangeLog.DEBEZIUM
+        case ChangeLogKeys(maxwell=MaxwellKeys()) | "maxwell":
+            return ChangeLog.MAXWELL
+        case ChangeLogKeys(canal=CanalKeys()) | "canal":
+            return ChangeLog.CANAL
+        case _:
+            return None
+
+
+def keeps_before(source: SourceKind) -> bool:
+    return isinstance(source, ChangeLogKeys) and source.debezium is not None and source.debezium.before
+
+
+def told_decimals(source: SourceKind) -> Literal["text", "base64"] | None:
+    """None where the map does not say how Debezium's decimals stand in JSON."""
+    if not isinstance(source, ChangeLogKeys) or source.debezium is None:
+        return None
+    return source.debezium.decimals

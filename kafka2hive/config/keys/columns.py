@@ -1,0 +1,158 @@
+"""The columns of a table: as the map has them, as everybody uses them, and those taken from the record."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Literal
+
+from kafka2hive.config.keys.declaration import Key, PropertyText
+
+
+class RecordPart(Enum):
+    """Of which part of a record a column is taken."""
+
+    VALUE = "value"
+    KEY = "key"
+    HEADER = "header"
+
+
+Fraction = Literal["exact", "truncate"]
+DecimalText = Literal["text", "base64"]
+UnknownEnum = Literal["refuse", "name", "null"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leeway:
+    """What the map allows of a column's values beyond the acceptance table; what it changes is counted.
+
+    `fraction`: parts of a microsecond are refused, or cut off. `others`: further paths to the value, by which other
+    producers call it. `default`: instead of NULL, as a text. `decimals`:
+    how they stand in JSON, as texts and numbers or as Kafka Connect's bytes. `unknown_enum`: a number that Protobuf's enum
+    has no name for is refused, or is its digits in place of the name, or NULL.
+    """
+
+    fraction: Fraction = "exact"
+    others: tuple[tuple[str, ...], ...] = ()
+    default: str | None = None
+    decimals: DecimalText = "text"
+    unknown_enum: UnknownEnum = "refuse"
+
+
+STRICT = Leeway()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the Hive table; `type` is Hive's text, e.g. `decimal(10,2)`.
+
+    `path`: the keys that lead to its value in that part of the record, empty: its name in the value, the whole key; of a
+    header the header's name alone. `unit` (`d`, `s`, `ms`, `us`, `ns`): the value is a number that counts from 1970 UTC.
+    """
+
+    name: str
+    type: str
+    path: tuple[str, ...] = ()
+    unit: str | None = None
+    part: RecordPart = RecordPart.VALUE
+    leeway: Leeway = STRICT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnKeys:
+    """A column that does not just take the JSON member of its name."""
+
+    type: Annotated[str, Key("Type of the column.", written="Hive type")]
+    path: Annotated[
+        str | tuple[str, ...] | None,
+        Key(
+            "Where its value is in the record's JSON; of several paths the [first with a "
+            "value](decoding.md#leeway).",
+            written="path, or several",
+            otherwise="the name",
+            name="from",
+            shortest=1,
+        ),
+    ] = None
+    header: Annotated[
+        str | None,
+        Key("Instead of `from`: the name of a header, [below](#columns-of-headers-and-keys).", shortest=1),
+    ] = None
+    key: Annotated[
+        str | None,
+        Key(
+            "Instead of `from`: where its value is in the record's key; `$` is the whole key.", written="path"
+        ),
+    ] = None
+    unit: Annotated[
+        Literal["d", "s", "ms", "us", "ns"] | None,
+        Key(
+            "For a `timestamp` or a `date`: the value is a whole number that counts from 1970 UTC in "
+            "this unit (`d`: days of the calendar, in any zone)."
+        ),
+    ] = None
+    fraction: Annotated[
+        Fraction,
+        Key(
+            "For a `timestamp`: what is finer than a microsecond makes a dead letter, or is [cut "
+            "off](decoding.md#leeway).",
+            more="`truncate` cuts towards the past; such values are counted.",
+        ),
+    ] = "exact"
+    decimals: Annotated[
+        DecimalText,
+        Key(
+            "For a `decimal` in JSON: [as bytes](decoding.md#leeway) of Kafka Connect's converter; of "
+            "change logs `source` says it.",
+            more="`text`: a text or a number; `base64`: the bytes of Kafka Connect's converter, the scale "
+            "is the column's.",
+        ),
+    ] = "text"
+    unknown_enum: Annotated[
+        UnknownEnum | None,
+        Key(
+            "For a `string` in Protobuf: an enum's number without a name makes a dead letter, or is "
+            "[its digits or NULL](decoding.md#leeway).",
+            more="`name`: its digits replace the name; `null`: NULL; such values are counted.",
+        ),
+    ] = "refuse"
+    default: Annotated[
+        PropertyText | None,
+        Key(
+            "The value where the field is missing or null, [counted](decoding.md#leeway).",
+            written="text, number or boolean",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedColumnKeys(ColumnKeys):
+    """A column in a list of columns."""
+
+    name: Annotated[str, Key("In a list: name of the column: letters, digits and `_`.")]
+
+
+COORDINATES = "__kafka2hive"
+"""Beside the columns of records: where each row comes from. It goes through a SELECT, never into files."""
+
+
+class MetadataColumn(Enum):
+    """Columns a table may take from the record instead of its value; the name in the table is the map's choice."""
+
+    TOPIC = "topic"
+    PARTITION = "partition"
+    OFFSET = "offset"
+    TIMESTAMP = "timestamp"
+    KEY = "key"
+    HEADERS = "headers"
+    ORDINAL = "ordinal"
+
+
+METADATA_TYPES = {
+    MetadataColumn.TOPIC: "string",
+    MetadataColumn.PARTITION: "int",
+    MetadataColumn.OFFSET: "bigint",
+    MetadataColumn.TIMESTAMP: "timestamp",
+    MetadataColumn.KEY: "binary",
+    MetadataColumn.HEADERS: "array<struct<key:string,value:binary>>",
+    MetadataColumn.ORDINAL: "int",
+}
+"""Hive's."""

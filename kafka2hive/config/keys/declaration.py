@@ -1,0 +1,192 @@
+"""How a key of the map is declared: its name, description and bounds stand at the field that holds its value."""
+
+import dataclasses
+import re
+import typing
+from collections.abc import Callable, Sized
+from dataclasses import MISSING, dataclass
+from functools import cache
+from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
+
+from kafka2hive.config.keys.units import (
+    DURATION_PATTERN,
+    SIZE_PATTERN,
+    duration_text,
+    parse_duration,
+    parse_size,
+    size_text,
+)
+
+
+class _LeftOut(str):
+    __slots__ = ()
+
+
+LEFT_OUT: Final[Any] = _LeftOut()
+"""Stands in a `derived` key that the map leaves out, until its value is decided from the other keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherKeys:
+    """The field holds all keys that have no field, as pairs; the first of them is required, a text of type `type`.
+
+    `others` says what the keys besides the first are.
+    """
+
+    first: str
+    type: Any
+    doc: str
+    others: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """How a value is written. `read` raises ValueError with what was expected; `write` gives a default back as text."""
+
+    read: Callable[[object], object]
+    schema: dict[str, object]
+    write: Callable[[Any], object] = str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Of a number, of a text's or a list's length (`shortest`), of a text's form (`pattern`, in words `expected`)."""
+
+    above: int | None = None
+    at_least: int | None = None
+    at_most: int | None = None
+    shortest: int | None = None
+    pattern: str = ""
+    expected: str = ""
+
+    def fault(self, value: Any) -> str:
+        """What is wrong with a value of the right type, empty when nothing is."""
+        if self.above is not None and not value > self.above:
+            return f"input should be greater than {self.above}"
+        if self.at_least is not None and not value >= self.at_least:
+            return f"input should be greater than or equal to {self.at_least}"
+        if self.at_most is not None and not value <= self.at_most:
+            return f"input should be less than or equal to {self.at_most}"
+        if self.shortest is not None and len(value) < self.shortest:
+            return _too_short(value, self.shortest)
+        if self.pattern and not re.fullmatch(self.pattern, value):
+            return self.expected
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Key(Bounds):
+    """What docs/configuration.md and an editor say of a key, in Markdown. Without `doc` the section's docstring stands there.
+
+    `more` is what only an editor says: the page has a section for it. `otherwise` is what holds if the map leaves the key
+    out, `written` how its type is called, each where the field does not tell. `name`: the key is not called as the field.
+    `derived`: the map may leave the key out, and its value then depends on other keys.
+    """
+
+    doc: str = ""
+    more: str = ""
+    written: str = ""
+    otherwise: str = ""
+    name: str = ""
+    derived: bool = False
+
+
+def _too_short(value: Sized, shortest: int) -> str:
+    plural = "" if shortest == 1 else "s"
+    if isinstance(value, str):
+        return f"string should have at least {shortest} character{plural}"
+    return f"list should have at least {shortest} item{plural} after validation, not {len(value)}"
+
+
+def _property_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise ValueError("expected a text, a number or true/false")
+
+
+_SIZE_SCHEMA: dict[str, object] = {
+    "anyOf": [{"type": "string", "pattern": SIZE_PATTERN}, {"type": "integer", "minimum": 1}],
+    "examples": ["128MiB"],
+}
+_DURATION_SCHEMA: dict[str, object] = {"type": "string", "pattern": DURATION_PATTERN, "examples": ["60s"]}
+
+Size = Annotated[int, Form(parse_size, _SIZE_SCHEMA, size_text), Bounds(above=0)]
+Duration = Annotated[float, Form(parse_duration, _DURATION_SCHEMA, duration_text), Bounds(above=0)]
+PropertyText = Annotated[str, Form(_property_text, {"type": ["string", "number", "boolean"]})]
+Properties = tuple[tuple[str, PropertyText], ...]
+"""A mapping in the map, pairs in the value: properties of Kafka, Hadoop, Spark."""
+
+
+Mark = TypeVar("Mark")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredKey:
+    """`name` in the map, `field` of the value; `default` is MISSING where the key is required."""
+
+    name: str
+    field: str
+    type: Any
+    default: Any
+    key: Key
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is MISSING
+
+
+@cache
+def declared_keys(section: type) -> dict[str, DeclaredKey]:
+    """By their names in the map, in the order of the fields."""
+    hints = typing.get_type_hints(section, include_extras=True)
+    declared = {}
+    for field in dataclasses.fields(section):
+        for key in marks(hints[field.name], Key):
+            default = LEFT_OUT if key.derived else field.default
+            name = key.name or field.name
+            declared[name] = DeclaredKey(
+                name=name, field=field.name, type=hints[field.name], default=default, key=key
+            )
+    return declared
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFurther:
+    """The `field` that holds all keys without a field of their own; `first` is the required one."""
+
+    field: str
+    type: Any
+    first: str
+    first_type: Any
+    doc: str
+    others: str
+
+
+@cache
+def further_keys(section: type) -> DeclaredFurther | None:
+    """None where the section is closed."""
+    for name, hint in typing.get_type_hints(section, include_extras=True).items():
+        for mark in marks(hint, FurtherKeys):
+            return DeclaredFurther(
+                field=name,
+                type=hint,
+                first=mark.first,
+                first_type=mark.type,
+                doc=mark.doc,
+                others=mark.others,
+            )
+    return None
+
+
+def marks(hint: Any, kind: type[Mark]) -> list[Mark]:
+    """What is annotated to a type."""
+    parts = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return [mark for mark in parts if isinstance(mark, kind)]
+
+
+def key_names(section: type) -> list[str]:
+    """All keys that are known by name."""
+    further = further_keys(section)
+    return [*([further.first] if further else []), *declared_keys(section)]

@@ -1,0 +1,313 @@
+"""The map's keys and values besides its tables. Units stand in the names of fields: seconds, bytes."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from kafka2hive.config.keys.declaration import LEFT_OUT, Bounds, Duration, FurtherKeys, Key, Properties, Size
+from kafka2hive.config.keys.services import KerberosOptions, RegistryOptions
+from kafka2hive.config.keys.table import TableKeys, TableOptions, TableRule
+from kafka2hive.config.keys.units import MIB
+
+Text = Annotated[str, Bounds(shortest=1)]
+SERVICE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaOptions:
+    """Any property of librdkafka, as `name: value`, besides the keys below.
+
+    `properties` have their secrets resolved and are never printed (see `ServiceMap.secret_keys`).
+    """
+
+    properties: Annotated[
+        Properties,
+        FurtherKeys(
+            first="bootstrap.servers",
+            type=Text,
+            doc="Brokers to start from, `host:port,host:port`.",
+            others="A property of [librdkafka](https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md), "
+            "e.g. `security.protocol`.",
+        ),
+    ] = field(repr=False)
+    group: Annotated[
+        Text,
+        Key(
+            "Consumer group that offsets are committed to, for lag tools.",
+            otherwise="`kafka2hive-<service>`",
+            name="group.id",
+            derived=True,
+        ),
+    ]
+    commit_group: Annotated[
+        bool,
+        Key(
+            "Commit the group's offsets after publishing. They are never used as positions, only as "
+            "evidence of a lost ledger."
+        ),
+    ] = True
+
+    @property
+    def committed_group(self) -> str | None:
+        """None: no group's offsets are committed."""
+        return self.group if self.commit_group else None
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOptions:
+    """Where files and ledgers live."""
+
+    uri: Annotated[
+        str,
+        Key(
+            "`hdfs://host:port`, `hdfs://nameservice` or `file:///base`; a path in it is the base of "
+            "the defaults below.",
+            written="path",
+        ),
+    ]
+    ledger_root: Annotated[
+        str, Key("Directory of the ledgers.", written="path", otherwise="`<uri>/kafka2hive`", derived=True)
+    ]
+    warehouse: Annotated[
+        str, Key("Directory of the tables.", written="path", otherwise="`<uri>/warehouse`", derived=True)
+    ]
+    properties: Annotated[
+        Properties, Key("Hadoop client keys, e.g. `dfs.nameservices` and what belongs to it.")
+    ] = field(default=(), repr=False)
+    config_dir: Annotated[
+        str | None, Key("Directory with `core-site.xml` and `hdfs-site.xml`.", written="local path")
+    ] = None
+    kerberos: Annotated[
+        KerberosOptions | None, Key("Another [login](#kerberos) for HDFS alone.", otherwise="the map's")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class HiveKeys:
+    """HiveServer2. Leave the section out to write files only."""
+
+    url: Annotated[
+        str,
+        Key(
+            "`hive://user@host:10000/default?auth=NONE`, without a password. Defaults: port 10000; "
+            "user `HADOOP_USER_NAME`, `USER`, or `hive`; `auth` `NONE` (or `NOSASL`, `LDAP`, "
+            "`CUSTOM`, `KERBEROS`).",
+            more="Further options: `service` and `qop` with `KERBEROS`, `ssl=true` for TLS, "
+            "`transport=http` with `http_path`.",
+        ),
+    ]
+    password: Annotated[str | None, Key("For LDAP and CUSTOM; best as `${NAME}` or `file:/path`.")] = field(
+        default=None, repr=False
+    )
+    timeout_seconds: Annotated[Duration, Key("Longest wait for one statement.", name="timeout")] = 60.0
+    ca_file: Annotated[
+        str | None,
+        Key(
+            "PEM file of the authorities to trust, with `ssl=true`.",
+            written="local path",
+            otherwise="the system's",
+        ),
+    ] = None
+    kerberos: Annotated[
+        KerberosOptions | None,
+        Key("Another [login](#kerberos) for Hive alone, with `auth=KERBEROS`.", otherwise="the map's"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class HiveOptions:
+    """HiveServer2, with the parts of its URL.
+
+    `service` and `qop` belong to auth KERBEROS: the first part of the server's principal, and the protection that is
+    asked for (one of QOP; None: the strongest that the server offers). `ssl`: TLS, with the authorities of `ca_file`.
+    `http_path`: of HiveServer2's HTTP transport, None: the binary one.
+    """
+
+    host: str
+    port: int
+    user: str
+    password: str | None = field(repr=False)
+    auth: str
+    timeout_seconds: float
+    service: str = "hive"
+    qop: str | None = None
+    ssl: bool = False
+    ca_file: str | None = None
+    kerberos: KerberosOptions | None = None
+    http_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOptions:
+    """The Spark session of the service."""
+
+    master: Annotated[
+        Text,
+        Key(
+            "`local[*,4]` (4: attempts of a task; plain `local[*]` never retries), "
+            "`spark://host:7077`, `yarn`, `k8s://..`."
+        ),
+    ] = "local[*,4]"
+    conf: Annotated[Properties, Key("Spark properties, `spark.x.y: value`.")] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one epoch and of one task."""
+
+    epoch_bytes: Annotated[
+        Size,
+        Key(
+            "Kafka bytes that one epoch aims at, over all tables: an aim, [no bound](#how-large-an-epoch-is)."
+        ),
+    ] = 512 * MIB
+    epoch_records: Annotated[int, Key("Most records of one epoch.", above=0)] = 5_000_000
+    file_bytes: Annotated[Size, Key("A data file is closed at this size.")] = 256 * MIB
+    open_files: Annotated[
+        int,
+        Key(
+            "Most files one task keeps open (and one more for each table and its dead letters), each "
+            "with some 0.2 MB besides `task_memory`.",
+            above=0,
+        ),
+    ] = 64
+    task_memory_bytes: Annotated[
+        Size,
+        Key(
+            "Most memory one task buffers, over all its buckets, with what arrays need besides their "
+            "values. Up to an eighth of it holds encoded, incomplete files.",
+            name="task_memory",
+        ),
+    ] = 256 * MIB
+    tasks_per_core: Annotated[
+        int, Key("Tasks of an epoch for each core of Spark, 1 to 8.", at_least=1, at_most=8)
+    ] = 1
+    keep_snapshots: Annotated[
+        int,
+        Key("Finished snapshots kept beside the newest; older ones are archived. At least 2.", at_least=2),
+    ] = 10
+    stop_seconds: Annotated[
+        Duration, Key("Time an epoch gets to finish after SIGTERM.", name="stop_within")
+    ] = 60.0
+    transaction_wait_seconds: Annotated[
+        Duration,
+        Key(
+            "Time `run --once` waits for open transactions that hold records back; then it ends with "
+            "75. Producers' own limit is 60 s by default.",
+            name="transaction_wait",
+        ),
+    ] = 75.0
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterOptions:
+    """The service's table of records that cannot be decoded or have no bucket.
+
+    It is partitioned by `source_table` and `dt`, the UTC day of the epoch.
+    """
+
+    table: Annotated[
+        str,
+        Key(
+            "`<db>` is the first table's database; `kafka2hive` when that one contains a pattern's "
+            "group. Characters that a Hive name cannot hold become `_`.",
+            written="table",
+            otherwise="`<db>.<service>_dead_letters`",
+            derived=True,
+        ),
+    ]
+    location: Annotated[
+        str, Key("Its directory.", written="path", otherwise="`<warehouse>/<db>.db/<table>`", derived=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Prometheus endpoint."""
+
+    host: Annotated[Text, Key("Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, Key("Port to listen on; 0: no endpoint.", at_least=0, at_most=65535)] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceKeys:
+    """What the map says in the words in which everybody uses it."""
+
+    service: Annotated[
+        str,
+        Key(
+            "Name of the service: letters, digits, `_` and `-`, at most 64. Part of the names of the "
+            "`alive` directory, the consumer group and the dead-letter table.",
+            pattern=SERVICE_NAME,
+            expected="expected letters, digits, _ and -, at most 64, beginning with a letter or digit",
+        ),
+    ]
+    kafka: Annotated[KafkaOptions, Key("Kafka client, [below](#kafka).")]
+    storage: Annotated[StorageOptions, Key("Where files and ledgers are, [below](#storage).")]
+    kerberos: Annotated[
+        KerberosOptions | None,
+        Key("Who the service logs in as to HDFS, Hive and Kafka, [below](#kerberos)."),
+    ] = None
+    registry: Annotated[
+        RegistryOptions | None,
+        Key("Schema registry of tables with `format: avro` or `protobuf`, [below](#registry)."),
+    ] = None
+    spark: Annotated[SparkOptions, Key("The Spark session, [below](#spark).")] = SparkOptions()
+    trigger_seconds: Annotated[
+        Duration, Key("How often the service checks whether a table is due.", name="trigger")
+    ] = 10.0
+    limits: Annotated[Limits, Key("Bounds of an epoch and a task, [below](#limits).")] = Limits()
+    dead_letters: Annotated[
+        DeadLetterOptions, Key("The service's dead-letter table, [below](#dead_letters).")
+    ] = DeadLetterOptions(LEFT_OUT, LEFT_OUT)
+    metrics: Annotated[Metrics, Key("Prometheus endpoint, [below](#metrics).")] = Metrics()
+    run_directory: Annotated[
+        str,
+        Key(
+            "Spark's throw-away checkpoint: `RUNTIME_DIRECTORY` (systemd); else "
+            "`kafka2hive-<service>` in `XDG_RUNTIME_DIR`, `TMPDIR` or the system's temporary "
+            "directory.",
+            written="local path",
+            otherwise="in a temporary directory",
+            derived=True,
+        ),
+    ]
+
+    @property
+    def properties(self) -> Properties:
+        """Of all clients: Kafka's, Hadoop's, Spark's."""
+        return (*self.kafka.properties, *self.storage.properties, *self.spark.conf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapKeys(ServiceKeys):
+    """A kafka2hive service: one map, one Spark query, a ledger for each table."""
+
+    hive: Annotated[
+        HiveKeys | None,
+        Key(
+            "HiveServer2, [below](#hive). Without it only files are written, and every table needs `columns`."
+        ),
+    ] = None
+    defaults: Annotated[
+        TableOptions,
+        Key(
+            "[Options of a table](#options-of-a-table) for all tables that do not set them. Key by "
+            "key: a table that sets `bucket` takes nothing from `defaults.bucket`."
+        ),
+    ] = TableOptions()  # noqa: RUF009  it is frozen
+    tables: Annotated[tuple[TableKeys, ...], Key("The tables, [below](#tables).", shortest=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceMap(ServiceKeys):
+    """One map = one service = one Spark query. `hive` None: files only, with a warning at start.
+
+    `fingerprint` is the SHA-256 of the map's text as written; `secret_keys` are the names of properties (of Kafka,
+    storage and Spark) whose values must not be shown.
+    """
+
+    hive: HiveOptions | None
+    tables: tuple[TableRule, ...]
+    path: str = "<memory>"
+    fingerprint: str = ""
+    secret_keys: frozenset[str] = frozenset()

@@ -1,0 +1,368 @@
+"""The keys and values of one table. Field names carry their units: seconds, bytes, milliseconds."""
+
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Annotated, Literal
+
+from kafka2hive.config.keys.bucketing import Bucketing, CompletionOptions
+from kafka2hive.config.keys.change_log import ChangeLog, SourceKind, change_log_of
+from kafka2hive.config.keys.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
+from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.config.keys.declaration import Bounds, Duration, Key, Properties, Size
+from kafka2hive.config.keys.services import Framing, PluginOptions, ProtobufIndexes, WireFormat
+from kafka2hive.config.keys.start import Start, StartPolicy
+from kafka2hive.config.keys.units import MIB
+from kafka2hive.config.keys.writer import WriterOptions
+from kafka2hive.model.files import FileKind
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """When a table is due: at whichever comes first."""
+
+    interval_seconds: Annotated[Duration, Key("Time since the table's last epoch.", name="interval")] = 60.0
+    bytes: Annotated[Size, Key("Bytes that wait in Kafka for this table.")] = 128 * MIB
+
+
+SchemaEvolution = Literal["ignore", "add", "stop"]
+Shuffle = Literal["none", "bucket"]
+
+
+class Tombstones(Enum):
+    """What becomes of records with a null value; both are counted."""
+
+    SKIP = "skip"
+    WRITE = "write"  # as a row of nulls with its metadata columns; needs a bucket that does not come from the value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedOptions:
+    """What `defaults`, a table and its rule say in the same words."""
+
+    format: Annotated[
+        Literal["json", "json_schema", "avro", "protobuf", "csv", "raw", "plugin"],
+        Key(
+            "How the record's value is encoded, [below](#format).",
+            more="`json`: one object per record; `json_schema`: the same behind the head of a registry's "
+            "serializer; `avro`: one Avro record, its schema by id from the registry or by "
+            "`avro_schema`; `protobuf`: one Protobuf message, its schema by id from the registry or "
+            "by `protobuf_schema`; `csv`: fields in the order of the columns; `raw`: the record's "
+            "value as one column; `plugin`: by a decoder of a package.",
+        ),
+    ] = "json"
+    key_format: Annotated[
+        Literal["raw", "json", "json_schema", "avro", "protobuf"],
+        Key("How the record's key is encoded, for [columns with `key`](#columns-of-headers-and-keys)."),
+    ] = "raw"
+    avro_schema: Annotated[
+        str | None,
+        Key(
+            "With `format: avro`: the schema that all records are written with, [below](#avro).",
+            more="JSON text or `file:/path`. Without it each record names its schema in the registry "
+            "(Confluent's wire format).",
+        ),
+    ] = None
+    protobuf_schema: Annotated[
+        str | None,
+        Key(
+            "With `format: protobuf`: the schema of all records, [below](#protobuf).",
+            more="The `.proto` text or `file:/path`. Without it each record names its schema and message "
+            "in the registry (Confluent's wire format).",
+        ),
+    ] = None
+    protobuf_message: Annotated[
+        str | None,
+        Key(
+            "With `protobuf_schema`: the full name of the records' message.",
+            otherwise="the schema's only message",
+        ),
+    ] = None
+    framing: Annotated[
+        Framing,
+        Key(
+            "Where records and keys have the id of their schema, [below](#framing).",
+            more="`id4`: byte 0 and 4 bytes before the data (Confluent's wire format); `id8`: byte 0 and 8 "
+            "bytes (Apicurio's earlier default); `header`: in `__value_schema_id` and "
+            "`__key_schema_id` (Confluent's newer one), and as `id4` in a record without that header.",
+        ),
+    ] = "id4"
+    protobuf_indexes: Annotated[
+        ProtobufIndexes,
+        Key(
+            "How the indexes of a Protobuf message are written, [below](#framing).",
+            more="`unsigned`: by earlier serializers, without zigzag.",
+        ),
+    ] = "zigzag"
+    rows: Annotated[
+        Literal["one", "lines", "array"],
+        Key(
+            "How rows stand in a message, [below](#rows).",
+            more="`one`: it is one row; `lines`: one row a line (`json`, `csv`); `array`: one array of "
+            "objects (`json`, `json_schema`). A message with one bad row is one dead letter.",
+        ),
+    ] = "one"
+    plugin: Annotated[PluginOptions | None, Key("With `format: plugin`: the decoder, [below](#plugin).")] = (
+        None
+    )
+    csv: Annotated[CsvOptions, Key("With `format: csv`: how fields are written, [below](#csv).")] = (
+        CsvOptions()  # noqa: RUF009  it is frozen
+    )
+    source: Annotated[
+        SourceKind,
+        Key(
+            "What the topics contain; [change logs](#change-logs) begin at the earliest offset.",
+            more="`binlog`: change records that become rows as they are; `debezium`, `maxwell`, `canal`: "
+            "their envelope is unpacked to the row and the columns `__op`, `__ts_ms`, "
+            "`__source_position`.",
+            written="`events`, `binlog`, `debezium`, `maxwell`, `canal`",
+        ),
+    ] = "events"
+    ignored_fields: Annotated[
+        tuple[Annotated[str, Bounds(shortest=1)], ...],
+        Key(
+            "Fields at the top of the records' schema that are no columns on purpose, "
+            "[below](#fields-of-the-records-schema)."
+        ),
+    ] = ()
+    zone: Annotated[str, Key("Zone of the table's timestamps.", written="zone")] = "UTC"
+    tombstones: Annotated[
+        Tombstones,
+        Key(
+            "Records with a null value; counted in any case. `write`: a row of nulls with its "
+            "metadata; its bucket must not come from the value."
+        ),
+    ] = Tombstones.SKIP
+    writer: Annotated[WriterOptions, Key("The table's files, [below](#writer).")] = WriterOptions()  # noqa: RUF009  a frozen value of another module
+    flush: Annotated[Flush, Key("When the table is due, [below](#flush).")] = Flush()
+    completion: Annotated[
+        CompletionOptions | None, Key("Complete partitions get a certificate, [below](#completion).")
+    ] = None
+    dead_letter_share: Annotated[
+        float,
+        Key(
+            "Share of an epoch's records that may be dead letters, [below](#dead_letter_share).",
+            more="Above it the table is set aside. Not judged for an epoch of fewer than 100 records, unless it is 0. "
+            "1: never.",
+            written="0 to 1",
+            at_least=0,
+            at_most=1,
+        ),
+    ] = 0.1
+    schema_evolution: Annotated[
+        SchemaEvolution,
+        Key(
+            "What happens when Hive's table lacks columns of the map, or both lack fields of the "
+            "records' schema, [below](#schema_evolution).",
+            more="`add`: columns of the map that Hive's table lacks are added, and narrower ones widened, "
+            "before the first file that has them; so are fields of the records' schema that the map "
+            "does not name (`avro` and `protobuf` with the registry). `ignore`: a table that lacks "
+            "columns is set aside until somebody has altered it. `stop`: the same, and so is one "
+            "whose records' schema has fields that no column takes.",
+        ),
+    ] = "ignore"
+    subject: Annotated[
+        str,
+        Key(
+            "The registry's subject whose newest schema is looked at, "
+            "[below](#fields-of-the-records-schema).",
+            shortest=1,
+        ),
+    ] = "{topic}-value"
+
+    @property
+    def wire_format(self) -> WireFormat:
+        """Of records and keys whose schema the registry has."""
+        return WireFormat(self.framing, self.protobuf_indexes)
+
+    @property
+    def may_hold_several(self) -> bool:
+        """Whether a message can become more rows than one."""
+        return self.rows != "one" or self.format == "plugin" or change_log_of(self.source) is ChangeLog.CANAL
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots, so that a value may have these keys beside its own
+class SelectOptions:
+    """What a table and its rule say in the same words, and `defaults` cannot say."""
+
+    sql: Annotated[
+        str | None,
+        Key(
+            "A SELECT of Spark's that makes the table's columns of the decoded records. [SQL in the map](sql.md).",
+            more="`SELECT .. FROM records`, one row or none of each record.",
+        ),
+    ] = None
+    lookups: Annotated[
+        Properties,
+        Key(
+            "With `sql`: directories of Parquet files that the SELECT may [join](sql.md#joins-with-lookups).",
+            more="Each is sent to every task as a whole.",
+            written="name: path",
+        ),
+    ] = ()
+    udfs: Annotated[
+        str | None,
+        Key(
+            "With `sql`: [functions of your own](sql.md#functions-of-your-own).",
+            more="Those of a Python module, made by pyspark's `udf` or `pandas_udf`.",
+            written="module or path",
+        ),
+    ] = None
+    shuffle: Annotated[
+        Shuffle,
+        Key(
+            "With `sql`: `bucket` brings the rows of a bucket to one task: [fewer files](sql.md#fewer-files-shuffle).",
+            more="To few tasks if there are many rows; for tasks that each have rows of many buckets.",
+        ),
+    ] = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions(SharedOptions):
+    """What a table and `defaults` may both say.
+
+    `given`: the fields whose keys stand in the map.
+    """
+
+    start: Annotated[
+        Literal["earliest", "latest"] | Start | None,
+        Key(
+            "Where the table begins in a topic it never read.",
+            written="`earliest`, `latest`, or [section](#start)",
+            otherwise="`latest`; `earliest` for a change log",
+        ),
+    ] = None
+    metadata: Annotated[
+        tuple[MetadataColumn, ...] | dict[MetadataColumn, str],
+        Key(
+            "Columns from the record, [below](#metadata).",
+            more="`[topic, offset]` makes `kafka_topic` and `kafka_offset`, `{offset: pos}` names them.",
+            written="list, or kind: name",
+        ),
+    ] = ()
+    bucket: Annotated[
+        Bucketing,
+        Key(
+            "Which Hive partition a record belongs to, [below](#bucket).",
+            otherwise="record time, `dt=%Y-%m-%d`",
+        ),
+    ] = Bucketing()  # noqa: RUF009  a frozen value of another module
+    create: Annotated[
+        bool | None,
+        Key("Create the table (external) in Hive when it is missing.", otherwise="`true` with known columns"),
+    ] = None
+    location: Annotated[
+        str | None,
+        Key(
+            "The table's directory, with `{db}` and `{table}`; in `defaults` and for a family "
+            "`{table}` is required. A changed one needs `recover --accept-location`.",
+            written="path",
+            otherwise="`<warehouse>/{db}.db/{table}`",
+        ),
+    ] = None
+    given: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TableKeys(TableOptions):
+    """The keys that a table has before those of its SELECT."""
+
+    table: Annotated[
+        str,
+        Key("`db.table`; with a pattern it may contain its groups as `{1}` or `{name}`.", written="table"),
+    ]
+    topics: Annotated[
+        tuple[Annotated[str, Bounds(shortest=1)], ...] | None,
+        Key(
+            "Topics that flow into the table; this or `pattern`. One topic may flow into several tables.",
+            shortest=1,
+        ),
+    ] = None
+    pattern: Annotated[
+        str | None,
+        Key(
+            "Regular expression (Python's) that must match a topic's whole name; this or `topics`. "
+            "New topics that match are picked up while the service runs."
+        ),
+    ] = None
+    columns: Annotated[
+        dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
+        Key(
+            "Columns of the record's value, spelled as in its JSON or in its Avro schema. [Which "
+            "values a type accepts](decoding.md).",
+            more="Column name: Hive type, or `{type, from, header, key, unit}`; or a list of the same with "
+            "a name.",
+            written="name: Hive type, or [more](#columns)",
+            otherwise="from Hive; with `raw`: `value: binary`",
+        ),
+    ] = ()
+    records: Annotated[
+        dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
+        Key(
+            "With `sql`: the columns that are decoded, as the SELECT reads them.",
+            written="like `columns`",
+            otherwise="the table's columns",
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableKeys(SelectOptions, _TableKeys):
+    """One table, or with `pattern` a family of tables."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowOptions(SelectOptions, SharedOptions):
+    """What a rule of the map and the tasks of its tables say in the same words.
+
+    `columns` are without the `metadata` columns, which are taken from the record and appended in this order. `sql` makes
+    them of `records` (empty: of the same columns); None: the record fills them.
+    """
+
+    table: str
+    columns: tuple[Column, ...]
+    records: tuple[Column, ...] = ()
+    metadata: tuple[tuple[MetadataColumn, str], ...]
+    bucketing: Bucketing
+    location: str
+
+    @property
+    def decoded_columns(self) -> tuple[Column, ...]:
+        """Those of the records, which `sql` may make others of."""
+        return self.records or self.columns
+
+    def writer_of(self, kind: FileKind) -> WriterOptions:
+        return self.writer if kind is FileKind.DATA else self.writer.of_dead_letters()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSettings(RowOptions):
+    """One table as its tasks know it; the same for every epoch of a run.
+
+    `columns` are resolved, also when the map left them to Hive. `location` is the table's directory. `any_case`: the
+    columns' names come from Hive, so the case of JSON keys does not matter. `added`: names, in small letters, of the
+    columns that are not the map's.
+    """
+
+    any_case: bool = False
+    added: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRule(RowOptions):
+    """One entry of the map's `tables`: a list of topics into one table, or a pattern into a family of tables.
+
+    Exactly one of `topics` and `pattern` is set. With a pattern, `table` may hold the pattern's groups as `{1}` or
+    `{name}`. `table` is `db.table`. `location` may hold `{db}` and `{table}`; it is a full path (scheme and authority).
+    Empty `columns`: the schema is read from Hive (the table must exist).
+    """
+
+    topics: tuple[str, ...]
+    pattern: str | None
+    start: StartPolicy
+    create: bool
+    line: int = 0
+
+    def resolved(self, columns: tuple[Column, ...], added: frozenset[str] = frozenset()) -> TableSettings:
+        """Return the settings of a concrete table (see RoutedTable) with these columns, of which some were `added`."""
+        same = {field.name: getattr(self, field.name) for field in fields(RowOptions)}
+        return TableSettings(**same | {"columns": columns}, any_case=not self.columns, added=added)

@@ -1,0 +1,128 @@
+"""How a table's files are written."""
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+from kafka2hive.config.keys.declaration import LEFT_OUT, Key, Size
+from kafka2hive.config.keys.services import PluginOptions
+from kafka2hive.config.keys.units import MIB
+
+FileFormat = Literal["parquet", "orc", "json", "text", "avro", "plugin"]
+Compression = Literal["zstd", "snappy", "gzip", "lz4", "none"]
+Timestamps = Literal["micros", "millis", "int96"]
+
+
+LINE_FORMATS = frozenset({"json", "text"})
+"""Formats whose files are lines, compressed as a whole."""
+_GZIP = LINE_FORMATS | {"avro"}
+
+
+@dataclass(frozen=True, slots=True)
+class TextOptions:
+    """How fields stand in a line of format text, as the SerDe properties of Hive's table say it, too."""
+
+    delimiter: Annotated[
+        str,
+        Key(
+            "Between two fields: a tab, another control character, or one of `,` `;` `~` `^` and the "
+            "vertical bar.",
+            written="character",
+            pattern=r"[\x01-\x08\x09\x0b\x0c\x0e-\x1f,;|~^]",
+            expected="expected a tab, another control character (not a line end), or one of , ; | ~ ^",
+        ),
+    ] = ","
+    escape: Annotated[
+        str,
+        Key(
+            "Before what would end a field; `n` and `r` after it are line ends. Or one of `!` `\"` `'` "
+            "`^` `~`.",
+            written="character",
+            pattern=r"[\\!\"'^~]",
+            expected="expected one of \\ ! \" ' ^ ~",
+        ),
+    ] = "\\"
+    null_text: Annotated[
+        str,
+        Key(
+            "NULL. A value of the same text is a dead letter, `text.null`; with the default there is none.",
+            pattern=r"[ -~]{0,100}",
+            expected="expected at most 100 characters of ASCII",
+        ),
+    ] = "\\N"
+
+
+@dataclass(frozen=True, slots=True)
+class WriterOptions:
+    """The table's files."""
+
+    format: Annotated[
+        FileFormat, Key("Format of the files; Hive's table must be stored as it. [Below](#file-formats).")
+    ] = "parquet"
+    compression: Annotated[
+        Compression,
+        Key(
+            "Codec; `gzip` is ZLIB in ORC, deflate in Avro. `json` and `text` take `gzip`, `zstd`, "
+            "`none`; Avro also `snappy`.",
+            otherwise="`zstd`; `json`, `text`, `avro`: `gzip`",
+            derived=True,
+        ),
+    ] = "zstd"
+    level: Annotated[
+        int | None, Key("1 to 22 with zstd, 1 to 9 with gzip; not with ORC.", otherwise="the codec's")
+    ] = None
+    row_group_rows: Annotated[
+        int, Key("A row group (in ORC a stripe) is closed at this many rows,", above=0)
+    ] = 1_000_000
+    row_group_bytes: Annotated[Size, Key("or at this size in memory.")] = 64 * MIB
+    sorted_by: Annotated[
+        tuple[str, ...],
+        Key("Rows are sorted by these columns within each row group, NULL last.", written="list of columns"),
+    ] = ()
+    dictionary: Annotated[
+        tuple[tuple[str, bool], ...],
+        Key(
+            "Parquet: whether a column has a dictionary. The others: where it makes the file smaller.",
+            written="columns with true or false",
+        ),
+    ] = ()
+    page_index: Annotated[
+        bool, Key("Parquet: smallest and largest value of every page, by which readers skip pages.")
+    ] = False
+    bloom_filter: Annotated[
+        tuple[str, ...],
+        Key(
+            "Parquet: columns with a Bloom filter, by which readers skip row groups.",
+            written="list of columns",
+        ),
+    ] = ()
+    timestamps: Annotated[
+        Timestamps,
+        Key("Parquet: how timestamps are stored, [below](#timestamps-in-parquet). With `avro`: `millis`."),
+    ] = "micros"
+
+    plugin: Annotated[
+        PluginOptions | None,
+        Key(
+            "With `plugin`: the writer of an installed package, [above](#plugin); its name ends the "
+            "files' names."
+        ),
+    ] = None
+    text: Annotated[
+        TextOptions, Key("With `text`: how fields stand in a line, [below](#lines-json-and-text).")
+    ] = TextOptions()
+
+    def settled(self) -> "WriterOptions":
+        """With the codec of the format where the map names none: not every Hive reads zstd in lines and in Avro."""
+        if self.compression is not LEFT_OUT:
+            return self
+        return replace(self, compression="gzip" if self.format in _GZIP else "zstd")
+
+    def of_dead_letters(self) -> "WriterOptions":
+        """Dead letters are of one table for all, which is Parquet; whoever reads this table's timestamps reads theirs."""
+        return WriterOptions(
+            compression=self.compression,
+            level=self.level,
+            row_group_rows=self.row_group_rows,
+            row_group_bytes=self.row_group_bytes,
+            timestamps="int96" if self.timestamps == "int96" else "micros",
+        )

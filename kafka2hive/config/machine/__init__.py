@@ -1,1 +1,0 @@
-"""What the map names on this machine: keytabs, token files, Kerberos libraries. No service is asked."""

@@ -1,0 +1,205 @@
+"""The bucket of one table: its path against the columns, and the column with the event time."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafka2hive.config.keys.bucket_path import BucketPath, period_of, read_bucket_path
+from kafka2hive.config.keys.bucketing import Bucketing, BucketTime
+from kafka2hive.config.keys.columns import RecordPart
+from kafka2hive.config.keys.declaration import LEFT_OUT
+from kafka2hive.config.keys.json_path import parse_json_path
+from kafka2hive.config.keys.table import Tombstones
+from kafka2hive.config.rules.plugin import check_installed
+from kafka2hive.config.rules.table_options import (
+    CheckedTable,
+    DeclaredColumn,
+    bucket_time,
+    columns_of,
+    declared_columns,
+    metadata_names,
+)
+from kafka2hive.config.yaml.problems import Path, closest
+from kafka2hive.model.entry_points import PluginKind
+from kafka2hive.model.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class EventField:
+    """`inner` leads from the column, a struct, to the value; `type` is Hive's text of it, None where it is not known."""
+
+    column: str
+    inner: tuple[str, ...] = ()
+    type: str | None = None
+
+
+class NoSuchField(ValueError):
+    """`near`: what may have been meant."""
+
+    def __init__(self, message: str, near: str = "") -> None:
+        super().__init__(message)
+        self.near = near
+
+
+def event_field(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
+    """`at`, `props.at` or `$.props.at`. `columns` empty: they are Hive's, and nothing is known of them.
+
+    Raises NoSuchField.
+    """
+    if field.startswith("$"):
+        return _by_path(field, columns)
+    name, *inner = field.split(".")
+    if not columns:
+        return EventField(name, tuple(inner))
+    known = {column.name: column for column in columns}
+    if name not in known:
+        raise NoSuchField(f"{field} is no column of the table", closest(field, known))
+    return _within(known[name], tuple(inner), field)
+
+
+def _by_path(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
+    try:
+        keys = parse_json_path(field)
+    except ValueError as error:
+        raise NoSuchField(str(error)) from error
+    if not columns:
+        raise NoSuchField("a path needs columns in the map; these come from Hive: name one of them")
+    found: list[EventField] = []
+    of_value = [column for column in columns if column.part is RecordPart.VALUE]
+    for column in of_value:
+        try:
+            taken = column.keys
+            if keys[: len(taken)] == taken:
+                found.append(_within(column, keys[len(taken) :], field))
+        except ValueError:
+            continue  # a path that is none is told where it stands; a struct without that field is not meant
+    if found:  # several columns may take one value
+        return next((one for one in found if one.type in ("timestamp", "date", "bigint")), found[0])
+    raise NoSuchField(
+        f"no column takes {field}: add one, {{type: timestamp, from: {field!r}, unit: ms}}",
+        closest(field, [column.path for column in of_value if column.path]),
+    )
+
+
+def _within(column: DeclaredColumn, inner: tuple[str, ...], field: str) -> EventField:
+    if not inner:
+        return EventField(column.name, (), column.type.strip())
+    import pyarrow as pa
+
+    from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
+
+    try:
+        dtype = parse_hive_type(column.type)
+    except ConfigError:
+        return EventField(column.name, inner)
+    for name in inner:
+        fields = [child.name for child in dtype] if pa.types.is_struct(dtype) else []
+        if name not in fields:
+            what = (
+                f"{column.name} has no field {name}"
+                if fields
+                else f"{column.name} is {column.type}, no struct"
+            )
+            raise NoSuchField(f"{field}: {what}", closest(name, fields))
+        dtype = dtype.field(name).type
+    return EventField(column.name, inner, hive_type_of(dtype))
+
+
+_EVENT_TYPES = re.compile(r"(timestamp|date|bigint)", re.IGNORECASE)
+_FIELD_TYPES = re.compile(
+    r"(string|bigint|int|integer|smallint|tinyint|boolean|date|varchar\(.*|char\(.*)", re.IGNORECASE
+)
+
+
+def check_bucket(checked: CheckedTable) -> None:
+    bucket, path = checked.table.bucket, checked.path("bucket")
+    template = read_bucket_path(bucket.path)
+    for fault in template.faults[:1]:
+        checked.add((*path, "path"), fault)
+    if bucket.zone is not LEFT_OUT:
+        checked.check_zone(bucket.zone, (*path, "zone"))
+    _check_partition_names(checked, template, path)
+    _check_bucket_fields(checked, template, path)
+    _check_event_field(checked, bucket, template, path)
+    from_value = bool(template.fields) or (bucket_time(bucket) is BucketTime.EVENT and bool(template.codes))
+    if checked.table.tombstones is Tombstones.WRITE and from_value:
+        message = (
+            "a record without a value has no bucket of its value: use tombstones skip or bucket time record"
+        )
+        checked.add(checked.path("tombstones"), message)
+
+
+def _check_partition_names(checked: CheckedTable, template: BucketPath, path: Path) -> None:
+    columns = {name.lower() for name in columns_of(checked.table)}
+    metadata = {name.lower() for _, name in metadata_names(checked.table.metadata)}
+    for name in template.names:
+        if name in columns | metadata:
+            kind = "column" if name in columns else "metadata column"
+            message = f"the partition column {name} is a {kind} of the table too: Hive does not allow both"
+            checked.add((*path, "path"), message)
+
+
+def _check_bucket_fields(checked: CheckedTable, template: BucketPath, path: Path) -> None:
+    columns = columns_of(checked.table)
+    if checked.table.bucket.plugin is not None:
+        if not template.fields and not template.faults:
+            checked.add((*path, "plugin"), "is not used: the path has no {field}")
+        return
+    for name in template.fields if columns else ():
+        if name not in columns:
+            checked.add((*path, "path"), f"{{{name}}} is no column of the table", closest(name, columns))
+        elif not _FIELD_TYPES.fullmatch(columns[name]):
+            message = f"{{{name}}} is {columns[name]}; a bucket can be named by text, whole numbers, booleans and dates"
+            checked.add((*path, "path"), message)
+
+
+def _check_event_field(checked: CheckedTable, bucket: Bucketing, template: BucketPath, path: Path) -> None:
+    columns = declared_columns(checked.table)
+    if bucket.field is None:
+        if bucket.time is BucketTime.EVENT:
+            checked.add(path, "time event needs a field: the column with the event time")
+        elif bucket.unit is not LEFT_OUT:
+            checked.add((*path, "unit"), "is used with a bigint field only")
+    elif bucket.time in (BucketTime.RECORD, BucketTime.PROCESSING):
+        checked.add((*path, "field"), f"is not used with time {bucket.time.value}: remove one of them")
+    elif not template.codes and not template.faults:
+        checked.add((*path, "field"), "is not used: the path has no time code such as %Y-%m-%d")
+    else:
+        _check_event_type(checked=checked, field=bucket.field, bucket=bucket, columns=columns, path=path)
+
+
+def _check_event_type(
+    checked: CheckedTable, field: str, bucket: Bucketing, columns: list[DeclaredColumn], path: Path
+) -> None:
+    try:
+        event = event_field(field, columns)
+    except NoSuchField as error:
+        checked.add((*path, "field"), str(error), error.near)
+        return
+    if event.type is None:
+        return  # the columns are Hive's, or a type of theirs is wrong and told already
+    if not _EVENT_TYPES.fullmatch(event.type):
+        message = f"{field} is {event.type}; an event time is a timestamp, a date or a bigint"
+        checked.add((*path, "field"), message)
+    elif bucket.unit is not LEFT_OUT and event.type.lower() != "bigint":
+        checked.add((*path, "unit"), f"is used with a bigint field only, {field} is not")
+
+
+def check_completion(checked: CheckedTable) -> None:
+    completion = checked.table.completion
+    if completion is None:
+        return
+    path = checked.path("completion")
+    bucket = read_bucket_path(checked.table.bucket.path)
+    if completion.plugin is not None:
+        check_installed(checked, PluginKind.COMPLETION_POLICY, completion.plugin, (*path, "plugin"))
+    if bucket.faults:
+        return
+    if not bucket.levels:
+        checked.add(path, "is for tables with partitions: bucket.path is empty")
+    elif completion.plugin is None and period_of(bucket) is None:
+        told = (
+            f"bucket.path {checked.table.bucket.path} names no period of time that can be over: use whole dates such as "
+            "%Y-%m-%d, or a plugin that decides"
+        )
+        checked.add(path, told)

@@ -1,0 +1,283 @@
+"""The columns of one table: their names, types, sources and units, and those taken from the record."""
+
+import json
+import math
+import re
+import struct
+from datetime import date
+from decimal import Decimal, InvalidOperation
+
+from kafka2hive.config.keys.change_log import change_log_of
+from kafka2hive.config.keys.columns import ColumnKeys, RecordPart
+from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.config.rules.table_options import (
+    CheckedTable,
+    DeclaredColumn,
+    columns_of,
+    declared_columns,
+    metadata_names,
+)
+from kafka2hive.config.yaml.problems import Path
+from kafka2hive.model.errors import ConfigError
+
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_DECIMAL = re.compile(r"decimal\(([0-9]+),\s*([0-9]+)\)")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def default_fault(kind: str, text: str) -> str:
+    """What is wrong with a default, empty when nothing is. `kind` is Hive's text of the type."""
+    kind = kind.strip().lower()
+    if kind == "string" or re.fullmatch(r"(var)?char\([0-9]+\)", kind):
+        return ""
+    if kind == "boolean":
+        return "" if text in ("true", "false") else f"{text!r} is no boolean: true or false"
+    if kind == "date":
+        return "" if _is_day(text) else f"{text!r} is no date: YYYY-MM-DD"
+    found = _DECIMAL.fullmatch(kind)
+    if kind not in (*_BITS, "double", "float") and found is None:
+        return f"is used with string, numbers, boolean and date, not with {kind}"
+    if _NUMBER.fullmatch(text) is None:
+        return f"{text!r} is no number"
+    if kind in _BITS:
+        limit = 1 << (_BITS[kind] - 1)
+        is_whole = re.fullmatch("-?[0-9]{1,19}", text) is not None
+        return "" if is_whole and -limit <= int(text) < limit else f"{text} is no {kind}"
+    if found is not None:
+        return "" if _fits(text, int(found[1]), int(found[2])) else f"{text} does not fit {kind}"
+    return _real_fault(text, kind)
+
+
+def _real_fault(text: str, kind: str) -> str:
+    """A whole number must be exact, as everywhere."""
+    number = float(text)
+    if kind == "float" and math.isfinite(number):
+        try:
+            (number,) = struct.unpack("<f", struct.pack("<f", number))
+        except OverflowError:
+            number = math.inf
+    if not math.isfinite(number):
+        return f"{text} is beyond {kind}"
+    is_whole = re.fullmatch("-?[0-9]+", text) is not None
+    return f"{text} is not exact as {kind}" if is_whole and int(number) != int(text) else ""
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _fits(text: str, precision: int, scale: int) -> bool:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return False
+    if not number:
+        return True
+    written = number.as_tuple()  # of Decimal's own functions most round to 28 digits
+    digits = "".join(map(str, written.digits)).rstrip("0")
+    exponent = int(written.exponent) + len(written.digits) - len(digits)
+    return -exponent <= scale and len(digits) + exponent <= precision - scale
+
+
+_COLUMN = re.compile(r"[A-Za-z0-9_]{1,128}")
+_PLAIN_TYPES = re.compile(
+    r"string|bigint|int|smallint|tinyint|double|float|boolean|binary|date|timestamp|decimal\(10,\s?2\)"
+)
+
+
+def check_columns(checked: CheckedTable, has_hive: bool) -> None:
+    table = checked.table
+    lower: set[str] = set()
+    for column in declared_columns(table) if table.columns else ():
+        name, path = column.name, checked.path("columns", column.place)
+        if not _COLUMN.fullmatch(name):
+            checked.add(
+                path, f"a column's name has letters, digits and _, at most 128{_renamed(checked, column)}"
+            )
+        elif name.lower() in lower:
+            checked.add(path, "the column stands here twice (Hive ignores case)")
+        else:
+            _check_type(checked, path, column.type)
+            _check_source(checked, path, column)
+        lower.add(name.lower())
+    of_value = [column for column in declared_columns(table) if column.part is RecordPart.VALUE]
+    if table.format == "raw" and [c.type.lower() in ("binary", "string") for c in of_value] != [True]:
+        message = (
+            "a raw table has exactly one column, binary or string, of the value (default: value: binary)"
+        )
+        checked.add(checked.path("columns"), message)
+    if not columns_of(table) and (table.create or not has_hive):
+        why = "to create it" if table.create else "because there is no hive section to read them from"
+        checked.add(("tables", checked.index), f"columns are required {why}")
+
+
+def _renamed(checked: CheckedTable, column: DeclaredColumn) -> str:
+    """How a key of the JSON that is no column's name is taken into a column."""
+    own = re.sub(r"[^a-z0-9]+", "_", column.name.lower()).strip("_")
+    if checked.table.format != "json" or column.path is not None or not _COLUMN.fullmatch(own):
+        return ""
+    kind = json.dumps(column.type) if "," in column.type else column.type
+    value = f"type: {kind}, from: {json.dumps(path_text((column.name,)), ensure_ascii=False)}"
+    is_list = isinstance(column.place, int)
+    return f"; write {f'{{name: {own}, {value}}}' if is_list else f'{own}: {{{value}}}'}"
+
+
+def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
+    """Where its value comes from, and the unit of its numbers."""
+    if column.unit is not None and column.type.strip().lower() not in ("timestamp", "date"):
+        message = f"is used with a timestamp or a date, {column.name} is {column.type}"
+        checked.add((*path, "unit"), message)
+    if column.leeway.fraction != "exact" and column.type.strip().lower() != "timestamp":
+        checked.add((*path, "fraction"), f"is used with a timestamp, {column.name} is {column.type}")
+    if column.leeway.decimals != "text":
+        _check_decimals(checked, (*path, "decimals"), column)
+    if column.leeway.unknown_enum != "refuse":
+        _check_unknown_enum(checked, (*path, "unknown_enum"), column)
+    if column.leeway.default is not None:
+        _check_default(checked, (*path, "default"), column, column.leeway.default)
+    if column.part is not RecordPart.VALUE:
+        return
+    if column.path is not None and checked.table.format == "csv":
+        checked.add((*path, "from"), "a csv column takes the field at its place in the map")
+    if column.other_paths and change_log_of(checked.table.source) is not None:
+        checked.add((*path, "from"), "a row of a change log has one path to a column's value")
+    if (column.path is not None or column.unit is not None) and checked.table.format == "raw":
+        checked.add(
+            path, "from and unit are for format json, avro and protobuf: a raw column is the whole value"
+        )
+        return
+    try:
+        paths = [column.keys, *column.whole_leeway.others]
+        if len(set(paths)) < len(paths):
+            checked.add((*path, "from"), "a path stands here twice")
+    except ValueError as error:
+        checked.add((*path, "from"), str(error))
+
+
+def _check_decimals(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
+    table = checked.table
+    if change_log_of(table.source) is not None:
+        checked.add(path, "is told for the whole row of a change log: source: {debezium: {decimals: base64}}")
+    elif column.part is not RecordPart.VALUE or table.format not in ("json", "json_schema"):
+        checked.add(path, "base64 is for fields of values in JSON: other formats have decimals of their own")
+    elif not column.type.strip().lower().startswith("decimal"):
+        checked.add(path, f"is used with a decimal, {column.name} is {column.type}")
+
+
+def _check_unknown_enum(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
+    table = checked.table
+    format = {RecordPart.VALUE: table.format, RecordPart.KEY: table.key_format}.get(column.part)
+    if format != "protobuf":
+        checked.add(path, "is for enums of Protobuf: in other formats each value of an enum has its name")
+    elif column.type.strip().lower() != "string":
+        checked.add(path, f"is used with a string, {column.name} is {column.type}")
+
+
+def _check_default(checked: CheckedTable, path: Path, column: DeclaredColumn, text: str) -> None:
+    table = checked.table
+    if column.part is not RecordPart.VALUE or table.format in ("raw", "csv", "plugin"):
+        checked.add(path, "is for fields of values in json, json_schema, avro and protobuf")
+    elif change_log_of(table.source) is not None:
+        checked.add(path, "is not for change logs: a row that is not there would be one of defaults")
+    elif column.unit is not None:
+        checked.add(path, "is not for columns with a unit")
+    elif fault := default_fault(column.type, text):
+        checked.add(path, fault)
+
+
+def _check_type(checked: CheckedTable, path: Path, text: str) -> None:
+    if _PLAIN_TYPES.fullmatch(text):
+        return  # spares most maps the import of Arrow
+    from kafka2hive.model.hive_types import parse_hive_type
+
+    try:
+        parse_hive_type(text)
+    except ConfigError as error:
+        near = error.remedy.removeprefix("did you mean ").removesuffix("?")
+        if near != error.remedy:
+            checked.add(path, error.message, near)
+        else:
+            checked.add(path, f"{error.message}{'; ' if near else ''}{near}")
+
+
+def check_metadata(checked: CheckedTable) -> None:
+    columns = {name.lower() for name in columns_of(checked.table)}
+    seen: set[str] = set()
+    for position, (kind, name) in enumerate(metadata_names(checked.table.metadata)):
+        path = checked.path("metadata", kind.value if isinstance(checked.table.metadata, dict) else position)
+        if not _COLUMN.fullmatch(name):
+            checked.add(path, "a column's name has letters, digits and _, at most 128")
+        elif name.lower() in columns:
+            checked.add(
+                path, f"the table has a column {name} already: give it another name, {{{kind.value}: ..}}"
+            )
+        elif name.lower() in seen:
+            checked.add(path, f"the name {name} stands here twice")
+        seen.add(name.lower())
+
+
+NAMED_BY_ID = ("avro", "protobuf")
+"""Formats of keys whose schemas are the registry's."""
+
+
+def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
+    table = checked.table
+    columns = declared_columns(table) if table.columns else []
+    for column in columns:
+        path = checked.path("columns", column.place)
+        if len(_ways(checked, column)) > 1:
+            checked.add(path, f"has {' and '.join(_ways(checked, column))}: keep one")
+        elif column.part is RecordPart.KEY:
+            _check_key(checked, path, column)
+        elif column.part is RecordPart.HEADER and has_parts(column.type):
+            checked.add((*path, "header"), f"a header is one text, {column.name} is {column.type}")
+    if columns and all(column.part is not RecordPart.VALUE for column in columns):
+        checked.add(checked.path("columns"), "at least one column comes from the record's value")
+    has_keys = any(column.part is RecordPart.KEY for column in columns)
+    if has_keys and table.key_format in NAMED_BY_ID and not has_registry:
+        message = f"{table.key_format} needs a registry section: a key names its schema by id"
+        checked.add(checked.path("key_format"), message)
+    if not has_keys and "key_format" in checked.own.given:
+        checked.add(checked.path("key_format"), "is used with columns that have key: {type: .., key: $.id}")
+
+
+def uses_registry_for_keys(checked: CheckedTable) -> bool:
+    keys = any(column.part is RecordPart.KEY for column in declared_columns(checked.decoded().table))
+    return keys and checked.table.key_format in NAMED_BY_ID
+
+
+def _ways(checked: CheckedTable, column: DeclaredColumn) -> list[str]:
+    """The keys that say where the column's value stands."""
+    written: object
+    if isinstance(checked.table.columns, dict):
+        written = checked.table.columns.get(str(column.place))
+    else:
+        written = checked.table.columns[column.place] if isinstance(column.place, int) else None
+    if not isinstance(written, ColumnKeys):
+        return []
+    given = {"from": written.path, "header": written.header, "key": written.key}
+    return [name for name, value in given.items() if value is not None]
+
+
+def _check_key(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
+    try:
+        column.keys  # noqa: B018  for what it raises
+    except ValueError as error:
+        checked.add((*path, "key"), str(error))
+        return
+    is_raw = checked.table.key_format == "raw"
+    if is_raw and not column.is_whole_key:
+        checked.add((*path, "key"), "a key without key_format is taken whole: write $, or set key_format")
+    elif not is_raw and column.is_whole_key:
+        checked.add(
+            (*path, "key"), "$ is for key_format raw: write the path to a member of the key, such as $.id"
+        )
+    elif is_raw and has_parts(column.type):
+        checked.add((*path, "key"), f"a raw key is one text, {column.name} is {column.type}")
+
+
+def has_parts(kind: str) -> bool:
+    return kind.strip().lower().startswith(("array", "map", "struct"))

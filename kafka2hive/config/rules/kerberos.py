@@ -1,0 +1,53 @@
+"""The kerberos sections: a principal with its keytab or a ticket cache; and the words of HDFS that belong to them."""
+
+import re
+
+from kafka2hive.config.keys.services import KerberosOptions
+from kafka2hive.config.yaml.problems import Path, Problems, closest
+from kafka2hive.config.yaml.shape import Sound
+
+_PRINCIPAL = re.compile(r"[^\s/@]+(/[^\s/@]+)*@[^\s/@]+")
+_CACHE = re.compile(r"(FILE:)?/.+|(DIR|KEYRING|KCM):.*")
+TRANSFER_PROTECTION = "dfs.data.transfer.protection"
+AUTHENTICATION = "hadoop.security.authentication"
+_WORDS = {
+    TRANSFER_PROTECTION: ("authentication", "integrity", "privacy"),
+    "hadoop.rpc.protection": ("authentication", "integrity", "privacy"),
+    AUTHENTICATION: ("simple", "kerberos"),
+}
+
+
+def check_kerberos(sound: Sound, problems: Problems) -> None:
+    """The map's own section, those of storage and Hive, and Hadoop's words in `storage.properties`."""
+    if sound.kerberos:
+        _check_section(sound.kerberos, ("kerberos",), problems)
+    if sound.hive and sound.hive.kerberos:
+        _check_section(sound.hive.kerberos, ("hive", "kerberos"), problems)
+    if not sound.storage:
+        return
+    if sound.storage.kerberos:
+        _check_section(sound.storage.kerberos, ("storage", "kerberos"), problems)
+        if sound.storage.uri.startswith("file:"):
+            problems.add(("storage", "kerberos"), "is used with hdfs:// only")
+    for name, value in sound.storage.properties:
+        known = _WORDS.get(name)
+        wrong = [word for word in value.split(",") if known and word.strip() not in known]
+        if known and wrong:
+            problems.add(
+                ("storage", "properties", name),
+                f"expected {', '.join(known[:-1])} or {known[-1]}",
+                closest(wrong[0], known),
+            )
+
+
+def _check_section(options: KerberosOptions, path: Path, problems: Problems) -> None:
+    if not _PRINCIPAL.fullmatch(options.principal):
+        problems.add((*path, "principal"), "expected name@REALM or name/host@REALM")
+    if options.cache is not None and options.keytab is not None:
+        problems.add((*path, "cache"), "stands beside keytab: keep one of the two")
+    elif options.cache is not None and not _CACHE.fullmatch(options.cache):
+        problems.add((*path, "cache"), "expected FILE:/path, DIR:/path, KEYRING:.. or KCM:..")
+    elif options.cache is None and options.keytab is None:
+        problems.add(path, "needs keytab or cache")
+    elif options.keytab is not None and not options.keytab.startswith("/"):
+        problems.add((*path, "keytab"), "expected a full local path, /etc/security/keytabs/etl.keytab")

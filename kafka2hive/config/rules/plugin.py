@@ -1,0 +1,62 @@
+"""Plug-ins that one table names: installed, and where they belong."""
+
+import re
+from typing import get_args
+
+from kafka2hive.config.keys.change_log import change_log_of
+from kafka2hive.config.keys.columns import RecordPart
+from kafka2hive.config.keys.services import PluginOptions
+from kafka2hive.config.keys.writer import FileFormat
+from kafka2hive.config.rules.table_options import CheckedTable, declared_columns
+from kafka2hive.config.yaml.problems import Path, closest
+from kafka2hive.model.entry_points import PluginKind, fault_of, installed
+
+_SUFFIX = re.compile(r"[a-z][a-z0-9]{0,15}")
+
+
+def check_plugins(checked: CheckedTable) -> None:
+    table = checked.table
+    _check_writer(checked)
+    if table.bucket.plugin is not None:
+        check_installed(checked, PluginKind.BUCKETER, table.bucket.plugin, checked.path("bucket", "plugin"))
+    if table.format != "plugin":
+        if "plugin" in checked.own.given:
+            checked.add(checked.path("plugin"), f"is used with format plugin, the table's is {table.format}")
+        return
+    if table.plugin is None:
+        checked.add(checked.path("format"), "plugin needs a section plugin with the decoder's name")
+        return
+    check_installed(checked, PluginKind.DECODER, table.plugin, checked.path("plugin"))
+    if (log := change_log_of(table.source)) is not None:
+        checked.add(checked.path("source"), f"a plug-in's records are rows: it unpacks {log.value} itself")
+    for column in declared_columns(table) if table.columns else ():
+        if column.part is RecordPart.VALUE and (column.path is not None or column.unit is not None):
+            path = checked.path("columns", column.place)
+            checked.add(
+                path, "from and unit are not for format plugin: the decoder fills the columns by name"
+            )
+
+
+def _check_writer(checked: CheckedTable) -> None:
+    writer, path = checked.table.writer, checked.path("writer", "plugin")
+    if (writer.format == "plugin") != (writer.plugin is not None):
+        told = f"is used with format plugin, the writer's is {writer.format}"
+        checked.add(
+            path, told if writer.plugin is not None else "is missing: format plugin needs a writer's name"
+        )
+    if writer.plugin is None:
+        return
+    name = writer.plugin.name
+    if not _SUFFIX.fullmatch(name) or name in get_args(FileFormat):
+        told = f"{name} ends the files' names: 1 to 16 letters a-z and digits, a letter first, and no format of ours"
+        checked.add((*path, "name"), told)
+    else:
+        check_installed(checked, PluginKind.WRITER, writer.plugin, path)
+    if checked.table.schema_evolution == "add":
+        told = "add is not for a plug-in's files: whether Hive reads old ones with new columns is not known"
+        checked.add(checked.path("schema_evolution"), told)
+
+
+def check_installed(checked: CheckedTable, kind: PluginKind, plugin: PluginOptions, path: Path) -> None:
+    if (fault := fault_of(kind, plugin.name)) is not None:
+        checked.add((*path, "name"), fault, closest(plugin.name, installed(kind)))

@@ -1,0 +1,134 @@
+"""What must hold between the keys of a service, besides its tables."""
+
+import posixpath
+import re
+from urllib.parse import urlsplit
+
+from kafka2hive.config.keys.declaration import LEFT_OUT, key_names
+from kafka2hive.config.keys.librdkafka import NAMES, ONLY, OWNED, PROTOCOLS, fault_of_value, is_property
+from kafka2hive.config.keys.service import DeadLetterOptions, KafkaOptions, SparkOptions, StorageOptions
+from kafka2hive.config.rules.hive import check_hive
+from kafka2hive.config.rules.kerberos import check_kerberos
+from kafka2hive.config.yaml.problems import Path, Problems, closest
+from kafka2hive.config.yaml.shape import Sound
+
+_HIVE_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
+_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|yarn|k8s://.+")
+_SPARK_OWNED = {
+    "spark.master": "write it as `master` of this section",
+    "spark.app.name": "it is the service's name",
+    "spark.submit.deployMode": "the driver is this process (client mode)",
+}
+
+
+def filesystem_of(uri: str) -> str:
+    """Scheme and authority, `hdfs://namenode:8020`, `file://`: paths that share it can be renamed into each other."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def fault_of_uri(uri: str) -> str:
+    """What is wrong with a full path or base uri, empty when nothing is."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # brackets that hold no IPv6 address
+        return "expected a full path, hdfs://host:port/path or file:///path"
+    if parts.scheme not in ("hdfs", "file") or not uri.startswith(f"{parts.scheme}://"):
+        return "expected a full path, hdfs://host:port/path or file:///path"
+    if parts.scheme == "hdfs" and not parts.netloc:
+        return "hdfs:// needs a NameNode's host:port or a nameservice"
+    if parts.scheme == "file" and parts.netloc:
+        return "a local path has three slashes: file:///path"
+    if parts.scheme == "file" and parts.path in ("", "/"):
+        return "name a directory: file:///path"
+    if parts.query or parts.fragment or "@" in parts.netloc:
+        return "user, ? and # cannot stand in a path"
+    if "//" in parts.path or any(step in (".", "..") for step in parts.path.split("/")):
+        return f"empty, . and .. steps cannot stand in a path; write {posixpath.normpath(parts.path)}"
+    return ""
+
+
+def fault_of_table(name: str) -> str:
+    """What is wrong with `db.table`, empty when nothing is."""
+    database, dot, table = name.partition(".")
+    if not dot:
+        return "expected db.table, for example default." + (name or "events")
+    if not _HIVE_NAME.fullmatch(database) or not _HIVE_NAME.fullmatch(table):
+        return "a Hive name has letters, digits and _, at most 128, and exactly one dot between database and table"
+    return ""
+
+
+def check_service(sound: Sound, problems: Problems) -> None:
+    _check_kafka(sound.kafka, problems)
+    if sound.storage:
+        _check_storage(sound.storage, problems)
+    if sound.hive:
+        check_hive(sound.hive, sound.has_kerberos, problems)
+    check_kerberos(sound, problems)
+    if sound.spark:
+        _check_spark(sound.spark, problems)
+    if sound.dead_letters:
+        _check_dead_letters(sound.dead_letters, sound.storage, problems)
+
+
+def check_location(path: Path, location: str, storage: StorageOptions | None, problems: Problems) -> None:
+    """A full path on the same file system as `storage.uri`: a rename between two would be a copy."""
+    fault = fault_of_uri(location)
+    base = filesystem_of(storage.uri) if storage and not fault_of_uri(storage.uri) else ""
+    if fault:
+        problems.add(path, fault, base + location if base and location.startswith("/") else "")
+    elif base and filesystem_of(location) != base:
+        problems.add(
+            path,
+            f"must be on {base} (storage.uri), found {filesystem_of(location)}: "
+            "files become visible by a rename, which cannot cross file systems",
+        )
+
+
+def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
+    own = set(key_names(KafkaOptions))
+    for name, value in properties.items():
+        path = ("kafka", name)
+        if name in OWNED:
+            problems.add(path, f"this property is kafka2hive's own: {OWNED[name]}")
+        elif name in ONLY:
+            if str(value).lower() != ONLY[name][0]:
+                problems.add(path, f"must be {ONLY[name][0]}: {ONLY[name][1]}")
+        elif name not in own and not is_property(name):
+            problems.add(path, "no property of librdkafka", closest(name, NAMES | own))
+        elif name not in own and (fault := fault_of_value(name, value)):
+            near = closest(str(value), PROTOCOLS) if name == "security.protocol" else ""
+            problems.add(path, fault, near)
+    servers = properties.get("bootstrap.servers")
+    if isinstance(servers, str) and not all(server.strip() for server in servers.split(",")):
+        problems.add(("kafka", "bootstrap.servers"), "expected host:port,host:port")
+
+
+def _check_storage(storage: StorageOptions, problems: Problems) -> None:
+    fault = fault_of_uri(storage.uri)
+    if fault:
+        near = storage.uri.replace("webhdfs://", "hdfs://").replace("viewfs://", "hdfs://")
+        problems.add(("storage", "uri"), fault, near if near != storage.uri else "")
+    for key in ("ledger_root", "warehouse"):
+        location = getattr(storage, key)
+        if location is not LEFT_OUT:
+            check_location(("storage", key), location, storage, problems)
+
+
+def _check_spark(spark: SparkOptions, problems: Problems) -> None:
+    if not _MASTER.fullmatch(spark.master):
+        problems.add(("spark", "master"), "expected local[*,4], spark://host:7077, yarn or k8s://..")
+    for name, _ in spark.conf:
+        if name in _SPARK_OWNED:
+            problems.add(("spark", "conf", name), _SPARK_OWNED[name])
+        elif not name.startswith("spark."):
+            problems.add(("spark", "conf", name), "Spark's properties begin with spark.", f"spark.{name}")
+
+
+def _check_dead_letters(
+    letters: DeadLetterOptions, storage: StorageOptions | None, problems: Problems
+) -> None:
+    if letters.table is not LEFT_OUT and (fault := fault_of_table(letters.table)):
+        problems.add(("dead_letters", "table"), fault)
+    if letters.location is not LEFT_OUT:
+        check_location(("dead_letters", "location"), letters.location, storage, problems)

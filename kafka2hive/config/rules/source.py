@@ -1,0 +1,131 @@
+"""What the topics of a table hold, against the table's other options."""
+
+from kafka2hive.config.keys.change_log import (
+    BEFORE,
+    ChangeLog,
+    ChangeLogKeys,
+    change_log_of,
+    keeps_before,
+    told_decimals,
+)
+from kafka2hive.config.keys.columns import STRICT, RecordPart
+from kafka2hive.config.rules.columns import has_parts
+from kafka2hive.config.rules.table_options import CheckedTable, DeclaredColumn, declared_columns
+
+
+def check_source(checked: CheckedTable) -> None:
+    table, path = checked.table, checked.path("source")
+    if isinstance(table.source, ChangeLogKeys):
+        keys = (table.source.debezium, table.source.maxwell, table.source.canal)
+        if sum(key is not None for key in keys) != 1:
+            checked.add(path, "needs exactly one of debezium, maxwell and canal")
+    log = change_log_of(table.source)
+    if log is None:
+        return
+    if table.format in ("raw", "csv"):
+        told = f"the envelope of {log.value} is unpacked with format json or avro"
+        checked.add(path, f"{told}; for {table.format} write source: binlog")
+    if keeps_before(table.source) and any(
+        column.path is not None or column.unit is not None or column.whole_leeway != STRICT
+        for column in declared_columns(table)
+        if column.part is RecordPart.VALUE
+    ):
+        checked.add(path, f"{BEFORE} is a struct of the columns: none of them can have from, unit or leeway")
+    if log is ChangeLog.CANAL:
+        _check_canal(checked)
+    if log is ChangeLog.DEBEZIUM:
+        _check_decimals(checked, told_decimals(table.source))
+
+
+def _check_decimals(checked: CheckedTable, told: str | None) -> None:
+    """Bytes stand for decimals in JSON only, and are known as such where a column is one."""
+    table = checked.table
+    if table.format in ("avro", "protobuf"):
+        if told == "base64":
+            message = f"decimals base64 is for JSON: {table.format} has decimals of its own"
+            checked.add(checked.path("source"), message)
+        return
+    for column in declared_columns(table) if table.columns and told != "text" else ():
+        of_row = column.part is RecordPart.VALUE and column.name != BEFORE
+        if of_row and has_parts(column.type) and "decimal" in column.type.lower():
+            if told == "base64":
+                message = (
+                    f"with decimals base64 a decimal is a column of its own, {column.name} is {column.type}"
+                )
+            else:
+                message = (
+                    f"{column.name} is {column.type}: say how its decimals are written,"
+                    " source: {debezium: {decimals: text}}, or take them as texts"
+                )
+            checked.add(checked.path("columns", column.place), message)
+
+
+def _check_canal(checked: CheckedTable) -> None:
+    """Its rows are flat, their values texts."""
+    table = checked.table
+    if table.format in ("json_schema", "avro", "protobuf"):
+        checked.add(checked.path("source"), "flat messages of canal are plain JSON: write format: json")
+    for column in declared_columns(table) if table.columns else ():
+        path = checked.path("columns", column.place)
+        if column.part is not RecordPart.VALUE:
+            continue
+        if has_parts(column.type) or column.type.strip().lower() == "binary":
+            message = f"canal writes every value as a text, {column.name} is {column.type}: take it as string"
+            checked.add(path, message)
+        if _steps(column) > 1:
+            checked.add((*path, "from"), "a row of canal is flat: from is $ and one key, such as $.id")
+
+
+def _steps(column: DeclaredColumn) -> int:
+    try:
+        return len(column.keys)
+    except ValueError:
+        return 0  # told where columns are checked
+
+
+def check_csv(checked: CheckedTable) -> None:
+    table = checked.table
+    if table.format != "csv":
+        if "csv" in checked.own.given:
+            checked.add(checked.path("csv"), f"is used with format csv, the table's is {table.format}")
+        return
+    _check_characters(checked)
+    _check_header(checked)
+    for column in declared_columns(table) if table.columns else ():
+        if column.part is RecordPart.VALUE and has_parts(column.type):
+            path = checked.path("columns", column.place)
+            checked.add(path, f"a field of csv is one text, {column.name} is {column.type}")
+
+
+def _check_header(checked: CheckedTable) -> None:
+    table, header = checked.table, checked.table.csv.header
+    columns = [c for c in declared_columns(table) if c.part is RecordPart.VALUE] if table.columns else []
+    if header and columns and len(header) != len(columns):
+        message = f"has {len(header)} fields for {len(columns)} columns: no record could be such a line"
+        checked.add(checked.path("csv", "header"), message)
+    if header and table.sql is not None:
+        message = "is not used with sql: leave header lines out by its WHERE"
+        checked.add(checked.path("csv", "header"), message)
+
+
+def _check_characters(checked: CheckedTable) -> None:
+    options = checked.table.csv
+    characters = {"delimiter": options.delimiter, "quote": options.quote, "escape": options.escape or ""}
+    for name, character in characters.items():
+        if not character and name == "quote":
+            continue
+        if name == "escape" and options.escape is None:
+            continue
+        if len(character) != 1 or not character.isascii() or character in "\r\n\0":
+            checked.add(checked.path("csv", name), "expected one ASCII character, and no line break")
+            return
+    used = [character for character in characters.values() if character]
+    if len(set(used)) < len(used):
+        checked.add(checked.path("csv"), "delimiter, quote and escape are characters of their own")
+    # the escape may stand there, as in \\N: the text is compared as it is written
+    elif any(mark in options.null_text for mark in ("\r", "\n", options.delimiter, options.quote) if mark):
+        checked.add(
+            checked.path("csv", "null_text"), "a field without quotes has no delimiter, quote or line break"
+        )
+    elif options.trim and options.null_text != options.null_text.strip(" \t"):
+        checked.add(checked.path("csv", "null_text"), "has blanks around it, which trim leaves out")

@@ -1,0 +1,199 @@
+"""What a table's options come to, with the map's defaults and the options' own: for checks and build; a table under check."""
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from kafka2hive.config.keys.bucketing import Bucketing, BucketTime
+from kafka2hive.config.keys.change_log import BEFORE, CHANGE_COLUMNS, change_log_of, keeps_before
+from kafka2hive.config.keys.columns import STRICT, ColumnKeys, Leeway, MetadataColumn, RecordPart
+from kafka2hive.config.keys.declaration import LEFT_OUT, declared_keys
+from kafka2hive.config.keys.json_path import parse_json_path
+from kafka2hive.config.keys.table import TableKeys, TableOptions
+from kafka2hive.config.yaml.problems import Path, Problems, closest
+
+GROUP = re.compile(r"\{([^{}]*)\}")
+"""`{1}` or `{name}` in a table's name, `{db}` or `{table}` in its location."""
+METADATA_PREFIX = "kafka_"
+OPTIONS = tuple(declared_keys(TableOptions))
+"""What `defaults` may hold."""
+
+
+def with_defaults(table: TableKeys, defaults: TableOptions) -> TableKeys:
+    """The table with every option it does not name taken from `defaults`, key by key."""
+    whole = replace(table, **{name: getattr(defaults, name) for name in OPTIONS if name not in table.given})
+    return replace(whole, writer=whole.writer.settled())
+
+
+def metadata_names(
+    setting: tuple[MetadataColumn, ...] | dict[MetadataColumn, str],
+) -> list[tuple[MetadataColumn, str]]:
+    """`(kind, column name)` of either way to write metadata."""
+    if isinstance(setting, dict):
+        return list(setting.items())
+    return [(kind, METADATA_PREFIX + kind.value) for kind in setting]
+
+
+def bucket_time(bucket: Bucketing) -> BucketTime:
+    """What the map says, else the event's time where it names the event's field."""
+    if bucket.time is not LEFT_OUT:
+        return bucket.time
+    return BucketTime.RECORD if bucket.field is None else BucketTime.EVENT
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredColumn:
+    """A column in any of the forms of the map; `place` is its key or number below `columns`."""
+
+    place: str | int
+    name: str
+    type: str
+    path: str | None = None
+    unit: str | None = None
+    part: RecordPart = RecordPart.VALUE
+    leeway: Leeway = STRICT
+    other_paths: tuple[str, ...] = ()
+
+    @property
+    def whole_leeway(self) -> Leeway:
+        """With the further paths. ValueError where one is no path."""
+        if not self.other_paths:
+            return self.leeway
+        return replace(self.leeway, others=tuple(map(parse_json_path, self.other_paths)))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The way to its value; its name where the map says none, nothing where it is the whole key.
+
+        ValueError where that is no path.
+        """
+        if self.path is None:
+            return (self.name,)
+        if self.part is RecordPart.HEADER:
+            return (self.path,)
+        return () if self.is_whole_key else parse_json_path(self.path)
+
+    @property
+    def is_whole_key(self) -> bool:
+        return self.part is RecordPart.KEY and self.path == "$"
+
+
+def declared_columns(table: TableKeys) -> list[DeclaredColumn]:
+    """The declared columns, and after them those of a change log; a raw table without any has `value binary`."""
+    columns = _own_columns(table)
+    if not table.columns or change_log_of(table.source) is None:
+        return columns
+    added = dict(CHANGE_COLUMNS)
+    if keeps_before(table.source):
+        fields = (f"{c.name}:{c.type}" for c in columns if c.part is RecordPart.VALUE)
+        added[BEFORE] = f"struct<{','.join(fields)}>"
+    return [*columns, *(DeclaredColumn(name, name, kind) for name, kind in added.items())]
+
+
+def before_sql(table: TableKeys) -> TableKeys:
+    """The table as its records are decoded: what its SELECT reads."""
+    return replace(table, columns=table.records or table.columns, records=(), sql=None)
+
+
+def behind_sql(table: TableKeys) -> TableKeys:
+    """The table as its SELECT fills it: its columns are then of no format and no change log."""
+    if not table.records:
+        return table
+    return replace(table, records=(), format="json", key_format="raw", source="events")
+
+
+def _own_columns(table: TableKeys) -> list[DeclaredColumn]:
+    if not table.columns:
+        return [DeclaredColumn("value", "value", "binary")] if table.format == "raw" else []
+    if isinstance(table.columns, tuple):
+        return [_declared(number, column.name, column) for number, column in enumerate(table.columns)]
+    return [
+        DeclaredColumn(name, name, column) if isinstance(column, str) else _declared(name, name, column)
+        for name, column in table.columns.items()
+    ]
+
+
+def _declared(place: str | int, name: str, keys: ColumnKeys) -> DeclaredColumn:
+    leeway = Leeway(
+        keys.fraction, default=keys.default, decimals=keys.decimals, unknown_enum=keys.unknown_enum or "null"
+    )
+    if keys.header is not None:
+        return DeclaredColumn(
+            place=place,
+            name=name,
+            type=keys.type,
+            path=keys.header,
+            unit=keys.unit,
+            part=RecordPart.HEADER,
+            leeway=leeway,
+        )
+    if keys.key is not None:
+        return DeclaredColumn(
+            place=place,
+            name=name,
+            type=keys.type,
+            path=keys.key,
+            unit=keys.unit,
+            part=RecordPart.KEY,
+            leeway=leeway,
+        )
+    first, *others = (keys.path,) if isinstance(keys.path, str | None) else keys.path
+    return DeclaredColumn(
+        place=place,
+        name=name,
+        type=keys.type,
+        path=first,
+        unit=keys.unit,
+        leeway=leeway,
+        other_paths=tuple(others),
+    )
+
+
+def columns_of(table: TableKeys) -> dict[str, str]:
+    return {column.name: column.type for column in declared_columns(table)}
+
+
+def epoch_milliseconds(text: str) -> int:
+    """Milliseconds since 1970 of ISO 8601 with a zone. ValueError otherwise."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("the zone is missing")
+    return round(moment.timestamp() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTable:
+    """`own` is the table as the map has it at `index`, `table` the same with every default."""
+
+    own: TableKeys
+    table: TableKeys
+    index: int
+    problems: Problems
+    columns_key: str = "columns"
+
+    @classmethod
+    def of(cls, own: TableKeys, defaults: TableOptions, index: int, problems: Problems) -> "CheckedTable":
+        return cls(own, with_defaults(own, defaults), index, problems)
+
+    def path(self, key: str, *deeper: str | int) -> Path:
+        """Where a key stands: in the table, or in `defaults` when the table has it from there."""
+        key = self.columns_key if key == "columns" else key
+        inherited = key in OPTIONS and key not in self.own.given
+        base: Path = ("defaults", key) if inherited else ("tables", self.index, key)
+        return (*base, *deeper)
+
+    def decoded(self) -> "CheckedTable":
+        """The same table as its records are decoded."""
+        if not self.table.records:
+            return self
+        return replace(self, table=before_sql(self.table), columns_key="records")
+
+    def add(self, path: Path, message: str, suggestion: str = "") -> None:
+        self.problems.add(path, message, suggestion)
+
+    def check_zone(self, zone: str, path: Path) -> None:
+        try:
+            ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            self.add(path, f"unknown time zone {zone}", closest(zone, available_timezones()))

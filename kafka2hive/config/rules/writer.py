@@ -1,0 +1,141 @@
+"""How one table's files are written: options that fit the format, and the columns that they name."""
+
+from collections.abc import Iterable
+
+from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
+from kafka2hive.config.keys.writer import LINE_FORMATS, TextOptions
+from kafka2hive.config.rules.table_options import CheckedTable, columns_of, metadata_names
+from kafka2hive.config.yaml.problems import closest
+from kafka2hive.model.column_types import not_in_avro, type_words
+
+_CODECS = ("gzip", "zstd", "snappy", "none")
+
+
+def check_avro_files(checked: CheckedTable) -> None:
+    writer = checked.table.writer
+    if writer.format != "avro":
+        return
+    if writer.compression not in _CODECS:
+        checked.add(
+            checked.path("writer", "compression"), "files of format avro have gzip, zstd, snappy or none"
+        )
+    types = columns_of(checked.table)
+    if not types:
+        checked.add(checked.path("writer", "format"), "is avro: the table must declare its columns then")
+    types |= {name: METADATA_TYPES[kind] for kind, name in metadata_names(checked.table.metadata)}
+    for name, kind in types.items():
+        for fault in not_in_avro(name, kind):
+            checked.add(checked.path("writer", "format"), f"is avro, and {fault}")
+    has_times = any("timestamp" in type_words(kind) for kind in types.values())
+    if writer.timestamps == "int96" or (has_times and writer.timestamps != "millis"):
+        message = "Hive reads Avro's timestamps as milliseconds: write millis; finer ones become dead letters"
+        checked.add(checked.path("writer", "timestamps"), message)
+
+
+_LINE_CODECS = ("gzip", "zstd", "none")
+_LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}
+_NESTED = ("array", "map", "struct")
+_OF_METADATA = {MetadataColumn.HEADERS: "array"}
+
+
+def check_writer(checked: CheckedTable) -> None:
+    _check_level(checked)
+    _check_format(checked)
+    _check_text(checked)
+    check_avro_files(checked)
+    _check_columns(checked)
+
+
+def _check_level(checked: CheckedTable) -> None:
+    writer, path = checked.table.writer, checked.path("writer", "level")
+    if writer.level is None:
+        return
+    if writer.format == "orc":
+        checked.add(path, "ORC files are written with the codec's own level")
+        return
+    if writer.format == "plugin":
+        checked.add(path, "is not told to a plug-in: give it options")
+        return
+    low, high = _LEVELS.get(writer.compression, (0, -1))
+    if high < low:
+        checked.add(path, f"{writer.compression} has no levels")
+    elif not low <= writer.level <= high:
+        checked.add(path, f"{writer.compression} has levels {low} to {high}")
+
+
+def _check_format(checked: CheckedTable) -> None:
+    writer = checked.table.writer
+    if writer.format in LINE_FORMATS and writer.compression not in _LINE_CODECS:
+        path = checked.path("writer", "compression")
+        checked.add(path, f"files of format {writer.format} have gzip, zstd or none")
+    if writer.format == "parquet":
+        return
+    given = {
+        "dictionary": bool(writer.dictionary),
+        "page_index": writer.page_index,
+        "bloom_filter": bool(writer.bloom_filter),
+        "timestamps": writer.timestamps != "micros" and writer.format != "avro",
+    }
+    for key in (key for key, is_given in given.items() if is_given):
+        checked.add(checked.path("writer", key), "is an option of Parquet files")
+
+
+def _check_text(checked: CheckedTable) -> None:
+    writer = checked.table.writer
+    text = writer.text
+    if writer.format != "text":
+        if text != TextOptions():
+            checked.add(checked.path("writer", "text"), "is an option of text files")
+        return
+    if text.delimiter == text.escape:
+        checked.add(checked.path("writer", "text"), "delimiter and escape must differ")
+    elif text.delimiter in text.null_text or text.null_text.endswith(text.escape):
+        message = "must not hold the delimiter, nor end with the escape"
+        checked.add(checked.path("writer", "text", "null_text"), message)
+    types = _written(checked)
+    if not types:
+        checked.add(checked.path("writer", "format"), "is text: the table must declare its columns then")
+    nested = [name for name, kind in types.items() if kind.strip().lower().startswith(_NESTED)]
+    for name in nested:
+        message = f"text files have one value per field, which {name} has not; use json, parquet or orc"
+        checked.add(checked.path("writer", "format"), message)
+
+
+def _check_columns(checked: CheckedTable) -> None:
+    writer = checked.table.writer
+    names = {
+        "sorted_by": writer.sorted_by,
+        "dictionary": [name for name, _ in writer.dictionary],
+        "bloom_filter": writer.bloom_filter,
+    }
+    types = _written(checked)
+    for key, given in names.items():
+        if given and not types:
+            checked.add(checked.path("writer", key), "names columns, which the table must declare then")
+            continue
+        for name, fault, near in _faults(key, given, types):
+            checked.add(checked.path("writer", key), f"{name} {fault}", near)
+
+
+def _written(checked: CheckedTable) -> dict[str, str]:
+    """Type by name of the columns that stand in the files; empty where the map does not declare them."""
+    declared = columns_of(checked.table)
+    if not declared:
+        return {}
+    metadata = {name: _OF_METADATA.get(kind, "") for kind, name in metadata_names(checked.table.metadata)}
+    return declared | metadata
+
+
+def _faults(key: str, given: Iterable[str], types: dict[str, str]) -> Iterable[tuple[str, str, str]]:
+    seen: set[str] = set()
+    for name in given:
+        kind = types.get(name, "").strip().lower()
+        if name not in types:
+            yield name, "is no column of the files", closest(name, types)
+        elif name in seen:
+            yield name, "stands here twice", ""
+        elif key != "dictionary" and kind.startswith(_NESTED):
+            yield name, f"is of type {types[name]}: only columns with one value per row are possible", ""
+        elif key == "bloom_filter" and kind == "boolean":
+            yield name, "is of type boolean: its values are told apart without a Bloom filter", ""
+        seen.add(name)

@@ -1,0 +1,292 @@
+"""The map's text as plain data, with the place of every key: YAML composed to nodes, its 1.1 traps refused.
+
+What YAML 1.1 reads differently from what most people mean (`no` as false, `010` as 8, `1:30` as 90) is never guessed:
+it is a problem with its line, and quotes or another spelling settle it. Duplicate keys are problems too.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from kafka2hive.config.yaml.problems import MapPosition, MapProblem, Path, Problems
+
+MOST_VALUES = 200_000
+DEEPEST = 20
+
+_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9_]{0,99})")  # int() refuses thousands of digits
+_FRACTION = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?")
+_TAG = "tag:yaml.org,2002:"
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the base is chosen at run time
+    """SafeLoader whose plain timestamps and `=` stay texts."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in (f"{_TAG}timestamp", f"{_TAG}value")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def may_show(path: Path) -> bool:
+    """Whether a value at this path may stand in a message: whatever can hold a secret may not."""
+    return not (path[:1] == ("kafka",) or path[:2] == ("hive", "password"))
+
+
+class _Walk:
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._places = problems.places
+        self._open: set[int] = set()
+        self._values = 0
+
+    def value(self, node: Node, path: Path) -> object:
+        self._values += 1
+        if self._values > MOST_VALUES:
+            if self._values == MOST_VALUES + 1:
+                self._problems.add(
+                    (), f"the map has more than {MOST_VALUES} values (aliases within aliases?)"
+                )
+            return None
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, path)
+        if len(path) > DEEPEST:  # by aliases: the text itself was checked before
+            self._problems.add(path[:1], f"is nested more than {DEEPEST} deep")
+            return None
+        if id(node) in self._open:
+            self._problems.add(path, "an alias stands inside its own anchor")
+            return None
+        self._open.add(id(node))
+        try:
+            if isinstance(node, SequenceNode):
+                return [self._item(item, (*path, index)) for index, item in enumerate(node.value)]
+            assert isinstance(node, MappingNode)
+            return self._mapping(node, path)
+        finally:
+            self._open.discard(id(node))
+
+    def _item(self, node: Node, path: Path) -> object:
+        self._places[path] = _place(node)
+        return self.value(node, path)
+
+    def _mapping(self, node: MappingNode, path: Path) -> dict[str | int, object]:
+        result: dict[str | int, object] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, ScalarNode):
+                self._problems.add_at(_place(key_node), path, "a key must be a plain text")
+                continue
+            if key_node.tag == f"{_TAG}merge":
+                message = "merge keys (<<) are not supported: use `defaults` for what tables share"
+                self._problems.add_at(_place(key_node), path, message)
+                continue
+            key = self._key(key_node, path)
+            if key in result:
+                first = self._places[(*path, key)].line
+                message = f"the key stands here a second time (first in line {first})"
+                self._problems.add_at(_place(key_node), (*path, key), message)
+                continue
+            self._places.setdefault((*path, key), _place(key_node))
+            result[key] = self.value(value_node, (*path, key))
+        return result
+
+    def _key(self, node: ScalarNode, path: Path) -> str | int:
+        """Numbers of topic partitions stay numbers, every other key is a text."""
+        step = node.value
+        self._places.setdefault((*path, step), _place(node))
+        key = self._scalar(node, (*path, step))
+        in_offsets = path[-2:-1] == ("offsets",)
+        return key if in_offsets and isinstance(key, int) and not isinstance(key, bool) else str(step)
+
+    def _scalar(self, node: ScalarNode, path: Path) -> object:
+        text = str(node.value)
+        kind = node.tag.removeprefix(_TAG)
+        shown = f"`{text}`" if may_show(path) else "this value"
+        match kind:
+            case "str":
+                return text
+            case "null":
+                return None
+            case "bool" if text.lower() in ("true", "false"):
+                return text.lower() == "true"
+            case "int" if _WHOLE.fullmatch(text):
+                return int(text.replace("_", ""))
+            case "float" if _FRACTION.fullmatch(text):
+                return float(text.replace("_", ""))
+            case "bool":
+                meaning = "true" if text.lower() in ("yes", "on", "y") else "false"
+                message = f"YAML reads {shown} as {meaning}: put it in quotes, or write true or false"
+            case "int" | "float":
+                message = f"YAML reads {shown} as a number in another notation: write it in plain digits or in quotes"
+            case _:
+                message = "YAML tags are not supported here"
+        self._problems.add(path, message)
+        return text
+
+
+def _place(node: Node) -> MapPosition:
+    return MapPosition(node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def read_document(text: str, problems: Problems) -> object:
+    """Dicts, lists, texts, numbers, booleans and None of `text`; places and problems go to `problems`.
+
+    None when the text cannot be read at all.
+    """
+    try:
+        if _is_too_deep(text):
+            problems.add((), f"is nested more than {DEEPEST} deep")
+            return None
+        root = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = MapPosition(mark.line + 1, mark.column + 1) if mark else MapPosition(1, 1)
+        problems.add_at(place, (), f"not YAML: {_harmless(error)}")
+        return None
+    except yaml.YAMLError:
+        problems.add((), "not YAML: a character that cannot stand in a text file")
+        return None
+    data = None if root is None else _Walk(problems).value(root, ())
+    if data is None and not problems.all():
+        problems.add((), "the map is empty")
+    return data
+
+
+def _is_too_deep(text: str) -> bool:
+    """Judged on the parser's events, which need no recursion: composing nodes does, and ends the process when too deep."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                return True
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return False
+
+
+def _harmless(error: yaml.MarkedYAMLError) -> str:
+    """The parser's words without any part of the text longer than a character: it could be a secret."""
+    words = "; ".join(part for part in (error.context, error.problem) if part)
+    return re.sub(r"'[^']{2,}'|\"[^\"]{2,}\"", "...", words)
+
+
+_REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHORTEST_HIDDEN = 3
+
+
+@dataclass(slots=True)
+class References:
+    """`resolved`: path -> text as written, for every value that held a reference; `hidden`: value -> text as written."""
+
+    resolved: dict[Path, str] = field(default_factory=dict)
+    hidden: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def scrub(self, problem: MapProblem) -> MapProblem:
+        """The problem with every resolved value put back to what the map says."""
+        message, suggestion = problem.message, problem.suggestion
+        for value in sorted(self.hidden, key=len, reverse=True):
+            message = message.replace(value, self.hidden[value])
+            suggestion = suggestion.replace(value, self.hidden[value])
+        return MapProblem(
+            line=problem.line,
+            column=problem.column,
+            where=problem.where,
+            message=message,
+            suggestion=suggestion,
+        )
+
+
+_SECRETS = frozenset({("hive", "password"), ("registry", "password"), ("registry", "token")})
+
+# It stands in ledgers and messages, and is no property that could be hidden.
+_SHOWN = frozenset({("kafka", "group.id")})
+
+
+def may_be_file(path: Path) -> bool:
+    """Where `file:` is understood."""
+    return (
+        (path[:1] == ("kafka",) and len(path) == 2 and path not in _SHOWN)
+        or path in _SECRETS
+        or is_schema(path)
+    )
+
+
+def is_schema(path: Path) -> bool:
+    return path[-1:] in (("avro_schema",), ("protobuf_schema",)) and path[0] in ("tables", "defaults")
+
+
+def read_text(path: str) -> str:
+    """Text of a file, without its last line break. OSError, UnicodeDecodeError."""
+    return FilePath(path).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+
+
+def resolve(
+    data: object, environ: Mapping[str, str], problems: Problems, read: Callable[[str], str] = read_text
+) -> tuple[object, References]:
+    """`data` with every reference resolved. A missing variable or unreadable file is a problem with its line."""
+    resolver = _Resolver(environ, problems, read)
+    return resolver.value(data, ()), resolver.references
+
+
+class _Resolver:
+    """Resolves the values of one map, and keeps which were references."""
+
+    def __init__(self, environ: Mapping[str, str], problems: Problems, read: Callable[[str], str]) -> None:
+        self.references = References()
+        self._environ = environ
+        self._problems = problems
+        self._read = read
+
+    def value(self, value: object, path: Path) -> object:
+        match value:
+            case dict():
+                return {key: self.value(item, (*path, key)) for key, item in value.items()}
+            case list():
+                return [self.value(item, (*path, index)) for index, item in enumerate(value)]
+            case str():
+                return self._text(value, path)
+            case _:
+                return value
+
+    def _text(self, value: str, path: Path) -> str:
+        result = _REFERENCE.sub(lambda found: self._variable(found, path), value) if "${" in value else value
+        if may_be_file(path) and result.startswith("file:"):
+            result = self._file(result, path)
+        if result != value:
+            self.references.resolved[path] = value
+            if len(result) >= _SHORTEST_HIDDEN and not is_schema(path):
+                self.references.hidden[result] = value
+        return result
+
+    def _variable(self, found: re.Match[str], path: Path) -> str:
+        if found[1]:
+            return "${"
+        name, whole = found[2], found[0]
+        if not whole.endswith("}") or not _VARIABLE.fullmatch(name):
+            self._problems.add(
+                path, "expected ${NAME} with the name of an environment variable ($${ is a plain ${)"
+            )
+            return whole
+        if name not in self._environ:
+            self._problems.add(path, f"the environment variable {name} is not set")
+            return whole
+        if len(self._environ[name]) >= _SHORTEST_HIDDEN:
+            self.references.hidden[self._environ[name]] = whole
+        return self._environ[name]
+
+    def _file(self, reference: str, path: Path) -> str:
+        """The file's text; the reference itself if it cannot be read."""
+        try:
+            return self._read(reference.removeprefix("file:"))
+        except OSError as error:
+            self._problems.add(path, f"cannot read the file this points at: {error.strerror}")
+        except UnicodeDecodeError:
+            self._problems.add(path, "the file this points at is not UTF-8 text")
+        except ValueError:  # Path's word for a NUL in the name
+            self._problems.add(path, "no file has such a name")
+        return reference

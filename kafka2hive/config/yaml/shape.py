@@ -1,0 +1,277 @@
+"""The shape of the map: plain data against the declared keys, every mistake at its place.
+
+Strict and closed: no value is converted silently, no unknown key is accepted. What is malformed is told and left out, so
+that whatever is sound can be checked further.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from kafka2hive.config.keys.declaration import (
+    LEFT_OUT,
+    Bounds,
+    DeclaredKey,
+    Form,
+    declared_keys,
+    further_keys,
+    key_names,
+    marks,
+)
+from kafka2hive.config.keys.service import DeadLetterOptions, HiveKeys, MapKeys, SparkOptions, StorageOptions
+from kafka2hive.config.keys.services import KerberosOptions, RegistryOptions
+from kafka2hive.config.keys.table import TableKeys, TableOptions
+from kafka2hive.config.yaml.problems import Path, Problems, closest
+
+FAULTY: Final[Any] = object()
+"""Instead of a value that is malformed, and told."""
+
+_DECISIVE = frozenset({"topics", "pattern", "columns", "format", "avro_schema", "protobuf_schema", "create"})
+"""Keys of a table whose absence would make other checks see mistakes that are none."""
+
+_EXPECTED: dict[object, str] = {
+    str: "expected a text; put it in quotes",
+    bool: "expected true or false",
+    int: "expected a whole number",
+    float: "expected a number",
+    list: "expected a list",
+    dict: "expected keys with values",
+}
+_TYPE_ENDS_HERE = (
+    "is the end of the type before it: within { } YAML takes a comma for the next key;"
+    ' quote types that hold a comma, as in {price: "decimal(10,2)"}'
+)
+
+
+class MapShape:
+    """Reads values by their declared types: `hint` is the type, `data` what the map says, `path` where.
+
+    `tables`: those that are well-formed, by their place in the map.
+    """
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self.tables: dict[int, TableKeys] = {}
+
+    def fields(self, section: type, data: dict[Any, object], path: Path) -> dict[str, Any]:
+        """All fields of the section with their defaults; FAULTY where a key is malformed or missing."""
+        declared, further = declared_keys(section), further_keys(section)
+        fields: dict[str, Any] = {}
+        for name, key in declared.items():
+            if name in data and not (key.default is LEFT_OUT and data[name] is None):
+                fields[key.field] = self._value(key.type, data[name], (*path, name))
+            elif key.is_required:
+                fields[key.field] = self._missing((*path, name))
+            else:
+                fields[key.field] = self._default(key, (*path, name))
+        others = {name: value for name, value in data.items() if name not in declared}
+        if further is None:
+            for name in others:
+                self._unknown(str(name), key_names(section), path)
+        else:
+            place = (*path, further.first)
+            is_there = further.first in others
+            given = others.pop(further.first, None)
+            first = self._value(further.first_type, given, place) if is_there else self._missing(place)
+            rest = self._value(further.type, others, path)
+            is_faulty = first is FAULTY or rest is FAULTY
+            fields[further.field] = FAULTY if is_faulty else ((further.first, first), *rest)
+        return fields
+
+    def _default(self, key: DeclaredKey, path: Path) -> Any:
+        """A section that the map leaves out is one without keys."""
+        if dataclasses.is_dataclass(key.default):
+            return self._section(type(key.default), {}, path)
+        return key.default
+
+    def _missing(self, path: Path) -> Any:
+        self._problems.add(path, "is required" if path != ("tables",) else "is required: at least one table")
+        return FAULTY
+
+    def _section(self, section: type, data: object, path: Path) -> Any:
+        """A malformed key is left out of a section of the map where nothing depends on it, deeper it spoils the whole."""
+        if not isinstance(data, dict):
+            return self._unexpected(dict, path)
+        fields = self.fields(section, data, path)
+        if issubclass(section, TableOptions):
+            fields["given"] = frozenset(
+                name for name in fields if name in data and fields[name] is not FAULTY
+            )
+        is_top = len(path) == 1 or (path[0] == "tables" and len(path) == 2)
+        for key in declared_keys(section).values():
+            if fields[key.field] is FAULTY:
+                if not is_top or key.is_required or key.field in _DECISIVE:
+                    return FAULTY
+                fields[key.field] = self._default(key, (*path, key.name))
+        if FAULTY in fields.values():
+            return FAULTY
+        value = section(**fields)
+        if isinstance(value, TableKeys):
+            self.tables[int(path[1])] = value
+        return value
+
+    def _unknown(self, name: str, known: list[str], path: Path) -> None:
+        if path[-2:-1] == ("columns",) and _is_end_of_type(name):
+            self._problems.add((*path, name), _TYPE_ENDS_HERE)
+            return
+        near = closest(name, known)
+        message = "unknown key" if near else f"unknown key; there are {', '.join(known)}"
+        self._problems.add((*path, name), message, near)
+
+    def _value(self, hint: Any, data: object, path: Path) -> Any:
+        origin, parts = get_origin(hint), get_args(hint)
+        if origin is Annotated:
+            return self._annotated(hint, data, path)
+        if origin in (Union, UnionType):
+            return self._value(_fitting(parts, data), data, path)
+        if hint is NoneType:
+            return None
+        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+            return self._section(hint, data, path)
+        if origin is Literal:
+            return self._choice(parts, data, path)
+        if isinstance(hint, type) and issubclass(hint, Enum):
+            value = self._choice([member.value for member in hint], data, path)
+            return FAULTY if value is FAULTY else hint(value)
+        if origin is dict:
+            pairs = self._pairs(parts, data, path)
+            return FAULTY if pairs is FAULTY else dict(pairs)
+        if is_pairs(hint):
+            return self._pairs(get_args(parts[0]), data, path)
+        if origin is tuple:
+            return self._list(parts[0], data, path)
+        return self._plain(hint, data, path)
+
+    def _annotated(self, hint: Any, data: object, path: Path) -> Any:
+        forms = marks(hint, Form)
+        if forms:
+            try:
+                value = forms[0].read(data)
+            except ValueError as error:
+                self._problems.add(path, str(error))
+                return FAULTY
+        else:
+            value = self._value(get_args(hint)[0], data, path)
+        if value is FAULTY or value is None:
+            return value
+        for bounds in marks(hint, Bounds):
+            if fault := bounds.fault(value):
+                self._problems.add(path, fault)
+                return FAULTY
+        return value
+
+    def _choice(self, options: Sequence[str], data: object, path: Path) -> Any:
+        if data in options:
+            return data
+        near = closest(data, options) if isinstance(data, str) else ""
+        self._problems.add(path, f"expected {', '.join(options[:-1])} or {options[-1]}", near)
+        return FAULTY
+
+    def _pairs(self, types: tuple[Any, ...], data: object, path: Path) -> Any:
+        if not isinstance(data, dict):
+            return self._unexpected(dict, path)
+        pairs = [
+            tuple(
+                self._value(hint, part, (*path, key)) for hint, part in zip(types, (key, value), strict=True)
+            )
+            for key, value in data.items()
+        ]
+        return FAULTY if any(FAULTY in pair for pair in pairs) else tuple(pairs)
+
+    def _list(self, item_type: Any, data: object, path: Path) -> Any:
+        if not isinstance(data, list):
+            return self._unexpected(list, path)
+        items = tuple(self._value(item_type, item, (*path, index)) for index, item in enumerate(data))
+        return FAULTY if FAULTY in items else items
+
+    def _plain(self, hint: type, data: object, path: Path) -> Any:
+        if hint is float and isinstance(data, int | float) and not isinstance(data, bool):
+            return float(data)
+        if isinstance(data, hint) and (hint is bool or not isinstance(data, bool)):
+            return data
+        return self._unexpected(hint, path, is_empty=data is None)
+
+    def _unexpected(self, kind: type, path: Path, *, is_empty: bool = False) -> Any:
+        if kind is str and path[-2:-1] == ("columns",) and _is_end_of_type(str(path[-1])):
+            self._problems.add(path, _TYPE_ENDS_HERE)
+        else:
+            self._problems.add(path, "has no value" if kind is str and is_empty else _EXPECTED[kind])
+        return FAULTY
+
+
+def is_pairs(hint: Any) -> bool:
+    """Whether a mapping of the map is kept as pairs."""
+    return get_origin(hint) is tuple and get_origin(get_args(hint)[0]) is tuple
+
+
+def _fitting(members: Sequence[Any], data: object) -> Any:
+    """Of a union the member that has the form of the data, else the first."""
+    if data is None and NoneType in members:
+        return NoneType
+    members = [member for member in members if member is not NoneType]
+    for member in members:
+        origin = get_origin(member)
+        is_mapping = origin is dict or dataclasses.is_dataclass(member)
+        if is_mapping == isinstance(data, dict) and (origin is tuple) == isinstance(data, list):
+            return member
+    return members[0]
+
+
+def _is_end_of_type(key: str) -> bool:
+    """Closes more brackets than it opens, as `2)` of an unquoted `decimal(10,2)` does."""
+    return key.count(")") > key.count("(") or key.count(">") > key.count("<")
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """The sections that are well-formed; None (or not in `tables`) where one is not. `tables` by index in the map.
+
+    `kafka` is as written: its names can be checked whatever its values are. `has_hive`, `has_kerberos`, `has_registry`: there is
+    such a section, be it malformed. `whole`: None when anything is malformed.
+    """
+
+    service: str | None
+    kafka: dict[str, object]
+    storage: StorageOptions | None
+    has_hive: bool
+    hive: HiveKeys | None
+    has_kerberos: bool
+    kerberos: KerberosOptions | None
+    has_registry: bool
+    registry: RegistryOptions | None
+    spark: SparkOptions | None
+    dead_letters: DeadLetterOptions | None
+    defaults: TableOptions | None
+    tables: dict[int, TableKeys]
+    whole: MapKeys | None
+
+
+def read_map(data: object, problems: Problems) -> Sound | None:
+    """The map as declared, with every mistake of its shape in `problems`. None where it is no mapping at all."""
+    if not isinstance(data, dict):
+        problems.add((), "expected keys with values: service, kafka, storage, tables")
+        return None
+    shape = MapShape(problems)
+    fields = shape.fields(MapKeys, data, ())
+    is_whole = FAULTY not in fields.values()
+    sound = {name: None if value is FAULTY else value for name, value in fields.items()}
+    service, kafka = data.get("service"), data.get("kafka")
+    return Sound(
+        service=service if isinstance(service, str) else None,
+        kafka=kafka if isinstance(kafka, dict) else {},
+        storage=sound["storage"],
+        has_hive=data.get("hive") is not None,
+        hive=sound["hive"],
+        has_kerberos=data.get("kerberos") is not None,
+        kerberos=sound["kerberos"],
+        has_registry=data.get("registry") is not None,
+        registry=sound["registry"],
+        spark=sound["spark"],
+        dead_letters=sound["dead_letters"],
+        defaults=sound["defaults"],
+        tables=shape.tables,
+        whole=MapKeys(**fields) if is_whole else None,
+    )

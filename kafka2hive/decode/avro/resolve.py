@@ -1,0 +1,243 @@
+"""A writer's schema against a table's columns: the plan that reads its messages, once for each schema."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.decode.avro import plan
+from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
+from kafka2hive.decode.schemas.avro import (
+    Array,
+    AvroEnum,
+    AvroField,
+    AvroMap,
+    AvroPrimitive,
+    AvroSchema,
+    Decimal,
+    Fixed,
+    Record,
+    Type,
+    Union,
+    text_of,
+)
+from kafka2hive.decode.values.epochs import UNITS
+from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.wall_clock import NAIVE
+
+LARGEST_PRECISION = 1000
+"""Digits of a writer's decimal that are still converted."""
+
+_UNIT_OF = {"millis": "ms", "micros": "us", "nanos": "ns"}
+
+
+def scalar(
+    written: AvroPrimitive | Fixed | AvroEnum, dtype: pa.DataType, unit: str | None
+) -> plan.Value | None:
+    """None: it does not fill a column of this type."""
+    match written:
+        case AvroPrimitive("null"):
+            return plan.Null()
+        case AvroPrimitive("boolean") if pa.types.is_boolean(dtype):
+            return plan.AvroBoolean()
+        case AvroPrimitive("int" | "long"):
+            return _number(written, dtype, unit)
+        case AvroPrimitive("float" | "double" as kind) if pa.types.is_floating(dtype):
+            return plan.AvroReal(32 if kind == "float" else 64)
+        case AvroPrimitive("string") if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
+            return plan.AvroText()
+        case AvroPrimitive("bytes", Decimal() as logical):
+            return _decimal(None, logical, dtype)
+        case AvroPrimitive("bytes") if pa.types.is_string(dtype):
+            return plan.AvroText()
+        case AvroPrimitive("bytes") if pa.types.is_binary(dtype):
+            return plan.AvroOctets(None)
+        case Fixed(_, size, Decimal() as logical):
+            return _decimal(size, logical, dtype)
+        case Fixed(_, _, "uuid") if pa.types.is_string(dtype):
+            return plan.Uuid()
+        case Fixed(_, size, _) if pa.types.is_binary(dtype):
+            return plan.AvroOctets(size)
+        case AvroEnum(_, symbols) if pa.types.is_string(dtype):
+            return plan.AvroSymbol(symbols)
+    return None
+
+
+def _number(written: AvroPrimitive, dtype: pa.DataType, unit: str | None) -> plan.Value | None:
+    bits = 32 if written.kind == "int" else 64
+    if pa.types.is_integer(dtype):
+        return plan.AvroWhole(bits)
+    if written.logical is None:
+        if unit is not None:
+            return plan.AvroMoment(bits, *UNITS[unit], instant=unit != "d")
+        return plan.AvroWhole(bits) if pa.types.is_floating(dtype) or pa.types.is_decimal128(dtype) else None
+    if written.logical == "date":
+        return plan.AvroDay() if pa.types.is_date32(dtype) else None
+    assert isinstance(written.logical, str)
+    kind, _, name = written.logical.rpartition("-")
+    if kind == "time" or dtype != NAIVE:
+        return None
+    return plan.AvroMoment(bits, *UNITS[_UNIT_OF[name]], kind == "timestamp")
+
+
+def _decimal(size: int | None, logical: Decimal, dtype: pa.DataType) -> plan.Value | None:
+    if not pa.types.is_decimal128(dtype) or logical.precision > LARGEST_PRECISION:
+        return None
+    return plan.AvroUnscaled(size, logical.scale)
+
+
+class AvroUnresolvable(ValueError):
+    """No message of this schema can fill the columns: says which column, and both types."""
+
+
+def resolve(
+    schema: AvroSchema, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
+) -> plan.AvroPlan:
+    """Raises Unresolvable. A column that the writer does not know is NULL."""
+    resolver = _Resolver(schema, columns, sources, spelling)
+    try:
+        root = resolver.way(schema.root, source_tree(sources, spelling), ())
+    except RecursionError as error:
+        raise AvroUnresolvable("the writer's types nest too deep") from error
+    if isinstance(root, plan.Null):
+        raise AvroUnresolvable("the message is null, not a record")
+    if isinstance(root, plan.Fork):  # a null has no columns
+        nothing = plan.Unfit("the message is null, not a record")
+        root = plan.Fork(tuple(nothing if isinstance(b, plan.Null) else b for b in root.branches))
+    return plan.AvroPlan(root, tuple(resolver.shapes))
+
+
+class _Resolver:
+    """`shapes` grows by every type that some value is gone past in."""
+
+    def __init__(
+        self, schema: AvroSchema, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
+    ) -> None:
+        self._schema = schema
+        self._columns = columns
+        self._sources = sources
+        self._spelling = spelling
+        self._numbers: dict[Type, int] = {}
+        self.shapes: list[plan.Shape] = []
+
+    def way(self, written: Type, wanted: SourceTree, path: tuple[str, ...]) -> plan.Way:
+        """Through records to the columns below `wanted`."""
+        found = self._schema.whole(written)
+        if found == AvroPrimitive("null"):
+            return plan.Null()
+        if isinstance(found, Record):
+            taken = self._matches(found, wanted.inner)
+            return plan.AvroLevel(
+                tuple(
+                    self._target(
+                        f, wanted.inner[taken[f.name]] if f.name in taken else SourceTree(), (*path, f.name)
+                    )
+                    for f in found.fields
+                )
+            )
+        if isinstance(found, Union):
+            ways: list[plan.Way] = []
+            for branch in found.branches:
+                try:
+                    ways.append(self.way(branch, wanted, path))
+                except AvroUnresolvable as error:
+                    ways.append(plan.Unfit(str(error)))
+            self._one_must_fit(ways)
+            return plan.Fork(tuple(ways))
+        where = path_text(path) if path else "the message"
+        raise AvroUnresolvable(f"{where}: {text_of(found)} is no record")
+
+    def _target(self, field: AvroField, wanted: SourceTree, path: tuple[str, ...]) -> plan.Target:
+        columns = []
+        for number in wanted.columns:
+            column = self._columns.field(number)
+            value = self._value(field.type, column.type, f"column {column.name}", self._sources[number].unit)
+            columns.append((number, value))
+        inner = self.way(field.type, wanted, path) if wanted.inner else None
+        return plan.Target(field.name, self._shape(field.type), tuple(columns), inner)
+
+    def _value(self, written: Type, dtype: pa.DataType, label: str, unit: str | None = None) -> plan.Value:
+        found = self._schema.whole(written)
+        match found:
+            case Union(branches):
+                return self._choice(branches, dtype, label, unit)
+            case Array(items) if pa.types.is_list(dtype):
+                return plan.AvroElements(self._value(items, dtype.value_type, f"{label}[]"))
+            case AvroMap(values) if pa.types.is_map(dtype):
+                return plan.Entries(self._value(values, dtype.item_type, f"{label}{{}}"))
+            case Record() if pa.types.is_struct(dtype):
+                return self._row(found, dtype, label)
+            case AvroPrimitive() | Fixed() | AvroEnum():
+                if (value := scalar(found, dtype, unit)) is not None:
+                    return value
+        raise AvroUnresolvable(f"{label}: {text_of(found)} does not fill {hive_type_of(dtype)}")
+
+    def _choice(
+        self, branches: tuple[Type, ...], dtype: pa.DataType, label: str, unit: str | None
+    ) -> plan.Value:
+        values: list[plan.Value] = []
+        for branch in branches:
+            try:
+                values.append(self._value(branch, dtype, label, unit))
+            except AvroUnresolvable as error:
+                values.append(plan.Unfit(str(error).removeprefix(f"{label}: ")))
+        self._one_must_fit(values, f"{label}: ")
+        return plan.Choice(tuple(values))
+
+    @staticmethod
+    def _one_must_fit(found: Sequence[plan.Value | plan.Way], label: str = "") -> None:
+        """Null alone is no reason to keep a column that no other branch can fill."""
+        unfit = [branch for branch in found if isinstance(branch, plan.Unfit)]
+        if unfit and all(isinstance(branch, plan.Unfit | plan.Null) for branch in found):
+            raise AvroUnresolvable(label + unfit[0].why)
+
+    def _row(self, record: Record, dtype: pa.DataType, label: str) -> plan.Value:
+        fields = {self._spelling(field.name): number for number, field in enumerate(dtype)}
+        taken = self._matches(record, fields)
+        steps = []
+        for field in record.fields:
+            if field.name in taken:
+                number = fields[taken[field.name]]
+                inner = dtype.field(number)
+                value = self._value(field.type, inner.type, f"{label}.{inner.name}")
+                steps.append(plan.Step(number, value, inner.name))
+            else:
+                steps.append(plan.Step(-1, plan.Skip(self._shape(field.type)), field.name))
+        filled = {step.to for step in steps}
+        return plan.AvroRow(tuple(steps), tuple(n for n in range(dtype.num_fields) if n not in filled))
+
+    def _matches(self, record: Record, wanted: object) -> dict[str, str]:
+        """The names of the record's fields that are wanted, and the keys they are wanted by."""
+        assert isinstance(wanted, dict)
+        taken = {f.name: key for f in record.fields if (key := self._spelling(f.name)) in wanted}
+        if len(set(taken.values())) < len(taken):
+            twice = sorted(name for name, key in taken.items() if list(taken.values()).count(key) > 1)
+            raise AvroUnresolvable(f"{record.name}: {' and '.join(twice)} differ in case only")
+        return taken
+
+    def _shape(self, written: Type) -> int:
+        """The number of a type's shape. A recursive one finds the number that is reserved for it."""
+        if written in self._numbers:
+            return self._numbers[written]
+        number = self._numbers[written] = len(self.shapes)
+        self.shapes.append(("", ()))
+        self.shapes[number] = self._shape_of(self._schema.whole(written))
+        return number
+
+    def _shape_of(self, found: Type) -> plan.Shape:
+        match found:
+            case AvroPrimitive(kind):
+                return kind, ()
+            case Fixed(_, size):
+                return "fixed", (size,)
+            case AvroEnum(_, symbols):
+                return "enum", (len(symbols),)
+            case Array(items):
+                return "array", (self._shape(items),)
+            case AvroMap(values):
+                return "map", (self._shape(values),)
+            case Union(branches):
+                return "union", tuple(self._shape(branch) for branch in branches)
+            case Record(_, fields):
+                return "record", tuple(self._shape(field.type) for field in fields)
+        raise AssertionError(found)

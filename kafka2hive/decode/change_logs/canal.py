@@ -1,0 +1,131 @@
+"""Flat messages of Canal (JSON) to rows: the operation, and the rows in `data` that one statement changed, all values texts."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.keys import ChangeLog
+from kafka2hive.config.keys.change_log import CHANGE_COLUMNS, OPERATION, POSITION, TIME
+from kafka2hive.decode.change_logs.decoder import check_change_columns
+from kafka2hive.decode.contract.protocol import Changes, Decoded, Decoder, Reason
+from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.rows.decoder import MOST_ROWS, too_many, with_ordinal
+from kafka2hive.decode.values.texts import TextColumn
+
+OPERATIONS = {"INSERT": "c", "UPDATE": "u", "DELETE": "d", "TRUNCATE": "t"}
+_KNOWN = pa.array(OPERATIONS, pa.string())
+_LETTERS = pa.array(OPERATIONS.values(), pa.string())
+_WITHOUT_ROW = "TRUNCATE"
+Places = npt.NDArray[np.int64]
+
+
+class CanalDecoder:
+    """See Decoder. Rejects with reasons of JSON, `change_log.op`, `change_log.row`, `rows.many`, and `canal.` for texts
+    that do not fill their columns.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        sources: Sequence[Source],
+        zone: str,
+        open_decoder: Callable[[pa.Schema, Sequence[Source]], Decoder],
+        changes: Changes | None = None,
+    ) -> None:
+        """`sources`: of each column of the row one key. Raises ValueError for others, and for columns that
+        cannot be filled.
+        """
+        check_change_columns(ChangeLog.CANAL, schema)
+        self.schema = schema
+        own = [(f, s) for f, s in zip(schema, sources, strict=True) if f.name not in CHANGE_COLUMNS]
+        if any(len(source.keys) != 1 for _, source in own):
+            raise ValueError("a row of canal is flat: each column takes one of its keys")
+        self._keys = [source.keys[0] for _, source in own]
+        self._columns = [
+            TextColumn(
+                column=f.name,
+                dtype=f.type,
+                zone=zone,
+                unit=s.unit,
+                family="canal",
+                leeway=s.leeway,
+                changes=changes,
+            )
+            for f, s in own
+        ]
+        row = pa.struct([(key, pa.string()) for key in dict.fromkeys(self._keys)])
+        wire = pa.schema([("type", pa.string()), ("ts", pa.int64()), ("data", pa.list_(row))])
+        self._envelope = open_decoder(wire, [Source((name,)) for name in wire.names])
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        read = self._envelope.decode(values)
+        places: Places = read.accepted.to_numpy().astype(np.int64)
+        refused = dict(zip(read.rejected.to_pylist(), read.reasons, strict=True))
+        rows, places = self._with_rows(read.rows, places, refused)
+        operations = rows.column("type")
+        numbers, images = _spread(rows.column("data"), pc.not_equal(operations, _WITHOUT_ROW))
+        places = places[numbers]
+        of_row = pa.array(numbers)
+        columns: dict[str, pa.Array] = {
+            OPERATION: _LETTERS.take(pc.index_in(operations, _KNOWN)).take(of_row),
+            TIME: rows.column("ts").take(of_row),
+            POSITION: pa.nulls(len(numbers), pa.string()),
+        }
+        good = np.ones(len(numbers), np.bool_)
+        names = (name for name in self.schema.names if name not in CHANGE_COLUMNS)
+        for name, key, column in zip(names, self._keys, self._columns, strict=True):
+            columns[name], unfit = column.read(pc.struct_field(images, key))
+            for at, reason in unfit.items():
+                ordinal = at - int(np.searchsorted(numbers, numbers[at]))
+                refused.setdefault(int(places[at]), with_ordinal(reason, ordinal))
+        if refused:  # a message of which one row is bad is refused as a whole
+            good = ~np.isin(places, list(refused))
+        batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
+        rejected = sorted(refused)
+        return Decoded(
+            rows=batch if good.all() else batch.filter(pa.array(good)),
+            accepted=pa.array(places[good], pa.int32()),
+            rejected=pa.array(rejected, pa.int32()),
+            reasons=[refused[place] for place in rejected],
+        )
+
+    def _with_rows(
+        self, rows: pa.RecordBatch, places: Places, refused: dict[int, Reason]
+    ) -> tuple[pa.RecordBatch, Places]:
+        """The changes of rows, and truncations; what is neither goes to `refused`."""
+        operations, data = rows.column("type"), rows.column("data")
+        counts = pc.fill_null(pc.list_value_length(data), 0).to_numpy()
+        known = pc.is_in(operations, _KNOWN).to_numpy(zero_copy_only=False)
+        truncates = pc.fill_null(pc.equal(operations, _WITHOUT_ROW), False).to_numpy(zero_copy_only=False)
+        numbers, images = _spread(data, pa.array(known & ~truncates))
+        missing = np.bincount(numbers[images.is_null().to_numpy(zero_copy_only=False)], minlength=len(rows))
+        good = known & (truncates | ((counts > 0) & (counts <= MOST_ROWS) & (missing == 0)))
+        for at in np.flatnonzero(~good).tolist():
+            refused[int(places[at])] = _reason(operations[at].as_py(), int(counts[at]))
+        return (rows, places) if good.all() else (rows.filter(pa.array(good)), places[good])
+
+
+def _reason(operation: str | None, count: int) -> Reason:
+    if operation is None:
+        return Reason("change_log.op", "no operation at $.type")
+    if operation not in OPERATIONS:
+        return Reason("change_log.op", f"no change of a row: {operation[:40]!r}")
+    if count > MOST_ROWS:
+        return too_many(count)
+    return Reason(
+        "change_log.row", f"operation {operation} without a row in $.data, or with one that is null"
+    )
+
+
+def _spread(lists: pa.ListArray, wanted: pa.BooleanArray) -> tuple[Places, pa.StructArray]:
+    """All elements of the wanted lists, one null for each of the others, and the number of the list of each."""
+    starts = lists.offsets.to_numpy().astype(np.int64)
+    inside = wanted.to_numpy(zero_copy_only=False) & lists.is_valid().to_numpy(zero_copy_only=False)
+    lengths = np.where(inside, np.diff(starts), 1)
+    numbers = np.repeat(np.arange(len(lists)), lengths)
+    within = np.arange(len(numbers)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    there = inside[numbers]
+    return numbers, lists.values.take(pa.array(np.where(there, starts[numbers] + within, 0), mask=~there))

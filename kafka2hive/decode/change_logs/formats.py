@@ -1,0 +1,35 @@
+"""Change logs in any format with names: the format's own decoder reads the envelope and the images of the row."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from kafka2hive.config.keys import ChangeLog
+from kafka2hive.decode.change_logs.canal import CanalDecoder
+from kafka2hive.decode.change_logs.decimal_images import DecimalForm
+from kafka2hive.decode.change_logs.decoder import ChangeLogDecoder
+from kafka2hive.decode.contract.protocol import Decoder
+from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.contract.spec import DecoderSpec
+from kafka2hive.decode.formats import make_decoder
+
+
+def make(spec: DecoderSpec) -> Decoder:
+    """Raises ValueError, see check_change_columns."""
+    assert spec.change_log is not None
+    record = replace(spec, change_log=None, rows="one")
+
+    def of_format(columns: pa.Schema, sources: Sequence[Source]) -> Decoder:
+        return make_decoder(record.of_columns(columns, sources))
+
+    sources = spec.source_of_each()
+    if spec.change_log is ChangeLog.CANAL:
+        return CanalDecoder(
+            schema=spec.schema, sources=sources, zone=spec.zone, open_decoder=of_format, changes=spec.changes
+        )
+    in_json = spec.change_log is ChangeLog.DEBEZIUM and spec.format in ("json", "json_schema")
+    decimals: DecimalForm | None = spec.decimals if in_json else "own"
+    return ChangeLogDecoder(
+        log=spec.change_log, schema=spec.schema, sources=sources, open_decoder=of_format, decimals=decimals
+    )

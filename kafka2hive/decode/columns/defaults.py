@@ -1,0 +1,49 @@
+"""Columns that have a value of the map's where they would be NULL: the field is missing, or null."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.decode.contract.protocol import Changes, Decoded, Decoder
+from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.values.json_values import ValueRefusal
+from kafka2hive.decode.values.texts import text_taker
+
+
+def with_defaults(decoder: Decoder, sources: Sequence[Source], zone: str, changes: Changes) -> Decoder:
+    """The decoder itself where no column has one. Raises ValueError for a default that is no value of its column."""
+    if all(source.leeway.default is None for source in sources):
+        return decoder
+    return DefaultsDecoder(decoder, sources, zone, changes)
+
+
+class DefaultsDecoder:
+    """See the module and Decoder."""
+
+    def __init__(self, decoder: Decoder, sources: Sequence[Source], zone: str, changes: Changes) -> None:
+        self.schema = decoder.schema
+        self._decoder = decoder
+        self._changes = changes
+        self._defaults = {
+            number: _value(self.schema.field(number), source.leeway.default, zone)
+            for number, source in enumerate(sources)
+            if source.leeway.default is not None
+        }
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        decoded = self._decoder.decode(values)
+        columns = list(decoded.rows.columns)
+        for number, default in self._defaults.items():
+            self._changes.add_defaults(self.schema.names[number], columns[number].null_count)
+            columns[number] = pc.fill_null(columns[number], default)
+        rows = pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return replace(decoded, rows=rows)
+
+
+def _value(field: pa.Field, text: str, zone: str) -> pa.Scalar:
+    try:
+        return pa.scalar(text_taker(field.type, zone)(text, field.name), field.type)
+    except ValueRefusal as refusal:
+        raise ValueError(f"column {field.name}: its default {text!r}: {refusal.text}") from refusal

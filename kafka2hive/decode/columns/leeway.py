@@ -1,0 +1,192 @@
+"""JSON's columns with leeway: read as what they are written as, and made the table's columns from that.
+
+A format's decoder stays as strict as it is; what it reads for such a column is a text or a whole number.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.keys.columns import STRICT
+from kafka2hive.decode.contract.protocol import FRACTION, Changes, Decoded, Decoder, Reason
+from kafka2hive.decode.contract.sources import Source, labels, own_columns
+from kafka2hive.decode.values.connect_decimals import decimals_of
+from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers, zone_of
+from kafka2hive.decode.values.texts import TextColumn
+from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.wall_clock import NAIVE
+
+Open = Callable[[pa.Schema, Sequence[Source]], Decoder]
+Made = tuple[pa.Array, Mapping[int, Reason]]
+"""A column, and of each row that it refuses the reason."""
+
+
+def with_leeway(
+    schema: pa.Schema, zone: str, sources: Sequence[Source], changes: Changes, open_decoder: Open
+) -> Decoder:
+    """The decoder itself where no column has leeway."""
+    if all(_is_strict(source, zone) for source in sources):
+        return open_decoder(schema, sources)
+    return LeewayDecoder(
+        schema=schema, zone=zone, sources=sources, changes=changes, open_decoder=open_decoder
+    )
+
+
+def _is_strict(source: Source, zone: str) -> bool:
+    leeway = source.leeway
+    is_as_read = (leeway.fraction, leeway.decimals) == (STRICT.fraction, STRICT.decimals)
+    return is_as_read and not _is_day(source, zone)
+
+
+def _is_day(source: Source, zone: str) -> bool:
+    """A number of days, which a decoder of this zone would take for an instant."""
+    return source.unit is not None and zone_of(source.unit, zone) != zone
+
+
+def without(decoded: Decoded, rows: pa.RecordBatch, refused: Mapping[int, Reason]) -> Decoded:
+    """The same with other columns, less the rows that these refuse. Of messages that have one row each."""
+    if not refused:
+        return replace(decoded, rows=rows)
+    places = decoded.accepted.to_numpy()
+    reasons = dict(zip(decoded.rejected.to_pylist(), decoded.reasons, strict=True))
+    reasons |= {int(places[row]): reason for row, reason in refused.items()}
+    good = np.ones(len(rows), np.bool_)
+    good[list(refused)] = False
+    rejected = sorted(reasons)
+    return replace(
+        decoded,
+        rows=rows.filter(pa.array(good)),
+        accepted=pa.array(places[good], pa.int32()),
+        rejected=pa.array(rejected, pa.int32()),
+        reasons=[reasons[place] for place in rejected],
+    )
+
+
+class LeewayDecoder:
+    """See the module and Decoder."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source],
+        changes: Changes,
+        open_decoder: Open,
+    ) -> None:
+        self.schema = schema
+        self._make = [
+            _maker(LeewayTarget(column, label, field.type), zone, source, changes)
+            for column, label, field, source in zip(
+                own_columns(schema.names, sources),
+                labels(schema.names, sources),
+                schema,
+                sources,
+                strict=True,
+            )
+        ]
+        wire = [
+            (field.name, field.type if make is None else make.wire)
+            for field, make in zip(schema, self._make, strict=True)
+        ]
+        self._inner = open_decoder(
+            pa.schema(wire),
+            [
+                Source(
+                    source.keys,
+                    source.unit if make is None else None,
+                    column=source.column,
+                    expects=source.expects if make is None else make.expects,
+                )
+                for source, make in zip(sources, self._make, strict=True)
+            ],
+        )
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        decoded = self._inner.decode(values)
+        columns = list(decoded.rows.columns)
+        refused: dict[int, Reason] = {}
+        for number, make in enumerate(self._make):
+            if make is not None:
+                columns[number], bad = make.read(columns[number])
+                refused = {**bad, **refused}
+        return without(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
+
+
+@dataclass(frozen=True, slots=True)
+class LeewayTarget:
+    """A column of the table; `label` is what reasons call it."""
+
+    column: str
+    label: str
+    type: pa.DataType
+
+    def reason(self, code: str, what: str) -> Reason:
+        return Reason(code, f"column {self.label}: {what}", self.column)
+
+
+class _Texts:
+    wire = pa.string()
+    expects = hive_type_of(NAIVE)
+
+    def __init__(self, column: TextColumn) -> None:
+        self._column = column
+
+    def read(self, texts: pa.StringArray) -> Made:
+        return self._column.read(texts)
+
+
+class _Numbers:
+    wire = pa.int64()
+
+    def __init__(self, target: LeewayTarget, zone: str, unit: str, changes: Changes) -> None:
+        self._target, self._zone, self._unit = target, zone, unit
+        self.expects = f"a whole number of {unit} since 1970"
+        self._changes = changes
+
+    def read(self, numbers: pa.Int64Array) -> Made:
+        kind = self._target.type
+        column, bad = of_epoch_numbers(numbers, kind, self._unit, self._zone, truncate=True)
+        self._changes.add(FRACTION, int((finer_than_micros(numbers, self._unit) & ~bad).sum()))
+        beyond = f"is beyond {hive_type_of(kind)}"
+        places = np.flatnonzero(bad).tolist()
+        return column, {at: self._target.reason("json.range", f"{numbers[at]} {beyond}") for at in places}
+
+
+class _Bytes:
+    wire = pa.binary()
+
+    def __init__(self, target: LeewayTarget) -> None:
+        self._target = target
+        self.expects = f"{hive_type_of(target.type)} as bytes in base64"
+
+    def read(self, values: pa.BinaryArray) -> Made:
+        column, bad = decimals_of(values, self._target.type)
+        why = self._target.reason("json.decimal", f"no bytes of {hive_type_of(self._target.type)}")
+        return column, dict.fromkeys(np.flatnonzero(bad).tolist(), why)
+
+
+def _maker(
+    target: LeewayTarget, zone: str, source: Source, changes: Changes
+) -> _Texts | _Numbers | _Bytes | None:
+    """None: the decoder reads the column itself."""
+    if source.leeway.decimals == "base64" and pa.types.is_decimal128(target.type):
+        return _Bytes(target)
+    is_cut = source.leeway.fraction == "truncate" and target.type == NAIVE
+    if source.unit is not None:
+        is_read_as_number = is_cut or _is_day(source, zone)
+        return _Numbers(target, zone, source.unit, changes) if is_read_as_number else None
+    if not is_cut:
+        return None
+    text = TextColumn(
+        column=target.column,
+        dtype=target.type,
+        zone=zone,
+        unit=None,
+        family="json",
+        leeway=source.leeway,
+        changes=changes,
+        label=target.label,
+    )
+    return _Texts(text)

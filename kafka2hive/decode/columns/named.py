@@ -1,0 +1,29 @@
+"""What all formats that fill named columns have in common."""
+
+from kafka2hive.decode.columns.defaults import with_defaults
+from kafka2hive.decode.columns.several_paths import with_several_paths
+from kafka2hive.decode.contract.protocol import Decoder
+from kafka2hive.decode.contract.spec import DecoderSpec, MakeDecoder
+from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.wall_clock import check_zone
+
+
+def of_named_columns(spec: DecoderSpec, make: MakeDecoder) -> Decoder:
+    """The format's decoder, which `make` makes, for columns with several paths or defaults, too."""
+    sources = spec.source_of_each()
+    decoder = with_several_paths(
+        spec.format, spec.schema, sources, lambda columns, of: make(spec.of_columns(columns, of))
+    )
+    return with_defaults(decoder, sources, spec.zone, spec.changes)
+
+
+def check_columns(spec: DecoderSpec) -> None:
+    """Raises ValueError (no columns, or two of one name; an unknown zone), HiveTypeError."""
+    schema = spec.schema
+    if len(schema) == 0 or len(set(schema.names)) != len(schema):
+        raise ValueError(
+            f"format {spec.format} needs columns with names of their own, the table has: {schema.names}"
+        )
+    for field in schema:
+        hive_type_of(field.type)  # raises HiveTypeError for a type outside the acceptance table
+    check_zone(spec.zone)

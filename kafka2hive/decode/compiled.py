@@ -1,0 +1,228 @@
+"""The compiled library's decoders (native/): they accept what the acceptance table accepts, in one walk over a message.
+
+They only accept; every message that they leave is decoded by the exact decoder.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafka2hive.decode.contract.protocol import Decoded, Reason
+from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
+from kafka2hive.decode.values.batch import Mask
+from kafka2hive.decode.values.epochs import UNITS
+from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.wall_clock import NAIVE, wall_clock
+
+
+class CArray:
+    """An array of the library with the type that Arrow itself makes for it; rows have a schema."""
+
+    def __init__(self, dtype: pa.DataType | pa.Schema, array: object) -> None:
+        self._dtype = dtype
+        self._array = array
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._dtype.__arrow_c_schema__(), self._array
+
+
+_log = logging.getLogger(__name__)
+
+
+class NativeReader:
+    """Reads what a decoder of the library accepts into the table's columns."""
+
+    def __init__(self, schema: pa.Schema, zone: str, native: Any) -> None:
+        self._schema = schema
+        self._zone = zone
+        self._native = native
+
+    def read(self, values: pa.BinaryArray) -> tuple[pa.RecordBatch, Mask]:
+        """Rows of the accepted messages, and their mask. After a panic in the library nothing is accepted any more."""
+        if self._native is not None:
+            if values.null_count:
+                raise ValueError("messages are not null")
+            try:
+                accepted = np.frombuffer(self._native.read(values), dtype=np.bool_)
+                return pa.record_batch(CArray(self._schema, self._native.rows(self._walls()))), accepted
+            except RuntimeError as error:
+                _log.error("%s: the exact decoder takes over, right but slow; please report this", error)
+                self._native = None
+        return pa.RecordBatch.from_pylist([], schema=self._schema), np.zeros(len(values), dtype=np.bool_)
+
+    def _walls(self) -> bytes:
+        instants = np.frombuffer(self._native.instants(), dtype=np.int64)
+        if not len(instants):
+            return b""
+        walls = wall_clock(pa.array(instants).cast(pa.timestamp("us", tz="UTC")), self._zone)
+        return bytes(walls.cast(pa.int64()).to_numpy().tobytes())
+
+
+class CompiledReader(NativeReader):
+    """Reads JSON."""
+
+    def __init__(
+        self,
+        library: Any,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source],
+        spelling: Spelling,
+        any_case: bool,
+    ) -> None:
+        types = [type_words(f.type, spelling, s.unit) for f, s in zip(schema, sources, strict=True)]
+        tree = _tree(source_tree(sources, spelling))
+        super().__init__(schema, zone, library.Decoder(types, tree, any_case, zone == "UTC"))
+        self._met = 0
+
+    def new_keys(self) -> tuple[str, ...]:
+        """Of the first some hundred keys that messages had."""
+        if self._native is None:
+            return ()
+        keys, self._met = self._native.passed_keys(self._met)
+        return tuple(keys)
+
+
+def type_words(dtype: pa.DataType, spelling: Spelling, unit: str | None = None) -> object:
+    """A type in the library's words (native/src/plan.rs)."""
+    if unit is not None:
+        return ("epoch", *UNITS[unit], dtype != NAIVE)
+    if pa.types.is_decimal128(dtype):
+        return ("decimal", dtype.precision, dtype.scale)
+    if pa.types.is_list(dtype):
+        return ("array", type_words(dtype.value_type, spelling))
+    if pa.types.is_map(dtype):
+        return ("map", type_words(dtype.item_type, spelling))
+    if pa.types.is_struct(dtype):
+        return ("struct", [(spelling(field.name), type_words(field.type, spelling)) for field in dtype])
+    return hive_type_of(dtype)
+
+
+def _tree(node: SourceTree) -> tuple[list[int], list[tuple[str, object]]]:
+    return node.columns, [(key, _tree(inner)) for key, inner in node.inner.items()]
+
+
+Places = npt.NDArray[np.int64]
+
+Finish = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Mapping[int, Reason]]]
+
+AT_ONCE = 5_000
+"""Messages whose values are in Python's memory at a time."""
+
+_NOWHERE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of a batch's messages. `batches`: one after the other the rows of the messages at `accepted`, in that order."""
+
+    batches: Sequence[pa.RecordBatch]
+    accepted: Places
+    rejected: Places
+    reasons: Sequence[Reason]
+
+    @staticmethod
+    def refused(places: Places, reason: Reason | Sequence[Reason]) -> "Part":
+        """For one reason, or each for its own."""
+        return Part((), _NOWHERE, places, [reason] * len(places) if isinstance(reason, Reason) else reason)
+
+
+def finished(part: Part, finish: Finish) -> Part:
+    """The part with rows as `finish` makes them, less those that it refuses."""
+    batches, kept = [], np.ones(len(part.accepted), np.bool_)
+    rejected, reasons = part.rejected.tolist(), list(part.reasons)
+    start = 0
+    for batch in part.batches:
+        rows, refused = finish(batch)
+        good = np.ones(len(rows), np.bool_)
+        for row, reason in refused.items():
+            rejected.append(int(part.accepted[start + row]))
+            reasons.append(reason)
+            good[row] = kept[start + row] = False
+        batches.append(rows if good.all() else rows.filter(pa.array(good)))
+        start += len(rows)
+    return Part(batches, part.accepted[kept], np.array(rejected, np.int64), reasons)
+
+
+class PartReader:
+    """The compiled library for what is plainly right, the exact decoder for every message in doubt."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        exact: Callable[[bytes], list[Any] | Reason],
+        fast: NativeReader | None,
+        finish: Finish | None = None,
+    ) -> None:
+        """`exact`: a message's values in the schema's order, or why it is refused. `finish`: what rows of this schema become
+        in the end, and why some of them are refused after all.
+        """
+        self._schema = schema
+        self._exact = exact
+        self._fast = fast
+        self._finish = finish
+
+    def read(self, values: pa.BinaryArray, places: Places) -> Part:
+        """`places`: the messages' places in the whole batch."""
+        part = self._read(values, places)
+        return part if self._finish is None else finished(part, self._finish)
+
+    def _read(self, values: pa.BinaryArray, places: Places) -> Part:
+        if self._fast is None:
+            return self._exactly(values, places)
+        rows, certain = self._fast.read(values)
+        if certain.all():
+            return Part([rows], places, _NOWHERE, ())
+        doubtful = np.flatnonzero(~certain)
+        rest = self._exactly(values.take(pa.array(doubtful)), places[doubtful])
+        accepted = np.concatenate([places[certain], rest.accepted])
+        return Part([rows, *rest.batches], accepted, rest.rejected, rest.reasons)
+
+    def _exactly(self, values: pa.BinaryArray, places: Places) -> Part:
+        """A batch for each AT_ONCE of the messages: what one of them is made of in Python is large."""
+        batches: list[pa.RecordBatch] = []
+        accepted: list[int] = []
+        rejected: list[int] = []
+        reasons: list[Reason] = []
+        for start in range(0, len(values), AT_ONCE):
+            rows: list[list[Any]] = []
+            some = places[start : start + AT_ONCE].tolist()
+            for place, message in zip(some, values.slice(start, AT_ONCE).to_pylist(), strict=True):
+                outcome = self._exact(message)
+                if isinstance(outcome, Reason):
+                    rejected.append(place)
+                    reasons.append(outcome)
+                else:
+                    accepted.append(place)
+                    rows.append(outcome)
+            if rows:
+                columns = [pa.array([row[i] for row in rows], f.type) for i, f in enumerate(self._schema)]
+                batches.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        return Part(batches, np.array(accepted, np.int64), np.array(rejected, np.int64), reasons)
+
+
+def together(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
+    """Rows and reasons of all schemas in the order of the messages."""
+    accepted = np.concatenate([np.empty(0, np.int64), *(part.accepted for part in parts)])
+    rejected = np.concatenate([np.empty(0, np.int64), *(part.rejected for part in parts)])
+    reasons = [reason for part in parts for reason in part.reasons]
+    batches = [batch for part in parts for batch in part.batches]
+    if len(batches) == 1:
+        rows = batches[0]
+    else:
+        rows = pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema=schema)
+    if len(accepted) and (np.diff(accepted) < 0).any():
+        order = np.argsort(accepted, kind="stable")
+        accepted, rows = accepted[order], rows.take(pa.array(order))
+    worst = np.argsort(rejected, kind="stable")
+    return Decoded(
+        rows=rows,
+        accepted=pa.array(accepted, pa.int32()),
+        rejected=pa.array(rejected[worst], pa.int32()),
+        reasons=[reasons[at] for at in worst],
+    )

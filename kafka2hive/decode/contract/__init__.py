@@ -1,0 +1,1 @@
+"""What every decoder promises, and what it is made from."""

@@ -1,0 +1,76 @@
+"""Which values of a message fill which columns: a tree of keys that all ways to decode share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kafka2hive.config.keys.columns import STRICT, Leeway
+from kafka2hive.config.keys.json_path import path_text
+
+Spelling = Callable[[str], str]
+"""A key as it is compared with others: as it stands, or in small letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a column's value stands: `keys` lead to it from the message's object inward.
+
+    `unit` (`d`, `s`, `ms`, `us` or `ns`): the value is a number that counts from 1970 UTC; None: it is what the type says.
+    `leeway`: what the map allows beyond the acceptance table. `column` is the table's name of the column, `expects` what its
+    values are to be, in reasons; where they are empty the decoder's schema says so.
+    """
+
+    keys: tuple[str, ...]
+    unit: str | None = None
+    leeway: Leeway = STRICT
+    column: str = ""
+    expects: str = ""
+
+
+def own_names(names: Sequence[str]) -> list[Source]:
+    """Each column at its own name."""
+    return [Source((name,)) for name in names]
+
+
+def own_columns(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
+    """The columns' names in the table."""
+    return [source.column or name for name, source in zip(names, sources, strict=True)]
+
+
+def labels(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
+    """The columns as reasons name them: with the path of a value that does not stand at the column's name."""
+    return [
+        name if source.keys == (name,) else f"{name} (from {path_text(source.keys)})"
+        for name, source in zip(own_columns(names, sources), sources, strict=True)
+    ]
+
+
+@dataclass(slots=True)
+class SourceTree:
+    """One value of a message: the `columns` (by number) that take it whole, and the keys to look for within it."""
+
+    columns: list[int] = field(default_factory=list)
+    inner: dict[str, "SourceTree"] = field(default_factory=dict)
+
+
+def as_it_stands(key: str) -> str:
+    return key
+
+
+def in_small_letters(key: str) -> str:
+    """For names that come from Hive, which keeps small letters only.
+
+    A key with other letters than ASCII's never becomes one without (the Kelvin sign's small letter is a plain k).
+    """
+    small = key.lower()
+    return key if small.isascii() and not key.isascii() else small
+
+
+def source_tree(sources: Sequence[Source], spelling: Spelling) -> SourceTree:
+    """The tree of all columns' sources, keys as compared; the root is the message's own object."""
+    root = SourceTree()
+    for number, source in enumerate(sources):
+        node = root
+        for key in source.keys:
+            node = node.inner.setdefault(spelling(key), SourceTree())
+        node.columns.append(number)
+    return root

@@ -1,0 +1,354 @@
+"""Format `csv`: messages to fields, a fast way for what is plainly right and the exact way for the rest; fields to columns."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+
+from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.decode.columns.named import check_columns
+from kafka2hive.decode.contract.protocol import Decoded, Decoder, Reason
+from kafka2hive.decode.contract.spec import DecoderSpec
+from kafka2hive.decode.rows.csv import CsvLines
+from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
+from kafka2hive.decode.values.batch import Mask, cast_or_null, message_bytes
+from kafka2hive.decode.values.json_values import ValueRefusal
+from kafka2hive.decode.values.texts import TextColumn
+
+
+def blanks_of(options: CsvOptions) -> str:
+    """What is left out around fields."""
+    return " \t".replace(options.delimiter, "") if options.trim else ""
+
+
+class Fields:
+    """Takes messages apart as `options` say."""
+
+    def __init__(self, options: CsvOptions) -> None:
+        self._options = options
+        self._blanks = blanks_of(options)
+        stops = {"\r", "\n", options.delimiter, options.quote, options.escape or ""} - {""}
+        self._stop = re.compile(f"[{re.escape(''.join(sorted(stops)))}]")
+        within = {options.quote, options.escape or ""} - {""}
+        self._stop_within = re.compile(f"[{re.escape(''.join(sorted(within)))}]") if within else self._stop
+
+    def of(self, text: str) -> list[str | None]:
+        """The fields of a message, None for NULL. One line break at its end is none of theirs. Raises Refused."""
+        text = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+        if not text:
+            raise ValueRefusal("csv.empty", "the value is empty")
+        fields: list[str | None] = []
+        at = 0
+        while True:
+            field, at = self._field(text, at, len(fields) + 1)
+            fields.append(field)
+            if at == len(text):
+                return fields
+            at += 1  # the delimiter
+
+    def _field(self, text: str, at: int, number: int) -> tuple[str | None, int]:
+        """A field, and where it ends: at a delimiter, or with the message."""
+        start = self._past_blanks(text, at)
+        if self._options.quote and text.startswith(self._options.quote, start):
+            return self._quoted(text, start + 1, number)
+        return self._bare(text, start, number)
+
+    def _past_blanks(self, text: str, at: int) -> int:
+        while at < len(text) and text[at] in self._blanks:
+            at += 1
+        return at
+
+    def _bare(self, text: str, start: int, number: int) -> tuple[str | None, int]:
+        at = start
+        while (stop := self._stop.search(text, at)) is not None and stop[0] != self._options.delimiter:
+            at = stop.start()
+            if stop[0] in "\r\n":
+                raise ValueRefusal("csv.line_break", f"field {number}: a line break outside quotes")
+            if stop[0] != self._options.escape:
+                raise ValueRefusal(
+                    "csv.quote", f"field {number}: a quote within a field that does not begin with one"
+                )
+            at = self._escaped(text, at, number)
+        end = len(text) if stop is None else stop.start()
+        # an escaped blank at the end is one of the field's own
+        kept = max(at, start + len(text[start:end].rstrip(self._blanks))) if self._blanks else end
+        written = text[start:kept]
+        return None if written == self._options.null_text else self._plain(written), end
+
+    def _quoted(self, text: str, start: int, number: int) -> tuple[str, int]:
+        """From behind the quote that opens it."""
+        at = start
+        while (stop := self._stop_within.search(text, at)) is not None:
+            at = stop.start()
+            if stop[0] == self._options.escape:
+                at = self._escaped(text, at, number)
+            elif self._options.escape is None and text.startswith(self._options.quote * 2, at):
+                at += 2
+            else:
+                break
+        if stop is None:
+            raise ValueRefusal("csv.quote", f"field {number}: the quote is not closed")
+        found = text[start:at]
+        if self._options.escape is None:
+            found = found.replace(self._options.quote * 2, self._options.quote)
+        end = self._past_blanks(text, at + 1)
+        if end < len(text) and text[end] != self._options.delimiter:
+            raise ValueRefusal("csv.quote", f"field {number}: more text behind the closing quote")
+        return self._plain(found), end
+
+    def _escaped(self, text: str, at: int, number: int) -> int:
+        """Past the escape at `at` and what it stands before."""
+        if at + 1 == len(text):
+            raise ValueRefusal("csv.escape", f"field {number}: ends with an escape")
+        return at + 2
+
+    def _plain(self, text: str) -> str:
+        if self._options.escape is None or self._options.escape not in text:
+            return text
+        return re.sub(f"{re.escape(self._options.escape)}(.)", r"\1", text, flags=re.DOTALL)
+
+
+_CHUNK_BYTES = 4 * 1024 * 1024
+_MOST_REPEATS = 1_000
+"""RE2 takes no more."""
+_LINE_FEED, _CARRIAGE_RETURN = 0x0A, 0x0D
+_MARK = 0xEF
+"""A byte order mark begins with it, which pyarrow.csv leaves out."""
+_DELIMITER, _SPECIAL = 1, 2
+
+
+class ParsedFields:
+    """Splits what is plainly right into `count` columns of texts."""
+
+    def __init__(self, options: CsvOptions, count: int) -> None:
+        self._options = options
+        self._count = count
+        self._blanks = blanks_of(options)
+        delimiter, quote = re.escape(options.delimiter), re.escape(options.quote)
+        self._kinds = np.zeros(256, np.uint8)
+        self._kinds[list(f"\r\n{options.quote}{options.escape or ''}".encode())] = _SPECIAL
+        self._kinds[ord(options.delimiter)] = _DELIMITER
+        bare = f"[^\\r\\n{delimiter}{quote}]*"
+        field = f"(?:{bare}|{quote}(?:[^{quote}]|{quote}{quote})*{quote})" if quote else bare
+        self._whole = f"^(?:{field}{delimiter}){{{count - 1}}}{field}(?:\\r?\\n)?$"
+        # escapes and blanks around quotes are for the exact way
+        self._knows_quotes = options.escape is None and not self._blanks and count <= _MOST_REPEATS
+        names = [str(number) for number in range(count)]
+        self._read = pcsv.ReadOptions(use_threads=False, column_names=names)
+        self._parse = pcsv.ParseOptions(
+            delimiter=options.delimiter,
+            quote_char=options.quote or False,
+            double_quote=True,
+            escape_char=False,
+            newlines_in_values=True,
+        )
+        self._convert = pcsv.ConvertOptions(
+            check_utf8=False,
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=[options.null_text],
+            strings_can_be_null=not self._blanks,
+            quoted_strings_can_be_null=False,
+        )
+
+    def split(self, texts: pa.StringArray) -> tuple[list[pa.StringArray], Mask]:
+        """Columns of the messages that are certain, in order, and their mask. `texts` are UTF-8 and not null."""
+        certain = self._certain(texts)
+        chosen = texts if certain.all() else texts.filter(pa.array(certain))
+        rows = max(1, len(chosen) * _CHUNK_BYTES // max(1, chosen.nbytes))
+        tables = []
+        for start in range(0, len(chosen), rows):
+            table = self._table(chosen.slice(start, rows))
+            if table is None:
+                return self._nothing(), np.zeros(len(texts), np.bool_)
+            tables.append(table)
+        if not tables:
+            return self._nothing(), certain
+        whole = pa.concat_tables(tables)
+        return [self._trimmed(column.combine_chunks()) for column in whole.columns], certain
+
+    def _nothing(self) -> list[pa.StringArray]:
+        return [pa.array([], pa.string())] * self._count
+
+    def _certain(self, texts: pa.StringArray) -> Mask:
+        found = message_bytes(texts)
+        raw, starts, ends = found.raw, found.offsets[:-1], found.offsets[1:]
+        kinds = self._kinds[raw]
+        size = ends - starts
+        broken = np.zeros(len(texts), np.bool_)
+        broken[size > 0] = raw[ends[size > 0] - 1] == _LINE_FEED
+        returned = broken & (size > 1)
+        returned[returned] = raw[ends[returned] - 2] == _CARRIAGE_RETURN
+        kinds[ends[broken] - 1] = kinds[ends[returned] - 2] = 0  # the line break at the end
+        good: Mask = _counted(kinds == _DELIMITER, found.offsets) == self._count - 1
+        special = _counted(kinds == _SPECIAL, found.offsets) > 0
+        if special.any():
+            good &= ~special
+            if self._knows_quotes:
+                matched = pc.match_substring_regex(texts.filter(pa.array(special)), self._whole)
+                good[special] = matched.to_numpy(zero_copy_only=False)
+        good &= size > broken.astype(np.int32) + returned
+        marked = np.flatnonzero(good)
+        good[marked[raw[starts[marked]] == _MARK]] = False
+        return good
+
+    def _table(self, texts: pa.StringArray) -> pa.Table | None:
+        """None where pyarrow.csv sees other rows than there are messages."""
+        joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts), "\n")
+        block = pc.binary_join_element_wise(joined, "", "\n").buffers()[2]
+        self._read.block_size = block.size + 1
+        try:
+            table = pcsv.read_csv(pa.BufferReader(block), self._read, self._parse, self._convert)
+        except pa.ArrowInvalid:
+            return None
+        return table if table.num_rows == len(texts) else None
+
+    def _trimmed(self, column: pa.StringArray) -> pa.StringArray:
+        if not self._blanks:
+            return column
+        trimmed = pc.utf8_trim(column, characters=self._blanks)
+        return pc.if_else(pc.equal(trimmed, self._options.null_text), pa.scalar(None, pa.string()), trimmed)
+
+
+def _counted(marks: Mask, offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """How many marks each message has."""
+    return np.diff(np.searchsorted(np.flatnonzero(marks), offsets))
+
+
+Places = npt.NDArray[np.int64]
+
+_NOWHERE = np.empty(0, np.int64)
+_WORDS_AND_DIGITS = "true and false", "true, false, 1 and 0"
+
+
+def make(spec: DecoderSpec) -> Decoder:
+    """A message is a record, or with `rows: lines` several of them."""
+    one = CsvDecoder(spec)
+    return SeveralRowsDecoder(one, CsvLines(spec.csv).split) if spec.rows == "lines" else one
+
+
+class CsvDecoder:
+    """One record of fields a message, each to the column at its place, by docs/decoding.md."""
+
+    def __init__(self, spec: DecoderSpec, parsed: bool = True) -> None:
+        """`parsed`: with the fast way. Raises ValueError for columns with parts."""
+        check_columns(spec)
+        self.schema = schema = spec.schema
+        options = spec.csv
+        self._columns = [
+            TextColumn(
+                column=field.name,
+                dtype=field.type,
+                zone=spec.zone,
+                unit=source.unit,
+                family="csv",
+                leeway=source.leeway,
+                changes=spec.changes,
+            )
+            for field, source in zip(schema, spec.source_of_each(), strict=True)
+        ]
+        if options.header and len(options.header) != len(schema):
+            raise ValueError(f"a header line of {len(options.header)} fields for {len(schema)} columns")
+        self._header = options.header
+        self._null_text = options.null_text
+        self._takes_digits = options.booleans == "digits"
+        self._fields = Fields(options)
+        self._parsed = ParsedFields(options, len(schema)) if parsed else None
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """See Decoder."""
+        if values.null_count:
+            raise ValueError("messages are not null")
+        texts, bad = cast_or_null(values, pa.string())
+        refused = dict.fromkeys(
+            np.flatnonzero(bad).tolist(), Reason("csv.utf8", "the value is not valid UTF-8")
+        )
+        columns, places = self._split(texts, ~bad, refused)
+        headers, columns, places = self._without_headers(columns, places)
+        good = np.ones(len(places), np.bool_)
+        arrays = []
+        for column, fields in zip(self._columns, columns, strict=True):
+            array, unfit = column.read(self._words(column, fields))
+            arrays.append(array)
+            for at, reason in unfit.items():
+                if self._takes_digits:
+                    reason = replace(reason, text=reason.text.replace(*_WORDS_AND_DIGITS))
+                refused.setdefault(int(places[at]), reason)
+                good[at] = False
+        rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        rejected = sorted(refused)
+        return Decoded(
+            rows=rows if good.all() else rows.filter(pa.array(good)),
+            accepted=pa.array(places[good], pa.int32()),
+            rejected=pa.array(rejected, pa.int32()),
+            reasons=[refused[place] for place in rejected],
+            without_rows=pa.array(headers, pa.int32()) if len(headers) else None,
+        )
+
+    def _without_headers(
+        self, columns: list[pa.StringArray], places: Places
+    ) -> tuple[Places, list[pa.StringArray], Places]:
+        """The places of the records that are a header line, and the fields and places of the others."""
+        if not self._header or not len(places):
+            return _NOWHERE, columns, places
+        is_header = np.ones(len(places), np.bool_)
+        for text, fields in zip(self._header, columns, strict=True):
+            written = pc.fill_null(fields, self._null_text)
+            is_header &= pc.equal(written, text).to_numpy(zero_copy_only=False)
+            if not is_header.any():
+                return _NOWHERE, columns, places
+        rest = pa.array(~is_header)
+        return places[is_header], [fields.filter(rest) for fields in columns], places[~is_header]
+
+    def _words(self, column: TextColumn, fields: pa.StringArray) -> pa.StringArray:
+        """Digits of booleans in the words that stand for them, where the map says so."""
+        if not (self._takes_digits and pa.types.is_boolean(column.dtype)):
+            return fields
+        named = pc.if_else(pc.equal(fields, "0"), "false", fields)
+        return pc.if_else(pc.equal(fields, "1"), "true", named)
+
+    def _split(
+        self,
+        texts: pa.StringArray,
+        sound: np.ndarray[tuple[int], np.dtype[np.bool_]],
+        refused: dict[int, Reason],
+    ) -> tuple[list[pa.StringArray], Places]:
+        """The fields of the messages that have as many as there are columns, and their places, in order."""
+        places = np.flatnonzero(sound)
+        left = texts if sound.all() else texts.filter(pa.array(sound))
+        columns = [pa.array([], pa.string())] * len(self._columns)
+        certain = np.zeros(len(left), np.bool_)
+        if self._parsed is not None:
+            columns, certain = self._parsed.split(left)
+        if certain.all():
+            return columns, places
+        records: list[list[str | None]] = []
+        found: list[int] = []
+        doubtful = np.flatnonzero(~certain)
+        for at, text in zip(doubtful.tolist(), left.take(pa.array(doubtful)).to_pylist(), strict=True):
+            outcome = self._fields_of(text)
+            if isinstance(outcome, Reason):
+                refused[int(places[at])] = outcome
+            else:
+                records.append(outcome)
+                found.append(at)
+        read = np.concatenate([np.flatnonzero(certain), np.array(found, dtype=np.int64)])
+        order = np.argsort(read, kind="stable")
+        more = [pa.array([record[n] for record in records], pa.string()) for n in range(len(columns))]
+        together = [
+            pa.concat_arrays([first, second]).take(pa.array(order))
+            for first, second in zip(columns, more, strict=True)
+        ]
+        return together, places[read[order]]
+
+    def _fields_of(self, text: str) -> list[str | None] | Reason:
+        try:
+            fields = self._fields.of(text)
+        except ValueRefusal as refusal:
+            return refusal.reason()
+        if len(fields) != len(self._columns):
+            return Reason("csv.fields", f"{len(fields)} fields for {len(self._columns)} columns")
+        return fields

@@ -1,0 +1,112 @@
+"""Columns of times that a schema writes finer than a microsecond, where the map lets that be cut off.
+
+They are read as the numbers they are written as, and become times of whole microseconds afterwards, whole columns at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.decode.contract.protocol import FRACTION, Changes, Reason
+from kafka2hive.decode.contract.sources import Source, labels, own_columns
+from kafka2hive.decode.values.batch import Mask
+from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
+from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE
+
+SECONDS_AND_NANOS = pa.struct([("seconds", pa.int64()), ("nanos", pa.int32())])
+"""google.protobuf.Timestamp."""
+
+
+class Written(Enum):
+    """How the nanoseconds of a column are written."""
+
+    INSTANT = "instant"
+    WALL_CLOCK = "wall clock"
+    STAMP = "stamp"
+    DAYS = "days"
+    """No nanoseconds, but a number of days, which a decoder of the table's zone would take for an instant."""
+
+
+def truncating(sources: Sequence[Source]) -> list[int]:
+    """The numbers of the columns that may be cut."""
+    return [number for number, source in enumerate(sources) if source.leeway.fraction == "truncate"]
+
+
+class FinerTimes:
+    """`written`: of the columns, by number, that one schema writes so."""
+
+    def __init__(
+        self,
+        format: str,
+        schema: pa.Schema,
+        sources: Sequence[Source],
+        zone: str,
+        written: Mapping[int, Written],
+        changes: Changes,
+    ) -> None:
+        self._format = format
+        self._schema = schema
+        self._zone = zone
+        self._written = written
+        self._changes = changes
+        self._columns = own_columns(schema.names, sources)
+        self._labels = labels(schema.names, sources)
+        self.wire = pa.schema([self._wire(number, field) for number, field in enumerate(schema)])
+        self.sources = [
+            replace(source, unit=None) if number in written else source
+            for number, source in enumerate(sources)
+        ]
+
+    def _wire(self, number: int, field: pa.Field) -> pa.Field:
+        written = self._written.get(number)
+        if written is None:
+            return field
+        return field.with_type(SECONDS_AND_NANOS if written is Written.STAMP else pa.int64())
+
+    def finish(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, Reason]]:
+        """Rows of `wire` as rows of the schema, and why some are refused."""
+        columns = list(rows.columns)
+        refused: dict[int, Reason] = {}
+        for number, written in self._written.items():
+            dtype = self._schema.field(number).type
+            column, bad, finer = self._times(columns[number], written, dtype)
+            columns[number] = column
+            self._changes.add(FRACTION, int((finer & ~bad).sum()))
+            kind = hive_type_of(dtype)
+            for at in np.flatnonzero(bad).tolist():
+                text = f"column {self._labels[number]}: {rows.column(number)[at]} is beyond {kind}"
+                refused.setdefault(at, Reason(f"{self._format}.range", text, self._columns[number]))
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema), refused
+
+    def _times(self, column: pa.Array, written: Written, dtype: pa.DataType) -> tuple[pa.Array, Mask, Mask]:
+        """The times, which of them are out of range, and which were finer."""
+        if written is Written.STAMP:
+            return self._stamps(column)
+        if written is Written.DAYS:
+            none = np.zeros(len(column), np.bool_)
+            return (*of_epoch_numbers(column, dtype, "d", self._zone), none)
+        finer = finer_than_micros(column, "ns")
+        if written is Written.INSTANT:
+            return (*of_epoch_numbers(column, NAIVE, "ns", self._zone, truncate=True), finer)
+        values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+        nulls = column.is_null().to_numpy(zero_copy_only=False)
+        walls = pa.array(values // 1_000, pa.int64(), mask=nulls).cast(NAIVE)
+        return walls, np.zeros(len(column), np.bool_), finer  # a bigint of nanoseconds is within the years
+
+    def _stamps(self, column: pa.StructArray) -> tuple[pa.Array, Mask, Mask]:
+        there = column.is_valid().to_numpy(zero_copy_only=False)
+        seconds, nanos = (
+            np.where(there, pc.fill_null(pc.struct_field(column, name), 0).to_numpy(zero_copy_only=False), 0)
+            for name in ("seconds", "nanos")
+        )
+        bad = (nanos < 0) | (nanos >= 10**9)
+        bad |= (seconds < (EARLIEST - DAY) // 10**6) | (seconds > (LATEST + DAY) // 10**6)
+        micros = np.where(bad, 0, seconds) * 10**6 + np.where(bad, 0, nanos) // 1_000
+        numbers = pa.array(micros, pa.int64(), mask=~there)
+        times, beyond = of_epoch_numbers(numbers, NAIVE, "us", self._zone)
+        return times, bad | beyond, nanos % 1_000 != 0

@@ -1,0 +1,200 @@
+"""Format `json`: the compiled library for what is plainly right, the exact decoder for every message in doubt."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.config.native_library import LIBRARY
+from kafka2hive.decode.columns.leeway import with_leeway
+from kafka2hive.decode.columns.named import check_columns, of_named_columns
+from kafka2hive.decode.compiled import CompiledReader, PartReader, together
+from kafka2hive.decode.contract.protocol import Decoded, Decoder, Reason
+from kafka2hive.decode.contract.sources import (
+    Source,
+    SourceTree,
+    Spelling,
+    as_it_stands,
+    in_small_letters,
+    labels,
+    own_columns,
+    own_names,
+    source_tree,
+)
+from kafka2hive.decode.contract.spec import DecoderSpec
+from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
+from kafka2hive.decode.rows.json import split_arrays, split_lines
+from kafka2hive.decode.values.epochs import zone_of
+from kafka2hive.decode.values.json_values import (
+    MAX_DEPTH,
+    Fraction,
+    Members,
+    Take,
+    ValueRefusal,
+    Whole,
+    deeper_than,
+    kind_of,
+    once_each,
+    syntax_fault,
+)
+from kafka2hive.decode.values.scalars import taker
+
+_BLANKS = b" \t\n\r"
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueRefusal("json.syntax", f"{name} is not JSON")
+
+
+class _OfColumn(Exception):
+    """A value that the column with this number refuses."""
+
+    def __init__(self, number: int, refused: ValueRefusal) -> None:
+        super().__init__(number)
+        self.number = number
+        self.refused = refused
+
+
+class JsonExactDecoder:
+    """Decodes one message after the other in Python; `decode` gives a row's values or the reason against it."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source] = (),
+        spelling: Spelling = as_it_stands,
+    ) -> None:
+        """`sources`: where the columns' values stand; none given: each at its own name."""
+        sources = sources or own_names(schema.names)
+        self._wanted = source_tree(sources, spelling)
+        self._spelling = spelling
+        self._takers: list[Take] = [
+            taker(field.type, zone, spelling, source.unit)
+            for field, source in zip(schema, sources, strict=True)
+        ]
+        self._columns = own_columns(schema.names, sources)
+        self._labels = labels(schema.names, sources)
+        self._expects = [source.expects for source in sources]
+        self._json = json.JSONDecoder(
+            object_pairs_hook=Members, parse_int=Whole, parse_float=Fraction, parse_constant=_no_constant
+        )
+
+    def decode(self, message: bytes) -> list[Any] | Reason:
+        """The row's values in the schema's order, or why there is no row."""
+        try:
+            return self._row(self._document(message))
+        except _OfColumn as refusal:
+            number = refusal.number
+            return refusal.refused.reason(self._columns[number], self._labels[number], self._expects[number])
+        except ValueRefusal as refusal:
+            return refusal.reason()
+
+    def _document(self, message: bytes) -> Members:
+        if not message.strip(_BLANKS):
+            raise ValueRefusal("json.empty", "the value is empty")
+        try:
+            text = message.decode()
+        except UnicodeDecodeError as error:
+            raise ValueRefusal("json.utf8", f"not UTF-8 at byte {error.start}") from error
+        if deeper_than(message, MAX_DEPTH):
+            raise ValueRefusal("json.depth", f"objects and arrays nest deeper than {MAX_DEPTH}")
+        try:
+            document = self._json.decode(text)
+        except json.JSONDecodeError as error:
+            raise ValueRefusal("json.syntax", syntax_fault(error)) from error
+        if "\\u" in text and _SURROGATE.search(_PAIR.sub("", text.replace("\\\\", "\0"))):
+            raise ValueRefusal("json.surrogate", "a \\u escape is half of a surrogate pair")
+        if type(document) is not Members:
+            raise ValueRefusal("json.object", "the value is JSON, but not an object")
+        return document
+
+    def _row(self, document: Members) -> list[Any]:
+        row: list[Any] = [None] * len(self._takers)
+        self._fill(row, document, self._wanted, ())
+        return row
+
+    def _fill(self, row: list[Any], members: Members, wanted: SourceTree, path: tuple[str, ...]) -> None:
+        def what(key: str) -> str:
+            columns = wanted.inner[key].columns
+            return f"column {self._labels[columns[0]]}" if columns else f"the key {path_text((*path, key))}"
+
+        def of_column(key: str, refusal: ValueRefusal) -> Exception:
+            columns = wanted.inner[key].columns
+            return _OfColumn(columns[0], refusal) if columns else refusal
+
+        for key, value in once_each(
+            members=members, wanted=wanted.inner, spelling=self._spelling, what=what, of_column=of_column
+        ):
+            if value is None:
+                continue
+            found = wanted.inner[key]
+            for index in found.columns:
+                try:
+                    row[index] = self._takers[index](value, self._labels[index])
+                except ValueRefusal as refusal:
+                    raise _OfColumn(index, refusal) from None
+            if not found.inner:
+                continue
+            if type(value) is not Members:
+                raise ValueRefusal(
+                    "json.type", f"{path_text((*path, key))} expects an object, got {kind_of(value)}"
+                )
+            self._fill(row, value, found, (*path, key))
+
+
+def make(spec: DecoderSpec) -> Decoder:
+    """A message is an object, or with `rows` several of them."""
+    one = of_named_columns(spec, _with_leeway)
+    if spec.rows == "one":
+        return one
+    return SeveralRowsDecoder(one, {"lines": split_lines, "array": split_arrays}[spec.rows])
+
+
+def _with_leeway(spec: DecoderSpec) -> Decoder:
+    return with_leeway(
+        schema=spec.schema,
+        zone=spec.zone,
+        sources=spec.sources,
+        changes=spec.changes,
+        open_decoder=lambda columns, of: JsonDecoder(spec.of_columns(columns, of)),
+    )
+
+
+class JsonDecoder:
+    """One JSON object a message, its values to the columns that take them, by docs/decoding.md."""
+
+    def __init__(self, spec: DecoderSpec, library: Any = LIBRARY) -> None:
+        """`library`: the compiled one; None: the exact decoder alone."""
+        check_columns(spec)
+        self.schema = schema = spec.schema
+        zone, sources = spec.zone, spec.source_of_each()
+        # the library takes every number for an instant: those of days are read by with_leeway
+        assert all(zone_of(source.unit, zone) == zone for source in sources if source.unit is not None)
+        spelling = in_small_letters if spec.any_case else as_it_stands
+        self._compiled = (
+            None
+            if library is None
+            else CompiledReader(
+                library=library,
+                schema=schema,
+                zone=zone,
+                sources=sources,
+                spelling=spelling,
+                any_case=spec.any_case,
+            )
+        )
+        exact = JsonExactDecoder(schema, zone, sources, spelling)
+        self._reader = PartReader(schema, exact.decode, self._compiled)
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """See Decoder."""
+        decoded = together(self.schema, [self._reader.read(values, np.arange(len(values)))])
+        return decoded if self._compiled is None else replace(decoded, new_keys=self._compiled.new_keys())

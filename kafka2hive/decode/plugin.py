@@ -1,0 +1,113 @@
+"""A decoder that a package offers, and proof that its results hold together before anything is made of them."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafka2hive.decode.contract.spec import DecoderSpec
+from kafka2hive.model.entry_points import PluginKind, foreign_code, load
+from kafka2hive.model.errors import TableError
+from kafka2hive.plugins import Decoded, Decoder, DecoderContext, Reason
+
+_CODE = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
+_REMEDY = "correct the plug-in; nothing of the epoch was committed for the table"
+
+Numbers = npt.NDArray[np.int64]
+
+
+def make(spec: DecoderSpec) -> Decoder:
+    """Raises TableError, see PluginDecoder."""
+    assert spec.plugin is not None
+    options = dict(spec.plugin.options)
+    context = DecoderContext(table=spec.table, schema=spec.schema, zone=spec.zone, options=options)
+    return PluginDecoder(spec.plugin.name, context)
+
+
+class PluginDecoder:
+    """See Decoder. Raises TableError: `plugin.missing`, `plugin.failed`, `plugin.result`."""
+
+    def __init__(self, name: str, context: DecoderContext) -> None:
+        self.schema = context.schema
+        self._name = name
+        make = load(PluginKind.DECODER, name)
+        with foreign_code(PluginKind.DECODER, name):
+            self._decoder = make(context)
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        with foreign_code(PluginKind.DECODER, self._name):
+            decoded = self._decoder.decode(values)
+        if (fault := fault_of(decoded, self.schema, len(values))) is not None:
+            raise TableError("plugin.result", f"{PluginKind.DECODER.value} {self._name}: {fault}", _REMEDY)
+        result: Decoded = decoded
+        return result
+
+
+def fault_of(decoded: object, schema: pa.Schema, messages: int) -> str | None:
+    """What is wrong with the result for so many messages; None: it is what Decoded says."""
+    if not isinstance(decoded, Decoded):
+        return f"decode gave {type(decoded).__name__} instead of Decoded"
+    if not isinstance(decoded.rows, pa.RecordBatch) or not decoded.rows.schema.equals(schema):
+        got = getattr(decoded.rows, "schema", type(decoded.rows).__name__)
+        return f"rows have the schema ({_on_a_line(got)}), the table's is ({_on_a_line(schema)})"
+    try:
+        decoded.rows.validate(full=True)
+    except pa.ArrowInvalid as error:
+        return f"rows are damaged: {error}"
+    places: dict[str, Numbers] = {}
+    for name, once in (("accepted", False), ("rejected", True), ("without_rows", True)):
+        found = _places(getattr(decoded, name), messages, once=once)
+        if found is None:
+            what = "once each, ascending" if once else "ascending"
+            return f"{name} are no positions of {messages} messages, {what}"
+        places[name] = found
+    if len(places["accepted"]) != len(decoded.rows):
+        return f"{len(decoded.rows)} rows, but {len(places['accepted'])} accepted positions"
+    every = np.concatenate([np.unique(places["accepted"]), places["rejected"], places["without_rows"]])
+    if len(every) != messages or len(np.unique(every)) != messages:
+        return f"{messages} messages, but {len(np.unique(every))} are in the result, {len(every)} times"
+    return _fault_of_reasons(decoded.reasons, len(places["rejected"]))
+
+
+def _fault_of_reasons(reasons: object, rejected: int) -> str | None:
+    if not isinstance(reasons, Sequence) or len(reasons) != rejected:
+        return f"reasons are not one Reason for each of {rejected} rejected messages"
+    bad = next((reason for reason in reasons if not _is_sound(reason)), None)
+    return None if bad is None else f"a reason is no Reason with a code of dotted words and a text: {bad!r}"
+
+
+def _is_sound(reason: object) -> bool:
+    if not isinstance(reason, Reason):
+        return False
+    texts = (reason.code, reason.text, reason.column, reason.path, reason.got)
+    return all(map(_is_text, texts)) and bool(reason.text and _CODE.fullmatch(reason.code))
+
+
+def _is_text(value: object) -> bool:
+    """A half of a surrogate pair has no bytes."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _places(found: object, messages: int, *, once: bool) -> Numbers | None:
+    if found is None and once:
+        return np.zeros(0, np.int64)
+    if not isinstance(found, pa.Int32Array) or found.null_count:
+        return None
+    places: Numbers = found.to_numpy().astype(np.int64)
+    steps = np.diff(places)
+    sound = (places >= 0).all() and (places < messages).all() and (steps >= int(once)).all()
+    return places if sound else None
+
+
+def _on_a_line(schema: object) -> str:
+    if isinstance(schema, pa.Schema):
+        return ", ".join(f"{field.name} {field.type}" for field in schema)
+    return str(schema)

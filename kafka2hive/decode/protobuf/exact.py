@@ -1,0 +1,254 @@
+"""A plan carried out in plain Python, one message at a time: slow, strict, and the only one that refuses messages.
+
+A message may stand in several pieces: of a field that stands twice the last value counts, two messages become one.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.decode.contract.protocol import Changes, Reason
+from kafka2hive.decode.contract.sources import Source, labels, own_columns
+from kafka2hive.decode.framing.numbers import BinaryRefusal
+from kafka2hive.decode.protobuf import plan
+from kafka2hive.decode.protobuf.cursor import ProtobufCursor, Range, small_message, values_at
+from kafka2hive.decode.protobuf.plan import Shape
+from kafka2hive.decode.protobuf.values import Read, default_value, key_text, scalar
+from kafka2hive.decode.schemas.protobuf import WIRE_OF
+
+Skip = Callable[[ProtobufCursor, Range], object]
+"""Past the payload of one value. Raises Refused."""
+
+
+def skips(shapes: Sequence[Shape]) -> list[Skip]:
+    """For each shape of a plan's table the function that goes past it; they call each other by number."""
+    table: list[Skip] = []
+    for kind, fields in shapes:
+        if kind in ("message", "group"):
+            table.append(_message(fields, shapes, table))
+        else:
+            table.append(partial(_scalar, kind))
+    return table
+
+
+def _scalar(kind: str, cursor: ProtobufCursor, place: Range) -> None:
+    cursor.go(place)
+    match kind:
+        case "string":
+            cursor.text()
+        case "bytes" | "float" | "double":
+            cursor.octets()
+        case _:
+            cursor.integer(kind)
+
+
+def _message(fields: Sequence[tuple[int, bool, int]], shapes: Sequence[Shape], table: list[Skip]) -> Skip:
+    known = {number: (repeated, shape) for number, repeated, shape in fields}
+
+    def skip(cursor: ProtobufCursor, place: Range) -> None:
+        cursor.enter()
+        cursor.go(place)
+        while cursor.at < place[1]:
+            number, wire = cursor.tag()
+            if number not in known:
+                cursor.payload(number, wire)
+                continue
+            repeated, shape = known[number]
+            values = values_at(
+                cursor=cursor, number=number, wire=wire, expected=WIRE_OF[shapes[shape][0]], repeated=repeated
+            )
+            after = cursor.at
+            for value in values:
+                table[shape](cursor, value)
+            cursor.go((after, place[1]))
+        cursor.leave()
+
+    return skip
+
+
+_Label = Callable[[plan.Slot], str]
+_Fill = Callable[[ProtobufCursor, Sequence[Range], list[Any]], None]
+"""A message on the way to the columns, which are filled from it. Raises Refused."""
+
+
+class ProtobufExactDecoder:
+    """Reads messages of one type."""
+
+    def __init__(
+        self,
+        planned: plan.ProtobufPlan,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source],
+        changes: Changes | None = None,
+    ) -> None:
+        """`changes`: counts what the sources' leeway changes."""
+        self._schema = schema
+        self._zone = zone
+        self._changes = changes or Changes()
+        self._skips = skips(planned.shapes)
+        self._columns = own_columns(schema.names, sources)
+        self._labels = labels(schema.names, sources)
+        self._root = self._way(planned.root, ())
+
+    def decode(self, message: bytes, start: int) -> list[Any] | Reason:
+        """The row's values in the schema's order, or why there is no row. The message's fields begin at byte `start`."""
+        cursor = ProtobufCursor(message, start)
+        row: list[Any] = [None] * len(self._labels)
+        try:
+            self._root(cursor, [(start, len(message))], row)
+        except BinaryRefusal as refusal:
+            return refusal.reason(cursor.at)
+        return row
+
+    def _way(self, level: plan.ProtobufLevel, path: tuple[str, ...]) -> _Fill:
+        def label(slot: plan.Slot) -> str:
+            if len(slot.columns) == 1:
+                return f"column {self._labels[slot.columns[0][0]]}"
+            return f"field {path_text((*path, slot.name))}"
+
+        gather = _Gatherer(level, self._skips, label)
+        fills = [
+            [
+                (number, self._labels[number], self._taker(slot, value, self._schema.field(number).type))
+                for number, value in slot.columns
+            ]
+            for slot in level.slots
+        ]
+        ways = [self._way(slot.inner, (*path, slot.name)) if slot.inner else None for slot in level.slots]
+
+        def fill(cursor: ProtobufCursor, ranges: Sequence[Range], row: list[Any]) -> None:
+            cursor.enter()
+            for places, takers, way in zip(gather(cursor, ranges), fills, ways, strict=True):
+                for number, column, take in takers:
+                    try:
+                        row[number] = take(cursor, places)
+                    except BinaryRefusal as refusal:
+                        raise refusal.of_column(self._columns[number], column) from None
+                if way is not None and places:
+                    way(cursor, places, row)
+            cursor.leave()
+
+        return fill
+
+    def _taker(self, slot: plan.Slot, value: plan.Value | plan.Entry, dtype: pa.DataType) -> Read:
+        """Of all payloads of a field, also of none."""
+        if isinstance(value, plan.Entry):
+            return partial(_entries, value, self._read(value.value, dtype.item_type))
+        if slot.label in ("repeated", "map"):
+            return partial(_elements, self._read(value, dtype.value_type))
+        read = self._read(value, dtype)
+        if slot.label == "implicit":
+            absent = default_value(read, slot.default)
+            return lambda cursor, places: read(cursor, places) if places else absent
+        return lambda cursor, places: read(cursor, places) if places else None
+
+    def _read(self, value: plan.Value, dtype: pa.DataType) -> Read:
+        if not isinstance(value, plan.ProtobufRow):
+            return scalar(value, dtype, self._zone, self._changes)
+        gather = _Gatherer(value.level, self._skips, lambda slot: f".{slot.name}")
+        takers = []
+        for place, slot in enumerate(value.level.slots):
+            for number, inner in slot.columns:
+                field = dtype.field(number)
+                takers.append((place, field.name, f".{slot.name}", self._taker(slot, inner, field.type)))
+
+        def read(cursor: ProtobufCursor, ranges: Sequence[Range]) -> dict[str, Any]:
+            cursor.enter()
+            places = gather(cursor, ranges)
+            found: dict[str, Any] = {}
+            for place, name, step, take in takers:
+                try:
+                    found[name] = take(cursor, places[place])
+                except BinaryRefusal as refusal:
+                    raise refusal.within(step) from None
+            cursor.leave()
+            return found
+
+        return read
+
+
+class _Gatherer:
+    """Past all fields of a message: for each slot the payloads that count. What no column takes is checked."""
+
+    def __init__(self, level: plan.ProtobufLevel, skip: Sequence[Skip], label: _Label) -> None:
+        self._slots = level.slots
+        self._skips = skip
+        self._label = label
+        self._places = {slot.number: place for place, slot in enumerate(level.slots)}
+
+    def __call__(self, cursor: ProtobufCursor, ranges: Sequence[Range]) -> list[list[Range]]:
+        found: list[list[Range]] = [[] for _ in self._slots]
+        for start, end in ranges:
+            cursor.go((start, end))
+            while cursor.at < end:
+                number, wire = cursor.tag()
+                place = self._places.get(number)
+                if place is None:
+                    cursor.payload(number, wire)
+                    continue
+                slot = self._slots[place]
+                try:
+                    self._take(cursor, slot, wire, found[place])
+                    self._clear(cursor, slot, found)
+                except BinaryRefusal as refusal:
+                    raise refusal.within(self._label(slot)) from None
+                cursor.end = end
+        for slot, places in zip(self._slots, found, strict=True):
+            if slot.label == "required" and not places:
+                raise BinaryRefusal("protobuf.required", "the message has no such field").within(
+                    self._label(slot)
+                )
+        return found
+
+    def _take(self, cursor: ProtobufCursor, slot: plan.Slot, wire: int, places: list[Range]) -> None:
+        repeated = slot.label in ("repeated", "map")
+        new = values_at(cursor=cursor, number=slot.number, wire=wire, expected=slot.wire, repeated=repeated)
+        if slot.columns or slot.inner:
+            places += new
+            return
+        places[:] = new[-1:]  # that there is one
+        self._check(cursor, slot, new)
+
+    def _clear(self, cursor: ProtobufCursor, slot: plan.Slot, found: list[list[Range]]) -> None:
+        """Of a oneof only the last member is there."""
+        if slot.oneof < 0:
+            return
+        for other, places in zip(self._slots, found, strict=True):
+            if other.oneof == slot.oneof and other.number != slot.number and places:
+                self._check(cursor, other, places)
+                places.clear()
+
+    def _check(self, cursor: ProtobufCursor, slot: plan.Slot, places: Sequence[Range]) -> None:
+        after = cursor.at
+        for place in places:
+            self._skips[slot.shape](cursor, place)
+        cursor.at = after
+
+
+def _elements(read: Read, cursor: ProtobufCursor, places: Sequence[Range]) -> list[Any]:
+    found = []
+    for number, place in enumerate(places):
+        try:
+            found.append(read(cursor, [place]))
+        except BinaryRefusal as refusal:
+            raise refusal.within(f"[{number}]") from None
+    return found
+
+
+def _entries(
+    entry: plan.Entry, item: Read, cursor: ProtobufCursor, places: Sequence[Range]
+) -> list[tuple[str, Any]]:
+    """Of two entries with one key the last counts. Of one with other fields libraries differ whether there is such an entry."""
+    found: dict[str, Any] = {}
+    for place in places:
+        parts = small_message(cursor, [place], {1: WIRE_OF[entry.key], 2: entry.wire}, others=False)
+        key = key_text(entry.key, cursor, parts[1])
+        try:
+            found[key] = item(cursor, parts[2]) if parts[2] else default_value(item, entry.default)
+        except BinaryRefusal as refusal:
+            raise refusal.within(f".{key}") from None
+    return list(found.items())

@@ -1,0 +1,279 @@
+"""A writer's message against a table's columns: the plan that reads its messages, once for each schema and message."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
+from kafka2hive.decode.protobuf import plan
+from kafka2hive.decode.schemas.protobuf import (
+    LENGTH,
+    WIRE_OF,
+    Message,
+    ProtobufEnum,
+    ProtobufField,
+    ProtobufSchema,
+    text_of,
+)
+from kafka2hive.decode.values.epochs import UNITS
+from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.wall_clock import NAIVE
+
+INTEGERS = frozenset(
+    f"{kind}{bits}" for kind in ("int", "uint", "sint", "fixed", "sfixed") for bits in (32, 64)
+)
+
+_WRAPPERS = {
+    f"google.protobuf.{name}Value": kind
+    for name, kind in (
+        ("Double", "double"),
+        ("Float", "float"),
+        ("Int64", "int64"),
+        ("UInt64", "uint64"),
+        ("Int32", "int32"),
+        ("UInt32", "uint32"),
+        ("Bool", "bool"),
+        ("String", "string"),
+        ("Bytes", "bytes"),
+    )
+}
+_OF_SECONDS = ((1, "int64"), (2, "int32"))
+_OF_A_DECIMAL = ((1, "bytes"), (2, "uint32"), (3, "int32"))
+_OF_A_DAY = ((1, "int32"), (2, "int32"), (3, "int32"))
+
+
+def single(
+    field: ProtobufField, schema: ProtobufSchema, dtype: pa.DataType, unit: str | None
+) -> plan.Value | None:
+    """None: it does not fill a column of this type, or only as the struct that any message is."""
+    kind = field.kind
+    if kind in INTEGERS:
+        if unit is not None:
+            return plan.ProtobufMoment(kind, *UNITS[unit])
+        return plan.ProtobufWhole(kind) if _numeric(dtype) else None
+    match kind:
+        case "bool" if pa.types.is_boolean(dtype):
+            return plan.ProtobufBoolean()
+        case "float" | "double" if pa.types.is_floating(dtype):
+            return plan.ProtobufReal(32 if kind == "float" else 64)
+        case "string" if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
+            return plan.ProtobufText()
+        case "bytes" if pa.types.is_string(dtype):
+            return plan.ProtobufText()
+        case "bytes" if pa.types.is_binary(dtype):
+            return plan.ProtobufOctets()
+        case "enum":
+            return _enum(schema.enums[field.type], dtype)
+        case "message":
+            return _well_known(schema.messages[field.type], schema, dtype, unit)
+    return None
+
+
+def default_of(field: ProtobufField, schema: ProtobufSchema) -> bytes:
+    """The payload of the value that an absent field has where its presence is not known."""
+    if field.kind == "enum":
+        return varint(schema.enums[field.type].values[0][0])
+    return {0: b"\0", 1: bytes(8), 5: bytes(4)}.get(WIRE_OF[field.kind], b"")
+
+
+def varint(number: int) -> bytes:
+    left = number % 2**64
+    found = bytearray()
+    while left > 0x7F:
+        found.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes([*found, left])
+
+
+def _numeric(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal128(dtype))
+
+
+def _enum(enum: ProtobufEnum, dtype: pa.DataType) -> plan.Value | None:
+    names: dict[int, str] = {}
+    for number, name in enum.values:
+        names.setdefault(number, name)
+    if pa.types.is_string(dtype):
+        return plan.ProtobufSymbol(tuple(sorted(names.items())))
+    if pa.types.is_integer(dtype):
+        return plan.Ordinal(tuple(sorted(names)) if enum.closed else ())
+    return None
+
+
+def _well_known(
+    message: Message, schema: ProtobufSchema, dtype: pa.DataType, unit: str | None
+) -> plan.Value | None:
+    """Only where the fields are those that Google's and Confluent's files give it."""
+    fields = tuple((field.number, field.kind) for field in message.fields)
+    match message.name:
+        case "google.protobuf.Timestamp" if dtype == NAIVE and fields == _OF_SECONDS and unit is None:
+            return plan.Stamp()
+        case "google.protobuf.Duration" if pa.types.is_decimal128(dtype) and fields == _OF_SECONDS:
+            return plan.ProtobufSpan()
+        case "confluent.type.Decimal" if pa.types.is_decimal128(dtype) and fields == _OF_A_DECIMAL:
+            return plan.ProtobufUnscaled()
+        case "google.type.Date" if pa.types.is_date32(dtype) and fields == _OF_A_DAY and unit is None:
+            return plan.ProtobufDay()
+        case name if name in _WRAPPERS and fields == ((1, _WRAPPERS[name]),):
+            field = message.fields[0]
+            value = single(field, schema, dtype, unit)
+            if value is not None:
+                return plan.Wrapped(value, WIRE_OF[field.kind], default_of(field, schema))
+    return None
+
+
+assert LENGTH not in (0, 1, 5)  # the payload of what has a length is empty by default
+
+
+class ProtobufUnresolvable(ValueError):
+    """No message of this schema can fill the columns: says which column, and both types."""
+
+
+def resolve(
+    schema: ProtobufSchema, name: str, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
+) -> plan.ProtobufPlan:
+    """Of the message of this full name. Raises Unresolvable. A column that the writer does not know is NULL."""
+    resolver = _Resolver(schema, columns, sources, spelling)
+    root = resolver.way(schema.messages[name], source_tree(sources, spelling), ())
+    return plan.ProtobufPlan(root, tuple(resolver.shapes))
+
+
+class _Resolver:
+    """`shapes` grows by every type that some value is gone past in."""
+
+    def __init__(
+        self, schema: ProtobufSchema, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
+    ) -> None:
+        self._schema = schema
+        self._columns = columns
+        self._sources = sources
+        self._spelling = spelling
+        self._numbers: dict[tuple[str, str], int] = {}
+        self.shapes: list[plan.Shape] = []
+
+    def way(self, message: Message, wanted: SourceTree, path: tuple[str, ...]) -> plan.ProtobufLevel:
+        """Through messages to the columns below `wanted`."""
+        taken = self._matches(message, wanted.inner)
+        slots = []
+        for field in message.fields:
+            below = wanted.inner[taken[field.name]] if field.name in taken else SourceTree()
+            slots.append(self._slot(message, field, below, (*path, field.name)))
+        return plan.ProtobufLevel(tuple(slots), ())
+
+    def _slot(
+        self, message: Message, field: ProtobufField, wanted: SourceTree, path: tuple[str, ...]
+    ) -> plan.Slot:
+        columns = []
+        for number in wanted.columns:
+            column = self._columns.field(number)
+            source = self._sources[number]
+            value = self._value(field, column.type, f"column {column.name}", source.unit)
+            if isinstance(value, plan.ProtobufSymbol) and field.label != "repeated":
+                value = replace(value, unknown=source.leeway.unknown_enum)
+            columns.append((number, value))
+        inner = None
+        if wanted.inner:
+            if field.kind not in ("message", "group") or field.label == "repeated":
+                raise ProtobufUnresolvable(f"{path_text(path)}: {text_of(field)} has no fields for a path")
+            inner = self.way(self._schema.messages[field.type], wanted, path)
+        return self._made(message, field, tuple(columns), inner)
+
+    def _made(
+        self,
+        message: Message,
+        field: ProtobufField,
+        columns: tuple[tuple[int, plan.Value | plan.Entry], ...],
+        inner: plan.ProtobufLevel | None,
+    ) -> plan.Slot:
+        oneofs = sorted({other.oneof for other in message.fields if other.oneof})
+        return plan.Slot(
+            number=field.number,
+            name=field.name,
+            label="map" if self._is_map(field) else field.label,
+            wire=WIRE_OF[field.kind],
+            default=default_of(field, self._schema),
+            oneof=oneofs.index(field.oneof) if field.oneof else -1,
+            shape=self._shape(field),
+            columns=columns,
+            inner=inner,
+        )
+
+    def _is_map(self, field: ProtobufField) -> bool:
+        return field.label == "repeated" and field.kind == "message" and self._message(field).is_entry
+
+    def _message(self, field: ProtobufField) -> Message:
+        return self._schema.messages[field.type]
+
+    def _value(
+        self, field: ProtobufField, dtype: pa.DataType, label: str, unit: str | None = None
+    ) -> plan.Value | plan.Entry:
+        if field.label != "repeated":
+            return self._single(field, dtype, label, unit)
+        if self._is_map(field) and pa.types.is_map(dtype):
+            key, value = self._message(field).fields
+            item = self._single(value, dtype.item_type, f"{label}{{}}")
+            return plan.Entry(key.kind, item, WIRE_OF[value.kind], default_of(value, self._schema))
+        if pa.types.is_list(dtype):
+            return self._single(field, dtype.value_type, f"{label}[]")
+        raise ProtobufUnresolvable(f"{label}: {text_of(field)} does not fill {hive_type_of(dtype)}")
+
+    def _single(
+        self, field: ProtobufField, dtype: pa.DataType, label: str, unit: str | None = None
+    ) -> plan.Value:
+        value = single(field, self._schema, dtype, unit)
+        if value is not None:
+            return value
+        if field.kind in ("message", "group") and pa.types.is_struct(dtype):
+            return self._row(self._message(field), dtype, label)
+        raise ProtobufUnresolvable(f"{label}: {text_of(field)} does not fill {hive_type_of(dtype)}")
+
+    def _row(self, message: Message, dtype: pa.DataType, label: str) -> plan.Value:
+        fields = {self._spelling(field.name): number for number, field in enumerate(dtype)}
+        taken = self._matches(message, fields)
+        slots, filled = [], set()
+        for field in message.fields:
+            columns: tuple[tuple[int, plan.Value | plan.Entry], ...] = ()
+            if field.name in taken:
+                number = fields[taken[field.name]]
+                inner = dtype.field(number)
+                columns = ((number, self._value(field, inner.type, f"{label}.{inner.name}")),)
+                filled.add(number)
+            slots.append(self._made(message, field, columns, None))
+        return plan.ProtobufRow(
+            plan.ProtobufLevel(tuple(slots), tuple(n for n in range(dtype.num_fields) if n not in filled))
+        )
+
+    def _matches(self, message: Message, wanted: Mapping[str, object]) -> dict[str, str]:
+        """The names of the message's fields that are wanted, and the keys they are wanted by."""
+        taken = {f.name: key for f in message.fields if (key := self._spelling(f.name)) in wanted}
+        if len(set(taken.values())) < len(taken):
+            twice = sorted(name for name, key in taken.items() if list(taken.values()).count(key) > 1)
+            raise ProtobufUnresolvable(f"{message.name}: {' and '.join(twice)} differ in case only")
+        return taken
+
+    def _shape(self, field: ProtobufField) -> int:
+        """The number of a type's shape; those of all messages that it leads to are made, too."""
+        wanted = (field.kind, field.type if field.kind in ("message", "group") else "")
+        if wanted in self._numbers:
+            return self._numbers[wanted]
+        left = [wanted]
+        self._reserve(wanted)
+        while left:
+            kind, name = left.pop()
+            if not name:
+                continue
+            fields = []
+            for inner in self._schema.messages[name].fields:
+                key = (inner.kind, inner.type if inner.kind in ("message", "group") else "")
+                if key not in self._numbers:
+                    self._reserve(key)
+                    left.append(key)
+                fields.append((inner.number, inner.label == "repeated", self._numbers[key]))
+            self.shapes[self._numbers[kind, name]] = (kind, tuple(fields))
+        return self._numbers[wanted]
+
+    def _reserve(self, key: tuple[str, str]) -> None:
+        self._numbers[key] = len(self.shapes)
+        self.shapes.append((key[0], ()))

@@ -1,0 +1,34 @@
+"""Format `raw`: the whole value is the row's only column."""
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.decode.contract.protocol import Decoded, Decoder, Reason
+from kafka2hive.decode.contract.spec import DecoderSpec
+from kafka2hive.decode.values.batch import cast_or_null
+
+
+def make(spec: DecoderSpec) -> Decoder:
+    return RawDecoder(spec.schema)
+
+
+class RawDecoder:
+    """One column of binary (every value is right, the empty one too) or string (the value must be UTF-8)."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        if len(schema) != 1 or schema.field(0).type not in (pa.binary(), pa.string()):
+            raise ValueError(f"format raw fills one column of type binary or string, the table has: {schema}")
+        self.schema = schema
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """See Decoder. Rejects with `raw.utf8` only."""
+        column, bad = cast_or_null(values, self.schema.field(0).type)
+        rejected = np.flatnonzero(bad)
+        if len(rejected):
+            column = column.filter(pa.array(~bad))
+        return Decoded(
+            rows=pa.RecordBatch.from_arrays([column], schema=self.schema),
+            accepted=pa.array(np.flatnonzero(~bad), pa.int32()),
+            rejected=pa.array(rejected, pa.int32()),
+            reasons=[Reason("raw.utf8", "the value is not valid UTF-8")] * len(rejected),
+        )

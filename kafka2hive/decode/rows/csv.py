@@ -1,0 +1,69 @@
+"""Records of CSV, one behind the other: each ends with a line break (\\n or \\r\\n) outside quotes; empty lines are none.
+
+Why counting quotes finds the right line breaks: what is left between them goes to the decoder of one record, which takes a
+field's quotes in pairs only. So where it accepts every record of a message, no line break between two of them stands within
+a field; and where a quote stands wrong, the record that holds it is refused, and the message with it.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.decode.rows.decoder import Elements, Numbers
+from kafka2hive.decode.values.batch import Mask, message_bytes
+
+_LINE_FEED, _CARRIAGE_RETURN = 0x0A, 0x0D
+Bytes = npt.NDArray[np.uint8]
+
+
+class CsvLines:
+    """Takes messages apart as `options` say; refuses nothing."""
+
+    def __init__(self, options: CsvOptions) -> None:
+        self._quote = ord(options.quote) if options.quote else None
+        self._escape = ord(options.escape) if options.escape else None
+
+    def split(self, values: pa.BinaryArray) -> Elements:
+        """Every line that is not empty, with its line break."""
+        found = message_bytes(values)
+        raw, bounds = found.raw, found.offsets.astype(np.int64)
+        if not len(raw):
+            return Elements(pa.array([], pa.binary()), np.zeros(len(values), np.int64), {})
+        breaks = np.flatnonzero(self._breaks(raw, bounds)) + 1
+        cuts = np.union1d(breaks, bounds)
+        lines = pa.Array.from_buffers(
+            pa.binary(), len(cuts) - 1, [None, pa.py_buffer(cuts.astype(np.int32)), pa.py_buffer(raw)]
+        )
+        firsts, size = cuts[:-1], np.diff(cuts)
+        empty = (raw[firsts] == _LINE_FEED) & (size == 1)
+        empty |= (raw[firsts] == _CARRIAGE_RETURN) & (size == 2) & (raw[cuts[1:] - 1] == _LINE_FEED)
+        if empty.any():
+            lines, firsts = lines.filter(pa.array(~empty)), firsts[~empty]
+        return Elements(lines, np.diff(np.searchsorted(firsts, bounds)), {})
+
+    def _breaks(self, raw: Bytes, bounds: Numbers) -> Mask:
+        """Line feeds that end a record."""
+        breaks: Mask = raw == _LINE_FEED
+        quotes: Mask = np.zeros(len(raw), np.bool_) if self._quote is None else raw == self._quote
+        if self._escape is not None and (raw == self._escape).any():
+            meant = _escaped(raw == self._escape, bounds)
+            breaks &= ~meant
+            quotes &= ~meant
+        if quotes.any():
+            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(quotes)])
+            of_message = np.repeat(before[bounds[:-1]], np.diff(bounds))
+            breaks &= (before[:-1] - of_message) % 2 == 0
+        return breaks
+
+
+def _escaped(escape: Mask, bounds: Numbers) -> Mask:
+    """Which bytes of a message stand behind an odd number of escapes, each right behind the other."""
+    at = np.arange(len(escape))
+    others = np.where(escape, -1, at)
+    others = np.maximum.accumulate(others)
+    # the last byte before `at` that is no escape, or the end of the message before
+    before = np.concatenate([np.full(1, -1), others[:-1]])
+    starts = np.repeat(bounds[:-1], np.diff(bounds))
+    meant: Mask = (at - 1 - np.maximum(before, starts - 1)) % 2 == 1
+    return meant

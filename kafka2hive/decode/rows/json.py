@@ -1,0 +1,185 @@
+"""JSON arrays of objects: each element is a row.
+
+The fast way looks at quotes, brackets and commas of a whole batch at once, and puts a blank where a message's own brackets
+and the commas between its elements stand. Why it accepts nothing wrong: what is left between them goes to the decoder, which
+takes whole JSON objects with white space around them and nothing else. So a message whose elements are all accepted is
+`[`, objects with commas between them, `]`. What does not look like that goes to the exact way, which alone refuses.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafka2hive.decode.contract.protocol import Reason
+from kafka2hive.decode.rows.decoder import MOST_ROWS, Elements, Numbers, too_many
+from kafka2hive.decode.values.batch import Mask, message_bytes
+from kafka2hive.decode.values.json_values import MAX_DEPTH, deeper_than, syntax_fault
+
+_BLANKS = b" \t\n\r"
+_QUOTE, _ESCAPE, _COMMA, _OPEN, _CLOSE, _OBJECT, _END, _LINE_FEED = b'"\\,[]{}\n'
+_STRUCTURE = np.zeros(256, np.bool_)
+_STRUCTURE[list(b'"\\,[]{}')] = True
+_STEP = np.zeros(256, np.int8)
+_STEP[list(b"[{")] = 1
+_STEP[list(b"]}")] = -1
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
+_JSON = json.JSONDecoder()
+
+Exact = Callable[[bytes], list[bytes] | Reason]
+
+
+def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements:
+    """`exact`: the exact way, else the one below.
+
+    Refuses with `json.empty`, `json.utf8`, `json.depth`, `json.syntax`, `json.array` and `rows.many`.
+    """
+    parts, counts, certain = _plain(values)
+    if certain.all():
+        return Elements(parts, counts, {})
+    refused: dict[int, Reason] = {}
+    pieces: list[pa.Array] = []
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    done = 0
+    doubtful = np.flatnonzero(~certain)
+    for place, message in zip(doubtful.tolist(), values.take(pa.array(doubtful)).to_pylist(), strict=True):
+        pieces.append(parts.slice(done, int(ends[place]) - done))
+        done = int(ends[place])
+        found = (exact or exact_elements)(message)
+        if isinstance(found, Reason):
+            refused[place] = found
+        else:
+            counts[place] = len(found)
+            pieces.append(pa.array(found, pa.binary()))
+    pieces.append(parts.slice(done))
+    return Elements(pa.concat_arrays(pieces), counts, refused)
+
+
+def exact_elements(message: bytes) -> list[bytes] | Reason:
+    """The texts of the elements, or why there are none: one message in plain Python. What they hold is the decoder's matter."""
+    if not message.strip(_BLANKS):
+        return Reason("json.empty", "the value is empty")
+    try:
+        text = message.decode()
+    except UnicodeDecodeError as error:
+        return Reason("json.utf8", f"not UTF-8 at byte {error.start}")
+    if deeper_than(message, MAX_DEPTH + 1):
+        return Reason("json.depth", f"a row's objects and arrays nest deeper than {MAX_DEPTH}")
+    try:
+        document = _JSON.decode(text)
+    except ValueError as error:
+        what = syntax_fault(error) if isinstance(error, json.JSONDecodeError) else error
+        return Reason("json.syntax", str(what))
+    if not isinstance(document, list):
+        return Reason("json.array", "the value is JSON, but not an array")
+    if len(document) > MOST_ROWS:
+        return too_many(len(document))
+    cuts: list[int] = []
+    depth = 0
+    for token in _TOKEN.finditer(message):
+        mark = token[0]
+        depth += (mark in b"[{") - (mark in b"]}") if len(mark) == 1 else 0
+        if (mark == b"," and depth == 1) or (mark == b"[" and not cuts) or (mark == b"]" and depth == 0):
+            cuts.append(token.start())
+    return [message[a + 1 : b] for a, b in itertools.pairwise(cuts)] if document else []
+
+
+def _plain(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Numbers, Mask]:
+    """Elements of the messages that are certain, how many each of them has (0 of others), and which are."""
+    found = message_bytes(values)
+    raw, bounds = found.raw, found.offsets.astype(np.int64)
+    at = np.flatnonzero(_STRUCTURE[raw])
+    kind = raw[at]
+    quote = (kind == _QUOTE) & ~_escaped(at, kind)
+    quotes = np.concatenate([np.zeros(1, np.int64), np.cumsum(quote)])
+    first = np.searchsorted(at, bounds)  # of each message, among the marks
+    marks = np.diff(first)
+    outside = (quotes[:-1] - np.repeat(quotes[first[:-1]], marks)) & 1 == 0
+    outside &= ~quote & (kind != _ESCAPE)
+    at, kind = at[outside], kind[outside]
+    step = _STEP[kind].astype(np.int64)
+    depths = np.concatenate([np.zeros(1, np.int64), np.cumsum(step)])
+    first = np.searchsorted(at, bounds)
+    marks = np.diff(first)
+    message = np.repeat(np.arange(len(values)), marks)
+    depth = depths[1:] - np.repeat(depths[first[:-1]], marks)  # behind each mark
+    cut = ((kind == _OPEN) & (depth == 1)) | ((kind == _COMMA) & (depth == 1))
+    counts = np.bincount(message[cut], minlength=len(values))
+    rows = (kind == _OBJECT) & (depth == 2)
+    ends = ((kind == _CLOSE) | (kind == _END)) & (depth == 0)
+    some = first[1:] > first[:-1]
+    certain = some & (counts > 0) & (counts <= MOST_ROWS)
+    certain &= counts == np.bincount(message[rows], minlength=len(values))
+    certain &= np.bincount(message[ends], minlength=len(values)) == 1
+    certain &= np.bincount(message[depth < 0], minlength=len(values)) == 0
+    opened, closed = at[first[:-1][some]], at[first[1:][some] - 1]
+    last = bounds[1:][some] - 1
+    last = np.where(raw[last] == _LINE_FEED, last - 1, last)
+    whole = (
+        (opened == bounds[:-1][some]) & (raw[opened] == _OPEN) & (closed == last) & (raw[closed] == _CLOSE)
+    )
+    certain[some] &= whole
+    return _between(raw, at[cut | ends], message[cut | ends], certain), np.where(certain, counts, 0), certain
+
+
+def _escaped(at: Numbers, kind: npt.NDArray[np.uint8]) -> Mask:
+    """Which marks stand behind an odd number of escapes. One at the end of a message may reach into the next, whose first mark
+    is a bracket or does not count.
+    """
+    escape: Mask = kind == _ESCAPE
+    if not escape.any():
+        return escape
+    numbers = np.arange(len(at))
+    begins = np.ones(
+        len(at), np.bool_
+    )  # a run of escapes, each right behind the other, and what comes behind it
+    begins[1:] = ~escape[:-1] | (at[1:] != at[:-1] + 1)
+    escaped: Mask = (numbers - np.maximum.accumulate(np.where(begins, numbers, 0))) % 2 == 1
+    return escaped
+
+
+def _between(raw: npt.NDArray[np.uint8], cuts: Numbers, message: Numbers, certain: Mask) -> pa.BinaryArray:
+    """What stands between the cuts of each certain message."""
+    wanted = certain[message]
+    cuts, message = cuts[wanted], message[wanted]
+    if not len(cuts):
+        return pa.array([], pa.binary())
+    blanked = raw.copy()
+    blanked[cuts] = _BLANKS[0]
+    bounds = np.append(cuts, len(raw)).astype(np.int32)
+    parts = pa.Array.from_buffers(pa.binary(), len(cuts), [None, pa.py_buffer(bounds), pa.py_buffer(blanked)])
+    within = np.append(message[1:] == message[:-1], False)
+    return parts.filter(pa.array(within))
+
+
+_LINE_FEED = 0x0A
+_IS_TEXT = np.ones(256, np.bool_)
+_IS_TEXT[list(b" \t\r\n")] = False
+
+
+def split_lines(values: pa.BinaryArray) -> Elements:
+    """Every line that is not blank; nothing is refused here."""
+    found = message_bytes(values)
+    raw, bounds = found.raw, found.offsets.astype(np.int64)
+    if not len(raw):
+        return Elements(pa.array([], pa.binary()), np.zeros(len(values), np.int64), {})
+    breaks = np.flatnonzero(raw == _LINE_FEED) + 1
+    starts = np.union1d(breaks, bounds)  # where lines begin, and the end of all
+    starts = starts[starts <= len(raw)]
+    lines = pa.Array.from_buffers(
+        pa.binary(),
+        len(starts) - 1,
+        [None, pa.py_buffer(starts.astype(np.int32)), pa.py_buffer(raw)],
+    )
+    firsts = starts[:-1]
+    filled = _IS_TEXT[raw[firsts]]
+    if not filled.all():  # a line that begins with a blank is looked at as a whole
+        filled = np.logical_or.reduceat(_IS_TEXT[raw], firsts)
+    if not filled.all():
+        lines, firsts = lines.filter(pa.array(filled)), firsts[filled]
+    counts = np.diff(np.searchsorted(firsts, bounds))
+    return Elements(lines, counts, {})

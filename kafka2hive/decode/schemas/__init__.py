@@ -1,0 +1,1 @@
+"""Writers' schemas as values, read from their texts."""

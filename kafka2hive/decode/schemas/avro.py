@@ -1,0 +1,291 @@
+"""Avro schemas as values, read from their JSON text by the specification (1.12): names, namespaces, logical types."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka2hive.decode.schemas.writers import WriterSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """The logical type of bytes and fixed that are an unscaled number."""
+
+    precision: int
+    scale: int
+
+
+Logical = str | Decimal | None
+"""A logical type that the specification knows, on a type where it is valid; others are ignored, as it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class AvroPrimitive:
+    """`null`, `boolean`, `int`, `long`, `float`, `double`, `bytes` or `string`."""
+
+    kind: str
+    logical: Logical = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    name: str
+    size: int
+    logical: Logical = None
+
+
+@dataclass(frozen=True, slots=True)
+class AvroEnum:
+    name: str
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    items: "Type"
+
+
+@dataclass(frozen=True, slots=True)
+class AvroMap:
+    values: "Type"
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    branches: tuple["Type", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AvroField:
+    name: str
+    type: "Type"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    name: str
+    fields: tuple[AvroField, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A named type by its full name."""
+
+    name: str
+
+
+Definition = Fixed | AvroEnum | Record
+Type = AvroPrimitive | Fixed | AvroEnum | Array | AvroMap | Union | Record | Named
+
+
+@dataclass(frozen=True, slots=True)
+class AvroSchema:
+    """`names`: every named type that is defined in the schema or in what it refers to. `root` is no definition itself."""
+
+    root: Type
+    names: Mapping[str, Definition]
+
+    def whole(self, written: Type) -> Type:
+        """The definition behind a name; any other type as it is."""
+        return self.names[written.name] if isinstance(written, Named) else written
+
+
+def text_of(written: Type) -> str:
+    """The type in a reason's words."""
+    match written:
+        case AvroPrimitive(kind, logical):
+            return _with_logical(kind, logical)
+        case Fixed(name, size, logical):
+            return _with_logical(f"fixed {name} of {size} bytes", logical)
+        case Array(items):
+            return f"array of {text_of(items)}"
+        case AvroMap(values):
+            return f"map of {text_of(values)}"
+        case Union(branches):
+            return f"union of {', '.join(map(text_of, branches)) or 'nothing'}"
+        case AvroEnum(name, _):
+            return f"enum {name}"
+        case Record(name, _) | Named(name):
+            return name
+
+
+def _with_logical(kind: str, logical: Logical) -> str:
+    match logical:
+        case None:
+            return kind
+        case Decimal(precision, scale):
+            return f"{kind}, decimal({precision},{scale})"
+        case _:
+            return f"{kind}, {logical}"
+
+
+DEEPEST = 100
+"""Types that may stand within each other in a schema's text."""
+
+_PRIMITIVE = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
+_LOGICAL = {
+    "date": ("int",),
+    "time-millis": ("int",),
+    "time-micros": ("long",),
+    "uuid": ("string",),
+    **{
+        f"{local}timestamp-{unit}": ("long",)
+        for local in ("", "local-")
+        for unit in ("millis", "micros", "nanos")
+    },
+}
+_LOGICAL_SIZE = {"uuid": 16, "duration": 12}
+
+
+class AvroSchemaInvalid(ValueError):
+    """The text is not an Avro schema."""
+
+
+def parse(writer: WriterSchema) -> AvroSchema:
+    """Raises SchemaInvalid."""
+    parser = _Parser()
+    for reference in writer.references:
+        parser.type(_json(reference.text), "", 0)
+    root = parser.type(_json(writer.text), "", 0)
+    return AvroSchema(root, parser.names)
+
+
+def _json(text: str) -> Any:
+    if text.strip() in _PRIMITIVE:
+        return text.strip()
+    try:
+        found = json.loads(text)
+        json.dumps(found, ensure_ascii=False).encode()  # halves of surrogate pairs are in no name
+        return found
+    except (ValueError, RecursionError) as error:
+        raise AvroSchemaInvalid(f"the schema is not JSON: {error}") from error
+
+
+class _Parser:
+    """Collects the named types of one schema."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Definition] = {}
+        self._open: set[str] = set()
+
+    def type(self, found: Any, namespace: str, depth: int) -> Type:
+        if depth > DEEPEST:
+            raise AvroSchemaInvalid(f"types nest deeper than {DEEPEST}")
+        if isinstance(found, str):
+            return self._by_name(found, namespace)
+        if isinstance(found, list):
+            return self._union([self.type(branch, namespace, depth + 1) for branch in found])
+        if not isinstance(found, dict) or "type" not in found:
+            raise AvroSchemaInvalid(f"no type: {_shown(found)}")
+        kind = found["type"]
+        if not isinstance(kind, str):
+            return self.type(kind, namespace, depth + 1)
+        match kind:
+            case "record" | "error":
+                return self._record(found, namespace, depth)
+            case "enum":
+                symbols: Any = found.get("symbols")
+                if not _distinct_texts(symbols):
+                    raise AvroSchemaInvalid(f"an enum without distinct symbols: {_shown(found)}")
+                return self._define(AvroEnum(_full_name(found, namespace), tuple(symbols)))
+            case "fixed":
+                return self._define(_fixed(found, _full_name(found, namespace)))
+            case "array" if "items" in found:
+                return Array(self.type(found["items"], namespace, depth + 1))
+            case "map" if "values" in found:
+                return AvroMap(self.type(found["values"], namespace, depth + 1))
+            case "array" | "map":
+                raise AvroSchemaInvalid(f"no type of the elements: {_shown(found)}")
+        if kind in _PRIMITIVE:
+            return AvroPrimitive(kind, _logical(kind, found))
+        return self._by_name(kind, namespace)
+
+    def _by_name(self, name: str, namespace: str) -> Type:
+        if name in _PRIMITIVE:
+            return AvroPrimitive(name)
+        full = name if "." in name or not namespace else f"{namespace}.{name}"
+        for candidate in (full, name):
+            if candidate in self.names or candidate in self._open:
+                return Named(candidate)
+        raise AvroSchemaInvalid(f"the type {name} is not defined")
+
+    def _define(self, definition: Definition) -> Named:
+        name = definition.name
+        if self.names.setdefault(name, definition) != definition:
+            raise AvroSchemaInvalid(f"{name} is defined twice")
+        return Named(name)
+
+    def _record(self, found: Mapping[str, Any], namespace: str, depth: int) -> Named:
+        name = _full_name(found, namespace)
+        fields = found.get("fields")
+        if not isinstance(fields, list) or not all(isinstance(f, dict) and "type" in f for f in fields):
+            raise AvroSchemaInvalid(f"a record without fields: {_shown(found)}")
+        if not _distinct_texts([f.get("name") for f in fields]):
+            raise AvroSchemaInvalid(f"{name} has a field without a name of its own")
+        if name in self._open:
+            raise AvroSchemaInvalid(f"{name} is defined within itself")
+        self._open.add(name)
+        within = name.rpartition(".")[0]
+        parsed = tuple(AvroField(f["name"], self.type(f["type"], within, depth + 1)) for f in fields)
+        self._open.remove(name)
+        return self._define(Record(name, parsed))
+
+    @staticmethod
+    def _union(branches: list[Type]) -> Union:
+        kinds = [
+            b.name if isinstance(b, Named) else b.kind if isinstance(b, AvroPrimitive) else type(b)
+            for b in branches
+        ]
+        if Union in kinds or len(set(kinds)) < len(kinds):
+            raise AvroSchemaInvalid("a union within a union, or one of two types of the same name")
+        return Union(tuple(branches))
+
+
+def _full_name(found: Mapping[str, Any], namespace: str) -> str:
+    name, own = found.get("name"), found.get("namespace", namespace)
+    if not isinstance(name, str) or not name or not isinstance(own, str | None) or name in _PRIMITIVE:
+        raise AvroSchemaInvalid(f"no name for a type: {_shown(found)}")
+    return name if "." in name or not own else f"{own}.{name}"
+
+
+def _fixed(found: Mapping[str, Any], name: str) -> Fixed:
+    size = found.get("size")
+    if type(size) is not int or size < 0:
+        raise AvroSchemaInvalid(f"no size: {_shown(found)}")
+    logical = found.get("logicalType")
+    if logical == "decimal":
+        return Fixed(name, size, _decimal(found, size))
+    known = isinstance(logical, str) and _LOGICAL_SIZE.get(logical) == size
+    return Fixed(name, size, logical if known else None)
+
+
+def _logical(kind: str, found: Mapping[str, Any]) -> Logical:
+    logical = found.get("logicalType")
+    if not isinstance(logical, str):
+        return None
+    if logical == "decimal" and kind == "bytes":
+        return _decimal(found, None)
+    return logical if kind in _LOGICAL.get(logical, ()) else None
+
+
+def _decimal(found: Mapping[str, Any], size: int | None) -> Decimal | None:
+    """None for an invalid one, which the specification says to ignore."""
+    precision, scale = found.get("precision"), found.get("scale", 0)
+    if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision or precision < 1:
+        return None
+    if size is not None and (size == 0 or precision > (8 * size - 1) * 30103 // 100_000):  # of log10(2)
+        return None
+    return Decimal(precision, scale)
+
+
+def _distinct_texts(found: Any) -> bool:
+    return (
+        isinstance(found, list)
+        and all(isinstance(f, str) and f for f in found)
+        and len(set(found)) == len(found)
+    )
+
+
+def _shown(found: Any) -> str:
+    return repr(found)[:80]

@@ -1,0 +1,74 @@
+"""The schemas that messages were written with, as decoders ask for them."""
+
+import json
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kafka2hive.model.writer_schema import AVRO as AVRO
+from kafka2hive.model.writer_schema import JSON as JSON
+from kafka2hive.model.writer_schema import PROTOBUF as PROTOBUF
+from kafka2hive.model.writer_schema import SchemaId as SchemaId
+from kafka2hive.model.writer_schema import SchemaReference as SchemaReference
+from kafka2hive.model.writer_schema import WriterSchema as WriterSchema
+
+if TYPE_CHECKING:
+    from kafka2hive.decode.schemas.avro import AvroSchema as AvroSchema
+    from kafka2hive.decode.schemas.protobuf import ProtobufSchema as ProtobufSchema
+
+
+class SchemaCheck(Protocol):
+    """Told of each writer's schema once it can be read; what it raises ends the batch, and nothing of it is decoded."""
+
+    def avro(self, schema_id: SchemaId, schema: "AvroSchema") -> None: ...
+
+    def protobuf(self, schema_id: SchemaId, schema: "ProtobufSchema", message: str) -> None: ...
+
+    def unresolvable(self, schema_id: SchemaId, why: str) -> None:
+        """No message of this schema can fill the columns."""
+        ...
+
+
+class WriterSchemas(Protocol):
+    """Schemas by the ids that stand in messages or headers. An id means one schema for ever."""
+
+    def get(self, schema_id: SchemaId) -> WriterSchema | None:
+        """None: the registry says for certain that there is no such id.
+
+        Raises SchemaRegistryUnavailable when the registry does not answer and the id is not cached.
+        """
+        ...
+
+
+def same_schema(one: WriterSchema, other: WriterSchema) -> bool:
+    """By what a decoder makes of them; by their texts where one cannot be read."""
+    if one.kind != other.kind:
+        return False
+    if one == other:
+        return True
+    if one.kind == AVRO:
+        from kafka2hive.decode.schemas.avro import AvroSchemaInvalid as AvroInvalid
+        from kafka2hive.decode.schemas.avro import parse as parse_avro
+
+        try:
+            return parse_avro(one) == parse_avro(other)
+        except AvroInvalid:
+            return _same_texts(one, other)
+    if one.kind == PROTOBUF:
+        from kafka2hive.decode.schemas.protobuf import parse as parse_protobuf
+        from kafka2hive.decode.schemas.protoc import ProtobufSchemaInvalid as ProtobufInvalid
+
+        try:
+            return parse_protobuf(one) == parse_protobuf(other)
+        except ProtobufInvalid:
+            return _same_texts(one, other)
+    return _same_texts(one, other)
+
+
+def _same_texts(one: WriterSchema, other: WriterSchema) -> bool:
+    return one.references == other.references and _json(one.text) == _json(other.text)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,63 @@
+"""Decimals as Kafka Connect writes them into JSON: their digits as a number in bytes, in base64, their scale in the schema."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.decode.values.batch import Mask, cast_or_null, message_bytes
+
+NAME = "org.apache.kafka.connect.data.Decimal"
+_BYTES = 16
+MOST_DIGITS = 38
+
+
+def rescaled(values: pa.BinaryArray, dtype: pa.Decimal128Type, scale: int) -> tuple[pa.Array, Mask]:
+    """Connect's bytes of a decimal of this scale as `dtype`, never rounded; the mask marks what does not fit."""
+    if scale == dtype.scale:
+        return decimals_of(values, dtype)
+    if abs(scale) > MOST_DIGITS:
+        return pa.nulls(len(values), dtype), values.is_valid().to_numpy(zero_copy_only=False)
+    digits = min(dtype.precision - dtype.scale + scale, MOST_DIGITS)
+    # of more digits Arrow's cast to a larger scale gives another number, and no error
+    found, bad = decimals_of(values, pa.decimal128(max(digits, 1), scale))
+    if digits < 1:
+        bad |= pc.fill_null(pc.not_equal(found, pa.scalar(0, found.type)), False).to_numpy(
+            zero_copy_only=False
+        )
+        return pc.if_else(values.is_valid(), pa.scalar(0, dtype), pa.scalar(None, dtype)), bad
+    column, unfit = cast_or_null(found, dtype)
+    return column, bad | unfit
+
+
+def decimals_of(values: pa.BinaryArray, dtype: pa.Decimal128Type) -> tuple[pa.Array, Mask]:
+    """Whole numbers in two's complement, the highest byte first, as so many of the decimal's last digit."""
+    found = message_bytes(values.fill_null(b"\0") if values.null_count else values)
+    starts, ends = found.offsets[:-1].astype(np.int64), found.offsets[1:].astype(np.int64)
+    size = ends - starts
+    bad = (size == 0) | (size > _BYTES)
+    raw = np.append(found.raw, np.uint8(0))
+    negative = raw[starts] >= 0x80
+    digits = np.empty((len(values), _BYTES), np.uint8)
+    for place in range(_BYTES):
+        beyond = np.where(negative, np.uint8(0xFF), np.uint8(0))
+        digits[:, _BYTES - 1 - place] = np.where(place < size, raw[np.maximum(ends - 1 - place, 0)], beyond)
+    bad |= _beyond(digits, 10**dtype.precision)
+    if values.null_count:
+        bad &= values.is_valid().to_numpy(zero_copy_only=False)
+    digits[bad] = 0
+    data = pa.py_buffer(np.ascontiguousarray(digits[:, ::-1]).tobytes())
+    column = pa.Array.from_buffers(dtype, len(values), [None, data])
+    missing = pa.array(bad) if not values.null_count else pc.or_(pa.array(bad), values.is_null())
+    return pc.if_else(missing, pa.scalar(None, dtype), column), bad
+
+
+def _beyond(digits: np.ndarray[tuple[int, int], np.dtype[np.uint8]], limit: int) -> Mask:
+    """Which numbers have an absolute value of `limit` or more."""
+    high = np.ascontiguousarray(digits[:, :8]).view(">i8").ravel()
+    low = np.ascontiguousarray(digits[:, 8:]).view(">u8").ravel()
+    top, rest = limit >> 64, limit & (2**64 - 1)
+    bottom, last = -limit >> 64, -limit & (2**64 - 1)
+    above = (high > top) | ((high == top) & (low >= np.uint64(rest)))
+    below = (high < bottom) | ((high == bottom) & (low <= np.uint64(last)))
+    beyond: Mask = above | below
+    return beyond

@@ -1,0 +1,48 @@
+"""Numbers that count days, seconds or fractions of them from 1970 UTC, to timestamps and dates of the table's zone."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.decode.values.batch import Mask
+from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
+
+UNITS = {"d": (86_400_000_000, 1), "s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+"""Microseconds are number * first // second."""
+
+
+def zone_of(unit: str, zone: str) -> str:
+    """The zone whose wall clock a number of this unit becomes. A number of days is a day of the calendar in every zone."""
+    return "UTC" if unit == "d" else zone
+
+
+def of_epoch_numbers(
+    numbers: pa.Int64Array, dtype: pa.DataType, unit: str, zone: str, truncate: bool = False
+) -> tuple[pa.Array, Mask]:
+    """Numbers to timestamps or dates; the mask marks what is out of range or, as a timestamp, not exact.
+
+    `truncate`: what is not exact becomes the microsecond before it.
+    """
+    factor, divisor = UNITS[unit]
+    values = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
+    low, high = (EARLIEST - DAY) * divisor // factor, (LATEST + DAY) * divisor // factor
+    bad = (values < max(low, -(2**63))) | (values > min(high, 2**63 - 1))
+    if divisor > 1 and dtype == NAIVE and not truncate:
+        bad |= values % divisor != 0
+    micros = np.where(bad, 0, values) * factor // divisor
+    walls = (
+        wall_clock(pa.array(micros, pa.int64()).cast(NAIVE), zone_of(unit, zone)).cast(pa.int64()).to_numpy()
+    )
+    bad |= (walls < EARLIEST) | (walls > LATEST)
+    nulls = numbers.is_null().to_numpy(zero_copy_only=False) if numbers.null_count else None
+    if dtype == NAIVE:
+        return pa.array(np.where(bad, 0, walls), pa.int64(), mask=nulls).cast(NAIVE), bad
+    days = (np.where(bad, 0, walls) // DAY).astype(np.int32)
+    return pa.array(days, pa.int32(), mask=nulls).cast(pa.date32()), bad
+
+
+def finer_than_micros(numbers: pa.Int64Array, unit: str) -> Mask:
+    """Which of the numbers are no whole microseconds."""
+    values = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
+    finer: Mask = values % UNITS[unit][1] != 0
+    return finer

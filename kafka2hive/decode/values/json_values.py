@@ -1,0 +1,151 @@
+"""JSON values as the exact way sees them, and the refusals they can end in.
+
+Numbers are kept as their text, so that nothing passes through a double on its way to an integer or a decimal.
+"""
+
+import json
+import re
+from collections.abc import Callable, Container, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from kafka2hive.decode.contract.protocol import Reason
+from kafka2hive.decode.contract.sources import Spelling
+from kafka2hive.model.hive_types import hive_type_of
+
+Take = Callable[[Any, str], Any]
+"""(JSON value, never null; column and JSON path) -> what pyarrow.array understands. Raises Refused."""
+
+SHOWN = 60
+"""Characters of a value that a reason quotes."""
+
+LONGEST_BIGINT = len(str(-(2**63)))
+"""Characters; JSON's whole numbers have no zeros in front, so a longer one is beyond a bigint."""
+
+
+class Whole(str):
+    """The text of a JSON number without fraction and exponent."""
+
+    __slots__ = ()
+
+
+class Fraction(str):
+    """The text of a JSON number with a fraction or an exponent."""
+
+    __slots__ = ()
+
+
+class Members(list[tuple[str, Any]]):
+    """The members of a JSON object as they stand, duplicates too."""
+
+    __slots__ = ()
+
+
+class ValueRefusal(Exception):
+    """Why a message goes to the dead letters. `at`: the column as reasons name it, and the place within; empty: no column's.
+
+    `got`: what stands there in place of what the column expects.
+    """
+
+    def __init__(self, code: str, text: str, at: str = "", got: str = "") -> None:
+        super().__init__(code, text)
+        self.code = code
+        self.text = text
+        self.at = at
+        self.got = got
+
+    def reason(self, column: str = "", label: str = "", expects: str = "") -> Reason:
+        """`column`: the table's, `label`: as reasons name it, `expects`: what it takes, if not what this decoder reads."""
+        text = self.text
+        if expects and self.got and self.at == label:
+            text = expectation(label, expects, self.got)
+        return Reason(
+            code=self.code, text=text, column=column, path=self.at.removeprefix(label), got=self.got
+        )
+
+
+def syntax_fault(error: json.JSONDecodeError) -> str:
+    """What is wrong and where. Some of Python's messages end in a colon, or in an "at" of their own."""
+    return f"{error.msg.rstrip(': ').removesuffix(' at')} at character {error.pos}"
+
+
+def kind_of(value: Any) -> str:
+    if isinstance(value, Fraction):
+        return f"number {value[:SHOWN]}"
+    names = {Whole: "number", str: "string", bool: "boolean", Members: "object", list: "array"}
+    return names.get(type(value), "null")
+
+
+def wrong_kind(dtype: pa.DataType, value: Any, path: str) -> ValueRefusal:
+    got = kind_of(value)
+    return ValueRefusal("json.type", expectation(path, hive_type_of(dtype), got), path, got)
+
+
+def expectation(path: str, expects: str, got: str) -> str:
+    return f"column {path} expects {expects}, got {got}"
+
+
+def out_of_range(dtype: pa.DataType, value: str, path: str) -> ValueRefusal:
+    return ValueRefusal("json.range", f"column {path}: {value[:SHOWN]} is beyond {hive_type_of(dtype)}", path)
+
+
+def not_exact(dtype: pa.DataType, value: str, path: str) -> ValueRefusal:
+    return ValueRefusal(
+        "json.inexact", f"column {path}: {value[:SHOWN]} is not exact as {hive_type_of(dtype)}", path
+    )
+
+
+def once_each(
+    members: Members,
+    wanted: Container[str],
+    spelling: Spelling,
+    what: Callable[[str], str],
+    of_column: Callable[[str, ValueRefusal], Exception] = lambda _, refusal: refusal,
+) -> Iterator[tuple[str, Any]]:
+    """The wanted members of an object, by the key they are wanted by. Refused where two of them are the same one.
+
+    `of_column`: what is raised then for this key.
+    """
+    seen: dict[str, str] = {}
+    for name, value in members:
+        key = spelling(name)
+        if key not in wanted:
+            continue
+        before = seen.get(key)
+        if before == name:
+            raise of_column(key, ValueRefusal("json.duplicate", f"{what(key)} stands twice in its object"))
+        if before is not None:
+            text = f"{what(key)} could take {before} and {name} of its object"
+            raise of_column(key, ValueRefusal("json.ambiguous", text))
+        seen[key] = name
+        yield key, value
+
+
+MAX_DEPTH = 64
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
+_NOT_STRUCTURE = bytes(b for b in range(256) if b not in b'"{}[]')
+_ONE_BRACKET = bytes.maketrans(b"[]", b"{}")
+
+
+def deeper_than(message: bytes, limit: int) -> bool:
+    """Whether more than `limit` objects and arrays are open at once, as far as the message is JSON."""
+    if message.count(b"{") + message.count(b"[") <= limit:
+        return False  # too few for that, wherever they stand
+    if b"\\" in message:
+        message = _ESCAPE.sub(b"", message)
+    outside_strings = message.translate(None, _NOT_STRUCTURE).split(b'"')[::2]
+    brackets = b"".join(outside_strings).translate(_ONE_BRACKET)
+    left = brackets
+    for _ in range(limit):  # each round takes the innermost level away
+        left = left.replace(b"{}", b"")
+        if not left:
+            return False
+    depth = 0  # too deep, or not closed: count
+    for bracket in brackets:
+        depth += 1 if bracket == ord("{") else -1
+        if depth < 0:
+            return False  # closes what was never opened: a syntax error, and the parser stops here
+        if depth > limit:
+            return True
+    return False

@@ -1,0 +1,284 @@
+"""One JSON value into one column of numbers, text, bytes or booleans: cells of the acceptance table, each a few lines."""
+
+import base64
+import binascii
+import re
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from kafka2hive.decode.contract.sources import Spelling, as_it_stands
+from kafka2hive.decode.values import scalars
+from kafka2hive.decode.values import scalars as times
+from kafka2hive.decode.values.epochs import UNITS, zone_of
+from kafka2hive.decode.values.json_values import (
+    LONGEST_BIGINT,
+    SHOWN,
+    Fraction,
+    Members,
+    Take,
+    ValueRefusal,
+    Whole,
+    kind_of,
+    not_exact,
+    once_each,
+    out_of_range,
+    wrong_kind,
+)
+from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock_of
+
+NO_NUMBER = " that is no number"
+"""What reasons add to the kind of a string in a column of decimals."""
+
+_DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
+
+
+def plain(dtype: pa.DataType, wanted: type) -> Take:
+    def take(value: Any, path: str) -> Any:
+        if type(value) is not wanted:
+            raise wrong_kind(dtype, value, path)
+        return value
+
+    return take
+
+
+def integer(dtype: pa.DataType) -> Take:
+    limit = 1 << (dtype.bit_width - 1)
+
+    def take(value: Any, path: str) -> int:
+        if type(value) is not Whole:
+            raise wrong_kind(dtype, value, path)
+        if len(value) > LONGEST_BIGINT:
+            raise out_of_range(dtype, value, path)
+        number = int(value)
+        if not -limit <= number < limit:
+            raise out_of_range(dtype, value, path)
+        return number
+
+    return take
+
+
+def floating(dtype: pa.DataType) -> Take:
+    double = pa.types.is_float64(dtype)
+
+    def take(value: Any, path: str) -> float:
+        if type(value) not in (Whole, Fraction):
+            raise wrong_kind(dtype, value, path)
+        number = float(value) if double else _nearest_float32(value)
+        if number in (float("inf"), float("-inf")):
+            raise out_of_range(dtype, value, path)
+        if type(value) is Whole and int(number) != int(value):
+            raise not_exact(dtype, value, path)
+        return number
+
+    return take
+
+
+def _nearest_float32(text: str) -> float:
+    """Arrow parses text straight to the nearest float32; by way of a double it would be rounded twice."""
+    number: float = pa.array([str(text)]).cast(pa.float32())[0].as_py()
+    return number
+
+
+def decimal(dtype: pa.DataType) -> Take:
+    def take(value: Any, path: str) -> Decimal:
+        if not isinstance(value, str):
+            raise wrong_kind(dtype, value, path)
+        match = _DECIMAL.fullmatch(value)
+        if match is None or not (match[2] or match[3]):
+            refused = wrong_kind(dtype, value, path)
+            raise ValueRefusal(
+                refused.code, f"{refused.text}{NO_NUMBER}", refused.at, f"{refused.got}{NO_NUMBER}"
+            )
+        fraction = match[3] or ""
+        spelled = (match[2] + fraction).lstrip("0")
+        digits = spelled.rstrip("0")
+        if not digits:
+            return Decimal(0)
+        spelled_exponent = match[4] or "0"
+        if len(spelled_exponent.lstrip("+-0")) > 6:
+            raise (not_exact if spelled_exponent.startswith("-") else out_of_range)(dtype, value, path)
+        exponent = int(spelled_exponent) - len(fraction) + len(spelled) - len(digits)
+        if len(digits) + exponent > dtype.precision - dtype.scale:
+            raise out_of_range(dtype, value, path)
+        if -exponent > dtype.scale:
+            raise not_exact(dtype, value, path)
+        padded = digits + "0" * (exponent + dtype.scale)
+        return Decimal((int(match[1] == "-"), tuple(map(int, padded)), -dtype.scale))
+
+    return take
+
+
+def binary(dtype: pa.DataType) -> Take:
+    def take(value: Any, path: str) -> bytes:
+        if type(value) is not str:
+            raise wrong_kind(dtype, value, path)
+        found = standard_base64(value)
+        if found is None:
+            raise ValueRefusal("json.base64", f"column {path} expects standard base64 in a string", path)
+        return found
+
+    return take
+
+
+def standard_base64(text: str) -> bytes | None:
+    """The bytes of canonical RFC 4648 section 4 base64 (padded, no line breaks), None for anything else."""
+    try:
+        value = binascii.a2b_base64(text, strict_mode=True)
+    except ValueError:
+        return None
+    return value if base64.b64encode(value).decode() == text else None
+
+
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_TIMESTAMP = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?"
+    r"(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?"
+)
+
+
+def day(dtype: pa.DataType) -> Take:
+    def take(value: Any, path: str) -> date:
+        if type(value) is not str:
+            raise wrong_kind(dtype, value, path)
+        if _DATE.fullmatch(value) is None:
+            raise ValueRefusal("json.date", f"column {path} expects YYYY-MM-DD", path)
+        return _day(value, "json.date", path)
+
+    return take
+
+
+def _day(text: str, code: str, path: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise ValueRefusal(code, f"column {path}: no such day: {text}", path) from error
+
+
+def timestamp(zone: str) -> Take:
+    def take(value: Any, path: str) -> int:
+        if type(value) is not str:
+            raise wrong_kind(NAIVE, value, path)
+        match = _TIMESTAMP.fullmatch(value)
+        if match is None:
+            raise ValueRefusal(
+                "json.timestamp",
+                f"column {path} expects YYYY-MM-DDThh:mm:ss, fraction and offset optional",
+                path,
+            )
+        text, hour, minute, second, fraction, sign, offset_hour, offset_minute = match.groups()
+        if int(hour) > 23 or int(minute) > 59 or int(second or 0) > 59:
+            raise ValueRefusal("json.timestamp", f"column {path}: no such time of day: {value[:SHOWN]}", path)
+        if int(offset_hour or 0) > 23 or int(offset_minute or 0) > 59:
+            raise ValueRefusal("json.timestamp", f"column {path}: no such offset: {value[:SHOWN]}", path)
+        fraction = (fraction or "").rstrip("0")
+        if len(fraction) > 6:
+            raise not_exact(NAIVE, value, path)
+        day = _day(text, "json.timestamp", path)
+        seconds = (
+            (day - date(1970, 1, 1)).days * 86_400 + int(hour) * 3_600 + int(minute) * 60 + int(second or 0)
+        )
+        if sign:
+            offset = int(offset_hour) * 3_600 + int(offset_minute or 0) * 60
+            seconds += offset if sign == "-" else -offset
+        micros = seconds * 1_000_000 + int(fraction.ljust(6, "0"))
+        if sign or value.endswith("Z"):
+            micros = wall_clock_of(micros, zone)
+        if not EARLIEST <= micros <= LATEST:
+            raise out_of_range(NAIVE, value, path)
+        return micros
+
+    return take
+
+
+def epoch_number(dtype: pa.DataType, zone: str, unit: str, truncate: bool = False) -> Take:
+    factor, divisor = UNITS[unit]
+    of_day = dtype != NAIVE
+
+    def take(value: Any, path: str) -> Any:
+        if type(value) is not Whole:
+            raise ValueRefusal(
+                "json.type",
+                f"column {path} expects a whole number of {unit} since 1970, got {kind_of(value)}",
+                path,
+            )
+        if len(value) > LONGEST_BIGINT or not -(2**63) <= (number := int(value)) < 2**63:
+            raise out_of_range(pa.int64(), value, path)
+        if not EARLIEST - DAY <= number * factor // divisor <= LATEST + DAY:
+            raise out_of_range(dtype, value, path)
+        if not (of_day or truncate) and number * factor % divisor:
+            raise not_exact(dtype, value, path)
+        micros = wall_clock_of(number * factor // divisor, zone_of(unit, zone))
+        if not EARLIEST <= micros <= LATEST:
+            raise out_of_range(dtype, value, path)
+        return date(1970, 1, 1) + timedelta(days=micros // DAY) if of_day else micros
+
+    return take
+
+
+def taker(dtype: pa.DataType, zone: str, spelling: Spelling = as_it_stands, unit: str | None = None) -> Take:
+    """The function that takes a JSON value into `dtype`, or raises Refused. `unit`: the value is an epoch number."""
+    if unit is not None:
+        return times.epoch_number(dtype, zone, unit)
+    if pa.types.is_integer(dtype):
+        return scalars.integer(dtype)
+    if pa.types.is_floating(dtype):
+        return scalars.floating(dtype)
+    if pa.types.is_decimal128(dtype):
+        return scalars.decimal(dtype)
+    if pa.types.is_boolean(dtype):
+        return scalars.plain(dtype, bool)
+    if pa.types.is_string(dtype):
+        return scalars.plain(dtype, str)
+    if pa.types.is_binary(dtype):
+        return scalars.binary(dtype)
+    if pa.types.is_date32(dtype):
+        return times.day(dtype)
+    if dtype == NAIVE:
+        return times.timestamp(zone)
+    if pa.types.is_list(dtype):
+        return _array(dtype, zone, spelling)
+    if pa.types.is_map(dtype):
+        return _map(dtype, zone, spelling)
+    return _struct(dtype, zone, spelling)
+
+
+def _array(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
+    element = taker(dtype.value_type, zone, spelling)
+
+    def take(value: Any, path: str) -> list[Any]:
+        if type(value) is not list:
+            raise wrong_kind(dtype, value, path)
+        return [None if v is None else element(v, f"{path}[{i}]") for i, v in enumerate(value)]
+
+    return take
+
+
+def _map(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
+    item = taker(dtype.item_type, zone, spelling)
+
+    def take(value: Any, path: str) -> list[tuple[str, Any]]:
+        if type(value) is not Members:
+            raise wrong_kind(dtype, value, path)
+        if len({key for key, _ in value}) != len(value):
+            raise ValueRefusal("json.duplicate", f"column {path}: a key stands twice in the map", path)
+        return [(key, None if v is None else item(v, f"{path}.{key}")) for key, v in value]
+
+    return take
+
+
+def _struct(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
+    fields = {spelling(field.name): (field.name, taker(field.type, zone, spelling)) for field in dtype}
+
+    def take(value: Any, path: str) -> dict[str, Any]:
+        if type(value) is not Members:
+            raise wrong_kind(dtype, value, path)
+        row: dict[str, Any] = {}
+        for key, inner in once_each(value, fields, spelling, lambda name: f"column {path}.{name}"):
+            name, take_field = fields[key]
+            row[name] = None if inner is None else take_field(inner, f"{path}.{name}")
+        return row
+
+    return take

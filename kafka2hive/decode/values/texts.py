@@ -1,0 +1,206 @@
+"""A whole column of texts into a column of the table: kernels take what is plainly right, the exact way judges the rest."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.keys.columns import STRICT, Leeway
+from kafka2hive.decode.contract.protocol import FRACTION, Changes, Reason
+from kafka2hive.decode.values.batch import Mask, cast_or_null
+from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
+from kafka2hive.decode.values.json_values import Fraction, ValueRefusal, Whole
+from kafka2hive.decode.values.scalars import epoch_number, taker
+from kafka2hive.decode.values.text_kernels import Converted, beyond_exactness, of_texts
+from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.wall_clock import NAIVE
+
+TakeText = Callable[[str, str], Any]
+"""(text; column as reasons name it) -> what pyarrow.array understands. Raises Refused."""
+
+NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+
+_NUMBER_TEXT = re.compile(NUMBER)
+_BOOLEANS = {"true": True, "false": False}
+
+
+def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate: bool = False) -> TakeText:
+    """The function that takes a text into a plain type. `unit`: the text is an epoch number, `truncate`: cut to
+    microseconds.
+    """
+    take = taker(dtype, zone, unit=unit) if unit is None else epoch_number(dtype, zone, unit, truncate)
+    if unit is not None or pa.types.is_integer(dtype) or pa.types.is_floating(dtype):
+        return lambda text, column: take(_number(text, dtype, column), column)
+    if pa.types.is_boolean(dtype):
+        return lambda text, column: take(_boolean(text, column), column)
+    return take
+
+
+def _number(text: str, dtype: pa.DataType, column: str) -> str:
+    if _NUMBER_TEXT.fullmatch(text) is None:
+        raise ValueRefusal(
+            "json.type", f"column {column} expects {hive_type_of(dtype)}, got text that is no number", column
+        )
+    return Fraction(text) if any(mark in text for mark in ".eE") else Whole(text)
+
+
+def _boolean(text: str, column: str) -> bool:
+    if text not in _BOOLEANS:
+        raise ValueRefusal(
+            "json.type", f"column {column} expects boolean, got text other than true and false", column
+        )
+    return _BOOLEANS[text]
+
+
+_FINER = (
+    r"^([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6})[0-9]*[1-9][0-9]*(Z|[+-][0-9:]+)?$"
+)
+_SHORTEST = len("2013-01-01T05:00:00.1234567")
+
+
+def truncated(texts: pa.StringArray) -> tuple[pa.StringArray, Mask]:
+    """ISO times; and which of them were finer."""
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) < _SHORTEST:
+        return texts, np.zeros(len(texts), np.bool_)
+    finer = pc.fill_null(pc.match_substring_regex(texts, _FINER), False)
+    shorter = pc.replace_substring_regex(texts, _FINER, r"\1\2")
+    return shorter, finer.to_numpy(zero_copy_only=False)
+
+
+def finer_numbers(texts: pa.StringArray, unit: str) -> Mask:
+    """Which numbers that count from 1970, as they stand in JSON, are no whole microseconds."""
+    numbers, _ = cast_or_null(texts, pa.int64())
+    is_plain = pc.fill_null(pc.equal(numbers.cast(pa.string()), texts), False).to_numpy(zero_copy_only=False)
+    finer: Mask = finer_than_micros(numbers, unit) & is_plain
+    return finer
+
+
+_NUMBER = f"^{NUMBER}$"
+
+
+class TextColumn:
+    """Texts into `dtype`, a type without parts. `label` is the column as reasons name it (None: by its name), `family` what
+    their codes begin with: `csv` makes `csv.range` of a number that is too large.
+
+    Raises ValueError for an array, a map or a struct.
+    """
+
+    def __init__(
+        self,
+        column: str,
+        dtype: pa.DataType,
+        zone: str,
+        unit: str | None = None,
+        family: str = "text",
+        leeway: Leeway = STRICT,
+        changes: Changes | None = None,
+        label: str | None = None,
+    ) -> None:
+        if pa.types.is_nested(dtype):
+            raise ValueError(f"column {label or column}: a text fills no {dtype}")
+        self.dtype = dtype
+        self._column = column
+        self._label = label or column
+        self._zone = zone
+        self._unit = unit
+        self._family = family
+        self._truncates = leeway.fraction == "truncate" and dtype == NAIVE
+        self._take = text_taker(dtype, zone, unit, self._truncates)
+        self._changes = changes or Changes()
+
+    def read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
+        """The column, null where a text is null or refused; and of each refused one its place and the reason."""
+        if self.dtype == pa.string():
+            return texts, {}
+        if self._truncates:
+            if self._unit is None:
+                texts, finer = truncated(texts)
+            else:
+                finer = finer_numbers(texts, self._unit)
+            column, refused = self._read(texts)
+            self._changes.add(FRACTION, int(finer.sum()) - sum(bool(finer[place]) for place in refused))
+            return column, refused
+        return self._read(texts)
+
+    def _read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
+        fast = self._fast(texts)
+        column, doubtful = fast.column, fast.doubtful
+        if texts.null_count:
+            doubtful = doubtful & texts.is_valid().to_numpy(zero_copy_only=False)
+        if not doubtful.any():
+            return column, {}
+        return self._exactly(texts, column, np.flatnonzero(doubtful))
+
+    def read_bytes(self, values: pa.BinaryArray) -> tuple[pa.Array, dict[int, Reason]]:
+        """The same of bytes, which a column of binary takes as they are and any other as UTF-8."""
+        if self.dtype == pa.binary():
+            return values, {}
+        texts, bad = cast_or_null(values, pa.string())
+        column, refused = self.read(texts)
+        for place in np.flatnonzero(bad).tolist():
+            refused[place] = Reason(
+                f"{self._family}.utf8", f"column {self._label}: not valid UTF-8", self._column
+            )
+        return column, refused
+
+    def _fast(self, texts: pa.StringArray) -> Converted:
+        """The column as kernels read it; what is not in doubt is right."""
+        dtype = self.dtype
+        if pa.types.is_boolean(dtype):
+            column = pc.equal(texts, "true")
+            return Converted(column, _mask(pc.invert(pc.or_(column, pc.equal(texts, "false")))))
+        if self._unit is not None or pa.types.is_integer(dtype):
+            return self._whole_numbers(texts)
+        if not (pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)):
+            return of_texts(texts, dtype, self._zone)
+        pattern = _plain_decimal(dtype) if pa.types.is_decimal(dtype) else _NUMBER
+        doubtful = _mask(pc.invert(pc.match_substring_regex(texts, pattern)))
+        plain = pc.if_else(pa.array(doubtful), None, texts) if doubtful.any() else texts
+        numbers, bad = cast_or_null(plain, dtype)
+        if pa.types.is_floating(dtype):
+            bad = bad | beyond_exactness(numbers)
+        return Converted(numbers, doubtful | bad)
+
+    def _whole_numbers(self, texts: pa.StringArray) -> Converted:
+        numbers, doubtful = cast_or_null(texts, self.dtype if self._unit is None else pa.int64())
+        # spelled as its own text: no sign, zero or blank too many, and none of the forms that only Arrow knows
+        doubtful = doubtful | _mask(pc.not_equal(numbers.cast(pa.string()), texts))
+        if self._unit is None:
+            return Converted(numbers, doubtful)
+        column, bad = of_epoch_numbers(
+            numbers=numbers, dtype=self.dtype, unit=self._unit, zone=self._zone, truncate=self._truncates
+        )
+        return Converted(column, doubtful | bad)
+
+    def _exactly(
+        self, texts: pa.StringArray, column: pa.Array, places: np.ndarray[Any, np.dtype[np.int64]]
+    ) -> tuple[pa.Array, dict[int, Reason]]:
+        """The column with what the exact way makes of the texts at `places`."""
+        refused: dict[int, Reason] = {}
+        found: list[Any] = []
+        for place, text in zip(places.tolist(), texts.take(pa.array(places)).to_pylist(), strict=True):
+            try:
+                found.append(self._take(text, self._label))
+            except ValueRefusal as refusal:
+                found.append(None)
+                reason = refusal.reason(self._column, self._label)
+                refused[place] = replace(reason, code=f"{self._family}.{reason.code.removeprefix('json.')}")
+        where = np.arange(len(texts))
+        where[places] = len(texts) + np.arange(len(places))
+        return pa.concat_arrays([column, pa.array(found, self.dtype)]).take(pa.array(where)), refused
+
+
+def _plain_decimal(dtype: pa.Decimal128Type) -> str:
+    """Digits that fit on both sides of the point: beyond 38 of them Arrow gives another number, and no error."""
+    before, after = dtype.precision - dtype.scale, dtype.scale
+    return f"^-?{f'[0-9]{{1,{before}}}' if before else '0'}{f'([.][0-9]{{1,{after}}})?' if after else ''}$"
+
+
+def _mask(found: pa.BooleanArray) -> Mask:
+    """Of a column in which null is nothing to doubt."""
+    mask: Mask = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+    return mask.copy() if not mask.flags.writeable else mask

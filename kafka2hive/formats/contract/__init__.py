@@ -1,0 +1,1 @@
+"""What every file format promises, and what several of them use."""

@@ -1,0 +1,89 @@
+"""Timestamps of files in the unit that rows have, whatever their format stores."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def in_microseconds(kind: pa.DataType) -> pa.DataType:
+    """The type with every timestamp in it, at any depth, in microseconds; equal to `kind` where they all are."""
+    return _in_unit(kind, "us")
+
+
+def in_nanoseconds(kind: pa.DataType) -> pa.DataType:
+    return _in_unit(kind, "ns")
+
+
+def _in_unit(kind: pa.DataType, unit: str) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(unit, kind.tz)
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _in_unit(kind.item_type, unit))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_in_unit(kind.value_type, unit)))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _in_unit(field.type, unit)) for field in kind])
+    return kind
+
+
+def schema_in_microseconds(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([(field.name, in_microseconds(field.type)) for field in schema])
+
+
+def batch_in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Raises pa.ArrowInvalid for a time that microseconds cannot hold."""
+    for number, field in enumerate(batch.schema):
+        wanted = in_microseconds(field.type)
+        if wanted != field.type:
+            batch = batch.set_column(number, field.name, batch.column(number).cast(wanted))
+    return batch
+
+
+Bad = npt.NDArray[np.bool_]
+BadTimes = Callable[[pa.Array], Bad | None]
+"""Which of some timestamps in microseconds cannot be stored; None: all can."""
+
+_MILLISECOND = 1_000  # microseconds
+
+
+def rows_with(column: pa.Array, bad_times: BadTimes) -> Bad | None:
+    """Which rows hold such a time; None: none."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        return bad_times(column)
+    if pa.types.is_struct(kind):
+        return _any_of([rows_with(part, bad_times) for part in column.flatten()])
+    if pa.types.is_map(kind):
+        pairs = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
+        return rows_with(column.cast(pairs), bad_times) if _may_hold_times(kind.item_type) else None
+    if pa.types.is_list(kind) and _may_hold_times(kind.value_type):
+        inner = rows_with(column.flatten(), bad_times)
+        if inner is None:
+            return None
+        rows = np.zeros(len(column), np.bool_)
+        rows[pc.list_parent_indices(column).to_numpy()[inner]] = True
+        return rows
+    return None
+
+
+def _may_hold_times(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_nested(kind))
+
+
+def _any_of(parts: list[Bad | None]) -> Bad | None:
+    found = [part for part in parts if part is not None]
+    return np.logical_or.reduce(found) if found else None
+
+
+def rows_not_in_millis(column: pa.Array) -> Bad | None:
+    """Which rows hold a time with a part of a millisecond, at any depth; None: none."""
+    return rows_with(column, _parts_of_milliseconds)
+
+
+def _parts_of_milliseconds(column: pa.Array) -> Bad | None:
+    micros = pc.fill_null(column.view(pa.int64()), 0).to_numpy()
+    bad: Bad = micros % _MILLISECOND != 0
+    return bad if bad.any() else None

@@ -1,1 +1,0 @@
-"""Delimited text, as Hive's LazySimpleSerDe reads it."""

@@ -1,1 +1,0 @@
-"""JSON lines, as Hive's JsonSerDe reads them."""

@@ -1,0 +1,109 @@
+"""Delimited text read back, line by line: slow and exact, for audits only."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.keys import TextOptions
+from kafka2hive.formats.contract.times import Bad
+from kafka2hive.formats.lines.json import text_converter
+from kafka2hive.formats.lines.texts import replaced, texts_of
+
+_ENDS = {"n": "\n", "r": "\r"}
+
+
+def text_rows(
+    lines: Sequence[bytes], schema: pa.Schema, columns: Sequence[str], options: TextOptions
+) -> pa.RecordBatch:
+    """The named ones of the columns `schema` of the file, one row per line. Raises pa.ArrowInvalid."""
+    reader = _FieldReader(options)
+    try:
+        rows = [reader.fields(line.decode()) for line in lines]
+        if any(len(row) != len(schema) for row in rows):
+            raise ValueError(f"a line has not the {len(schema)} fields of its columns")
+        wanted = pa.schema([schema.field(name) for name in columns])
+        arrays = []
+        for field in wanted:
+            place, convert = schema.get_field_index(field.name), text_converter(field.type)
+            values = [None if row[place] is None else convert(row[place]) for row in rows]
+            arrays.append(pa.array(values, field.type))
+    except (ValueError, KeyError, TypeError, ArithmeticError) as error:
+        raise pa.ArrowInvalid(f"not what was written: {error}") from error
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def field_count(line: bytes, options: TextOptions) -> int:
+    """Raises pa.ArrowInvalid."""
+    try:
+        return len(_FieldReader(options).fields(line.decode()))
+    except ValueError as error:
+        raise pa.ArrowInvalid(f"not what was written: {error}") from error
+
+
+class _FieldReader:
+    def __init__(self, options: TextOptions) -> None:
+        self._options = options
+        escape, delimiter = re.escape(options.escape), re.escape(options.delimiter)
+        self._field = re.compile(f"(?:[^{escape}{delimiter}]|{escape}.)*", re.DOTALL)
+        self._escaped = re.compile(f"{escape}(.)", re.DOTALL)
+
+    def fields(self, line: str) -> list[str | None]:
+        """None where the text is that of NULL."""
+        options = self._options
+        found = self._split(line) if options.escape in line else line.split(options.delimiter)
+        return [None if text == options.null_text else self._plain(text) for text in found]
+
+    def _split(self, line: str) -> list[str]:
+        found, at = [], 0
+        while match := self._field.match(line, at):
+            found.append(match[0])
+            at = match.end()
+            if at == len(line):
+                break
+            if line[at] != self._options.delimiter:
+                raise ValueError("an escape at the end of a line")
+            at += 1
+        return found
+
+    def _plain(self, text: str) -> str:
+        if self._options.escape not in text:
+            return text
+        return self._escaped.sub(lambda match: _ENDS.get(match[1], match[1]), text)
+
+
+def text_lines(options: TextOptions) -> Callable[[pa.RecordBatch], pa.Array]:
+    """One line per row."""
+
+    def lines(rows: pa.RecordBatch) -> pa.Array:
+        fields = [pc.fill_null(field_texts(column, options), options.null_text) for column in rows.columns]
+        whole = pc.binary_join_element_wise(*fields, options.delimiter)
+        return pc.binary_join_element_wise(whole, "\n", "")
+
+    return lines
+
+
+def field_texts(column: pa.Array, options: TextOptions) -> pa.Array:
+    """Null where the value is; strings with the escape before what would end a field or a line."""
+    if not pa.types.is_string(column.type):
+        return texts_of(column)  # holds none of these
+    escape, delimiter = options.escape, options.delimiter
+    return replaced(
+        column,
+        (
+            (escape, escape * 2),
+            (delimiter, escape + delimiter),
+            ("\n", escape + "n"),
+            ("\r", escape + "r"),
+        ),
+    )
+
+
+def null_texts(column: pa.Array, options: TextOptions) -> Bad | None:
+    """Values whose text is the one of NULL; None: none."""
+    escape, text = options.escape, options.null_text
+    if text[:1] == escape and text[1:2] not in (escape, options.delimiter, "n", "r"):
+        return None  # no value is written so
+    same = pc.fill_null(pc.equal(field_texts(column, options), text), False)
+    return same.to_numpy(zero_copy_only=False) if pc.any(same).as_py() else None

@@ -1,0 +1,214 @@
+"""Files by writers that packages offer: rows are counted on both sides of them."""
+
+import io
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import pyarrow as pa
+
+from kafka2hive.config.keys import PluginOptions
+from kafka2hive.model.entry_points import PluginKind, fault_of_storage, foreign_code, load
+from kafka2hive.model.errors import TableError
+from kafka2hive.plugins import FileWriter, HiveStorage, WriterContext
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from _typeshed import ReadableBuffer
+
+
+class Output(io.RawIOBase):
+    """Every write takes all bytes. `error` is the first one of the stream or the disk, whatever the writer made of it."""
+
+    def __init__(self, stream: "pa.NativeFile") -> None:
+        super().__init__()
+        self._stream = stream
+        self._copy = cast("BinaryIO", tempfile.TemporaryFile(prefix="kafka2hive-"))  # noqa: SIM115  it outlives this
+        self._ended = False
+        self._muted = False
+        self.error: Exception | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: "ReadableBuffer") -> int:
+        size = memoryview(data).nbytes
+        if self._muted:
+            return size
+        if self._ended:
+            raise ValueError("the file is ended")
+        try:
+            self._write(data)
+        except Exception as error:
+            self.error = self.error or error
+            raise
+        return size
+
+    def _write(self, data: "ReadableBuffer") -> None:
+        self._stream.write(data)
+        try:
+            self._copy.write(data)
+        except OSError as error:
+            raise TableError(
+                "plugin.disk",
+                f"a copy of a file cannot be written to {tempfile.gettempdir()}: {error}",
+                "make room there on the worker's host, or give its environment another TMPDIR",
+            ) from error
+
+    def ended(self) -> BinaryIO:
+        """The copy, from its beginning; nothing more is taken."""
+        self._ended = True
+        self._copy.seek(0)
+        return self._copy
+
+    def mute(self) -> None:
+        """Let the copy go, and take what still comes for nothing."""
+        self._muted = True
+        self._copy.close()
+
+
+def writer_of(plugin: PluginOptions) -> FileWriter:
+    """Raises TableError: `plugin.missing`, `plugin.failed`."""
+    make = load(PluginKind.WRITER, plugin.name)
+    with foreign_code(PluginKind.WRITER, plugin.name):
+        return cast("FileWriter", make(WriterContext(options=dict(plugin.options))))
+
+
+def storage_of(plugin: PluginOptions) -> HiveStorage:
+    """How Hive reads this writer's files. Raises TableError: `plugin.missing`, `plugin.failed`, `plugin.result`."""
+    writer = writer_of(plugin)
+    with foreign_code(PluginKind.WRITER, plugin.name):
+        found = writer.hive
+    if (fault := fault_of_storage(found)) is not None:
+        raise wrong_result(plugin.name, fault)
+    return found
+
+
+def wrong_result(name: str, fault: str) -> TableError:
+    return TableError(
+        "plugin.result",
+        f"{PluginKind.WRITER.value} {name}: {fault}",
+        "correct the plug-in; nothing of the epoch was committed for the table",
+    )
+
+
+class PluginEncoder:
+    """One file (Encoder). Raises TableError (`plugin.failed`, `plugin.result`, `plugin.disk`), too."""
+
+    def __init__(self, stream: "pa.NativeFile", schema: "pa.Schema", name: str, writer: FileWriter) -> None:
+        self._name = name
+        self._writer = writer
+        self._rows = 0
+        self._output = Output(stream)
+        try:
+            with self._calling():
+                self._file = writer.open(cast("BinaryIO", self._output), schema)
+        except BaseException:
+            self.abandon()
+            raise
+
+    def write(self, rows: "pa.Table") -> None:
+        with self._calling():
+            for batch in rows.to_batches():
+                self._file.write(batch)
+        self._rows += len(rows)
+
+    def end(self, metadata: Mapping[str, str]) -> int:
+        """The rows that the writer finds in the whole file. Its files hold no metadata of ours."""
+        try:
+            with self._calling():
+                self._file.close()
+            with self._calling():
+                found = self._writer.count(self._output.ended())
+        finally:
+            self.abandon()
+        if type(found) is not int or found != self._rows:
+            raise wrong_result(self._name, f"it was given {self._rows} rows and counts {found!r} in the file")
+        return found
+
+    def abandon(self) -> None:
+        self._output.mute()
+
+    @contextmanager
+    def _calling(self) -> Iterator[None]:
+        """An error of the output is raised as it was, also where the writer has caught it."""
+        try:
+            with foreign_code(PluginKind.WRITER, self._name):
+                yield
+        finally:
+            if self._output.error is not None:
+                raise self._output.error
+
+
+class PluginEncoding:
+    """All files of one table in one task. Raises TableError: `plugin.missing`, `plugin.failed`."""
+
+    def __init__(self, plugin: PluginOptions) -> None:
+        self.extension = plugin.name
+        self._writer = writer_of(plugin)
+
+    def open(self, stream: "pa.NativeFile", first: "pa.Table") -> PluginEncoder:
+        return PluginEncoder(stream, first.schema, self.extension, self._writer)
+
+
+class PluginReader:
+    """A whole file (FileReader). What the package raises is pa.ArrowInvalid; so is a result that is none."""
+
+    def __init__(self, data: bytes, plugin: PluginOptions, columns: pa.Schema | None) -> None:
+        """`columns` of the table as the map has them, None: only the rows can be counted."""
+        self._data = data
+        self._name = plugin.name
+        self._columns = columns
+        with self._calling():
+            self._writer = writer_of(plugin)
+
+    @property
+    def rows(self) -> int:
+        with self._calling():
+            found = self._writer.count(io.BytesIO(self._data))
+        if type(found) is not int:
+            raise self._invalid(f"count gave {type(found).__name__}")
+        return found
+
+    @property
+    def schema(self) -> pa.Schema:
+        first = next(self._batches(), None)
+        return pa.schema([]) if first is None else first.schema
+
+    def filled_columns(self) -> set[str]:
+        """All of them: nothing counts their values."""
+        return set(self.schema.names)
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches():
+            chosen = batch.select(list(columns))
+            yield from (chosen.slice(start, rows) for start in range(0, len(chosen), rows))
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        if self._columns is None:
+            raise self._invalid("its columns are known by the map's table only")
+        with self._calling():
+            found = iter(self._writer.read(io.BytesIO(self._data), self._columns))
+        schema: pa.Schema | None = None
+        while True:
+            with self._calling():
+                batch = next(found, None)
+            if batch is None:
+                return
+            if not isinstance(batch, pa.RecordBatch) or (schema is not None and batch.schema != schema):
+                raise self._invalid("read gave no record batches of one schema")
+            batch.validate(full=True)
+            schema = batch.schema
+            yield batch
+
+    @contextmanager
+    def _calling(self) -> Iterator[None]:
+        try:
+            with foreign_code(PluginKind.WRITER, self._name):
+                yield
+        except TableError as error:
+            raise pa.ArrowInvalid(error.message) from error
+
+    def _invalid(self, fault: str) -> pa.ArrowInvalid:
+        return pa.ArrowInvalid(f"{PluginKind.WRITER.value} {self._name}: {fault}")

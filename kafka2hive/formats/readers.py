@@ -1,0 +1,64 @@
+"""Files read back: by what they begin with where a whole file is at hand, by their name where only its end is."""
+
+from collections.abc import Callable
+from typing import get_args
+
+import pyarrow as pa
+
+from kafka2hive.config.keys import FileFormat, PluginOptions
+from kafka2hive.config.keys.writer import LINE_FORMATS
+from kafka2hive.formats.avro import container as avro
+from kafka2hive.formats.avro.encoding import AvroEncoding
+from kafka2hive.formats.avro.reader import AvroReader, avro_end
+from kafka2hive.formats.contract.port import FileEnd, FileReader
+from kafka2hive.formats.lines.codec import CODEC_NAMES, codec_of
+from kafka2hive.formats.lines.reader import LinesReader, PlainLines
+from kafka2hive.formats.lines.trailer import read_trailer
+from kafka2hive.formats.orc.encoding import OrcEncoding
+from kafka2hive.formats.orc.reader import OrcReader, orc_end
+from kafka2hive.formats.orc.tail import MAGIC
+from kafka2hive.formats.parquet.encoding import ParquetEncoding
+from kafka2hive.formats.parquet.reader import ParquetReader, parquet_end
+from kafka2hive.formats.plugin import PluginReader
+
+UNREADABLE = (pa.ArrowException, OSError)
+"""What is raised for a damaged file, or one of no known format."""
+
+
+def opened(data: bytes, extension: str = "", plain: PlainLines | None = None) -> FileReader:
+    """A whole file. `extension` of its name, as far as it is known: it tells files of plug-ins, and lines without compression.
+
+    `plain`: what those do not say; without it they have rows, but no columns. Raises UNREADABLE.
+    """
+    if (name := extension.partition(".")[0]) and name not in get_args(FileFormat):
+        return PluginReader(data, *_of_plugin(name, plain))
+    if extension.partition(".")[0] in LINE_FORMATS or codec_of(data) is not None:
+        return LinesReader(data, plain)
+    if data.startswith(avro.MAGIC):
+        return AvroReader(data)
+    return OrcReader(data) if data.startswith(MAGIC) else ParquetReader(data)
+
+
+def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd | None:
+    """The footer of a file with this extension and length; None for one that has none, or an unknown one.
+
+    `tail` gives that many last bytes. Raises UNREADABLE, and what `tail` raises.
+    """
+    match extension.split("."):
+        case [ParquetEncoding.extension]:
+            return parquet_end(length, tail)
+        case [OrcEncoding.extension]:
+            return orc_end(length, tail)
+        case [AvroEncoding.extension]:
+            return avro_end(length, tail)
+        case [format, suffix] if format in LINE_FORMATS and suffix in CODEC_NAMES:
+            return read_trailer(CODEC_NAMES[suffix], length, tail)
+        case _:
+            return None
+
+
+def _of_plugin(name: str, plain: PlainLines | None) -> tuple[PluginOptions, pa.Schema | None]:
+    """The table's own options where it still is written by this plug-in."""
+    own = None if plain is None else plain.options.plugin
+    options = own if own is not None and own.name == name else PluginOptions(name=name)
+    return options, None if plain is None else plain.schema

@@ -1,0 +1,187 @@
+"""The way to HiveServer2: TCP, TLS or HTTP, and the login that the map's `auth` says; and why a login came to nothing."""
+
+import ssl
+from base64 import b64encode
+from functools import partial
+from typing import Any
+
+from kafka2hive.config.keys import HiveOptions
+from kafka2hive.config.machine import hive_tls
+from kafka2hive.kerberos.meaning import meaning
+from kafka2hive.kerberos.sasl import GssapiClient, ProtectionRefused, context_for
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
+
+_TICKET_REFUSED = "its clock, its keytab or its realm differ from the KDC's (see its log)"
+
+
+class Connection:
+    """Not yet open: `transport` is thrift's, with the time limit of the options on each read. Raises ConfigError."""
+
+    def __init__(self, options: HiveOptions) -> None:
+        self._options = options
+        self._login: GssapiClient | None = None
+        self.transport = self._transport()
+
+    def refusal(self, error: BaseException) -> MetastoreUnavailable | None:
+        """What an error while opening says about the login; None: nothing, the server may just be away."""
+        at = f"HiveServer2 at {self._options.host}:{self._options.port}"
+        if self._login is not None and self._login.error is not None:
+            return self._kerberos_refusal(at, self._login)
+        told = _ssl_error(error)
+        if told is not None:
+            return HiveLoginRefused(f"{at}: TLS: {_reason_of_tls(told, self._options)}")
+        if self._options.http_path is not None:
+            return _http_refusal(at, error, self._options)
+        return _server_refusal(at, str(error), self._options)
+
+    def _transport(self) -> Any:
+        from thrift.transport.TTransport import TBufferedTransport
+        from thrift_sasl import TSaslClientTransport
+
+        if self._options.http_path is not None:
+            return self._http(self._options.http_path)
+        socket, auth = self._socket(), self._options.auth
+        match auth:
+            case "NOSASL":
+                return TBufferedTransport(socket)
+            case "NONE" | "LDAP" | "CUSTOM":
+                return TSaslClientTransport(self._plain, "PLAIN", socket)
+            case "KERBEROS":
+                return TSaslClientTransport(self._gssapi, "GSSAPI", socket)
+            case _:
+                raise ConfigError(
+                    "hive.auth",
+                    f"hive auth {auth} is not supported",
+                    "use NONE, NOSASL, LDAP, CUSTOM or KERBEROS, as hive.server2.authentication of the server says",
+                )
+
+    def _socket(self) -> Any:
+        from thrift.transport.TSocket import TSocket
+
+        options = self._options
+        if options.ssl:
+            from kafka2hive.hive.transport import TlsSocket
+
+            context = hive_tls(options.ca_file)
+            socket = TlsSocket(options.host, options.port, ssl_context=context, socket_keepalive=True)
+        else:
+            socket = TSocket(options.host, options.port, socket_keepalive=True)
+        socket.setTimeout(options.timeout_seconds * 1000)
+        return socket
+
+    def _http(self, path: str) -> Any:
+        from http.client import HTTPConnection, HTTPSConnection
+
+        from kafka2hive.hive.transport import HttpTransport
+
+        options = self._options
+        at, seconds = (options.host, options.port), options.timeout_seconds
+        connection = (
+            HTTPSConnection(*at, timeout=seconds, context=hive_tls(options.ca_file))
+            if options.ssl
+            else HTTPConnection(*at, timeout=seconds)
+        )
+        return HttpTransport(connection, path, self._negotiate if options.auth == "KERBEROS" else self._basic)
+
+    def _basic(self) -> str:
+        user = f"{self._options.user}:{self._options.password or 'x'}"
+        return f"Basic {b64encode(user.encode()).decode()}"
+
+    def _negotiate(self) -> str:
+        """The server takes a token of Kerberos once, so each request has one of its own. Raises TTransportException."""
+        from thrift.transport.TTransport import TTransportException
+
+        login = self._gssapi()
+        done, _, token = login.start("GSSAPI")
+        if not done:
+            raise TTransportException(message=login.getError())
+        return f"Negotiate {b64encode(token).decode()}"
+
+    def _plain(self) -> Any:
+        from pyhive.sasl_compat import PureSASLClient
+
+        options = self._options
+        # with NONE any password but an empty one will do
+        return PureSASLClient(options.host, username=options.user, password=options.password or "x")
+
+    def _gssapi(self) -> GssapiClient:
+        options = self._options
+        context = partial(context_for, options.service, options.host, options.kerberos)
+        self._login = GssapiClient(context, options.qop)
+        return self._login
+
+    def _kerberos_refusal(self, at: str, login: GssapiClient) -> MetastoreUnavailable:
+        error = login.error
+        if isinstance(error, ProtectionRefused):
+            return HiveLoginRefused(
+                f"{at}: {error}: correct qop in hive.url, or hive.server2.thrift.sasl.qop"
+            )
+        assert error is not None
+        known = meaning(error.minor)
+        text = f"{at} as {self._options.service}@{self._options.host}: Kerberos login failed: {error}"
+        if known is None:
+            return HiveLoginRefused(text)
+        return (MetastoreUnavailable if known.is_outage else HiveLoginRefused)(f"{text}: {known.remedy}")
+
+
+def _ssl_error(error: BaseException) -> ssl.SSLError | None:
+    """The TLS error in what thrift raises."""
+    seen: list[BaseException] = []
+    inner: object = error
+    while isinstance(inner, BaseException) and inner not in seen:
+        if isinstance(inner, ssl.SSLError):
+            return inner
+        seen.append(inner)
+        inner = getattr(inner, "inner", None) or inner.__cause__ or inner.__context__
+    return None
+
+
+def _reason_of_tls(error: ssl.SSLError, options: HiveOptions) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        reason = error.verify_message
+        if error.verify_code in (62, 64):  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
+            return f"{reason}: hive.url must name the host as the certificate does"
+        trusted = f"hive.ca_file {options.ca_file}" if options.ca_file else "the system"
+        return f"{reason}: {trusted} does not trust the certificate; name its authority as hive.ca_file"
+    return f"{error.reason or error}: does the server speak TLS (hive.server2.use.SSL)? If not, leave ssl=true out"
+
+
+def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLoginRefused | None:
+    """By the status of HTTP."""
+    from http.client import BadStatusLine
+
+    from kafka2hive.hive.transport import HttpRefused
+
+    if isinstance(error, BadStatusLine) and not isinstance(error, ConnectionError):
+        return HiveLoginRefused(
+            f"{at} does not speak HTTP: leave transport=http out, or correct port and ssl in hive.url"
+        )
+    if not isinstance(error, HttpRefused):
+        return None
+    if error.status in (404, 405):  # HiveServer2 itself says 405
+        return HiveLoginRefused(
+            f"{at} has no path {options.http_path}: correct http_path in hive.url ({error})"
+        )
+    if error.status not in (401, 403):
+        return None
+    if options.auth == "KERBEROS":
+        return HiveLoginRefused(f"{at} refuses the ticket: {_TICKET_REFUSED} ({error})")
+    return HiveLoginRefused(
+        f"{at} refuses user {options.user}: correct auth and the user in hive.url, and hive.password ({error})"
+    )
+
+
+def _server_refusal(at: str, said: str, options: HiveOptions) -> HiveLoginRefused | None:
+    """By the words of HiveServer2's answer to SASL."""
+    if "Unsupported mechanism" in said or "mechanism" in said.lower():
+        return HiveLoginRefused(
+            f"{at} does not take auth={options.auth}: correct auth in hive.url, as hive.server2.authentication says"
+        )
+    if "Error validating the login" in said or "AuthenticationException" in said:
+        return HiveLoginRefused(
+            f"{at} refuses user {options.user}: correct the user in hive.url, and hive.password"
+        )
+    if "GSS initiate failed" in said:
+        return HiveLoginRefused(f"{at} refuses the ticket: {_TICKET_REFUSED}")
+    return None

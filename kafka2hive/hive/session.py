@@ -1,0 +1,223 @@
+"""One HiveServer2 session over PyHive, with the time limit that PyHive lacks."""
+
+import logging
+import re
+import threading
+from typing import Any
+
+from kafka2hive.config.keys import HiveOptions
+from kafka2hive.hive import session as errors
+from kafka2hive.hive.connection import Connection
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
+
+NO_SUCH_TABLE = 10001
+NO_SUCH_PARTITION = 10006
+NO_SUCH_DATABASE = 10072
+
+_OUTAGE = re.compile(
+    r"TTransportException|Could not connect to meta ?store|SessionHiveMetaStoreClient|Unable to instantiate"
+    r"|Connection (refused|reset)|Broken pipe|SocketTimeout|SocketException|ConnectException|NoRouteToHost"
+    r"|UnknownHostException|SafeMode|StandbyException|Invalid SessionHandle|LockException|[Tt]imed out|Timeout"
+    r"|OutOfMemory|no available server|SQLTransientConnection|Communications link failure|JDOException|Derby.*shutdown"
+)
+_BLAMES_STATEMENT = re.compile(
+    r"NoSuchObject|AlreadyExists|InvalidObject|InvalidOperation|InvalidPartition|AccessControl|Permission denied"
+    r"|partition spec is invalid|SemanticException|ParseException|AnalysisException|ValidationFailure"
+    r"|HiveAccessControl|HiveAuthz"
+)
+# SQLSTATE classes of statements that are wrong (22: data, 28: authorization, 42: syntax or access rule).
+_REFUSING_CLASSES = ("22", "28", "42")
+
+
+def from_status(status: Any, statement: str) -> MetastoreUnavailable | MetastoreRefused:
+    """The error for a TStatus that is not a success; `statement` begins the text."""
+    text = (
+        f"{_first_line(status.errorMessage)} [{status.sqlState}/{status.errorCode}] in: {_short(statement)}"
+    )
+    said = status.errorMessage or ""
+    state = status.sqlState or ""
+    if _OUTAGE.search(said):
+        return MetastoreUnavailable(text)
+    if state.startswith(_REFUSING_CLASSES) or _BLAMES_STATEMENT.search(said):
+        return MetastoreRefused(text)
+    return StatementFailed(text)
+
+
+def is_missing_table(status: Any) -> bool:
+    """Whether a TStatus says that the table or its database does not exist (Hive's codes, Spark's SQLSTATE)."""
+    return status.errorCode in (NO_SUCH_TABLE, NO_SUCH_DATABASE) or status.sqlState in ("42S02", "42P01")
+
+
+def is_missing_partition(status: Any) -> bool:
+    """Whether a TStatus says that the partition does not exist (Hive's code, Spark's error class)."""
+    return status.errorCode == NO_SUCH_PARTITION or "[PARTITIONS_NOT_FOUND]" in (status.errorMessage or "")
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "no message").strip().splitlines()[0][:500]
+
+
+def _short(statement: str) -> str:
+    return statement if len(statement) <= 200 else f"{statement[:200]}... ({len(statement)} characters)"
+
+
+log = logging.getLogger(__name__)
+
+Row = tuple[Any, ...]
+
+
+class NoSuchTable(MetastoreRefused):
+    """The table or its database does not exist."""
+
+
+class NoSuchPartition(MetastoreRefused):
+    """The table has no such partition."""
+
+
+class HiveSession:
+    """A session that is opened at the first statement and again after a failure. Threads take turns.
+
+    Every statement given to it must be safe to run twice: one that meets a session which died while idle (a restarted
+    server, an idle time-out) is run again in a new one. `timeout_seconds` of the options bounds each network read.
+    """
+
+    def __init__(self, options: HiveOptions) -> None:
+        self._options = options
+        self._lock = threading.RLock()
+        self._connection: Any = None
+        self._way: Connection | None = None
+
+    @property
+    def address(self) -> str:
+        """`host:port`, for messages."""
+        return f"{self._options.host}:{self._options.port}"
+
+    def run(self, *statements: str) -> list[Row]:
+        """Run statements one after the other in one session; the rows of the last one, `[]` when it has none.
+
+        Raises MetastoreUnavailable, MetastoreRefused (NoSuchTable, NoSuchPartition). After MetastoreUnavailable
+        any of the statements may or may not have been done.
+        """
+        with self._lock:
+            reused = self._connection is not None
+            try:
+                return self._run(statements)
+            except _SessionDied as died:
+                if not reused:
+                    raise MetastoreUnavailable(str(died)) from died
+                log.info("the session at %s died while idle (%s), opening another", self.address, died)
+            try:
+                return self._run(statements)
+            except _SessionDied as died:
+                raise MetastoreUnavailable(str(died)) from died
+
+    def close(self) -> None:
+        """End the session; a next statement opens another. Never fails."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is None:
+                return
+            from pyhive import exc
+
+            try:
+                connection.close()
+            except (
+                exc.Error,
+                *_network_errors(),
+            ) as error:  # the server may answer with a failure of its own
+                log.debug("closing the session at %s: %s", self.address, error)
+                self._close_transport()
+
+    def _run(self, statements: tuple[str, ...]) -> list[Row]:
+        from pyhive import exc
+
+        rows: list[Row] = []
+        statement = "open a session"
+        try:
+            connection = self._open()
+            for statement in statements:
+                rows = _execute(connection, statement)
+        except exc.Error as error:
+            status = _status(error)
+            if status is None:
+                self._drop()
+                raise MetastoreUnavailable(f"HiveServer2 at {self.address}: {error}") from error
+            if "Invalid SessionHandle" in (status.errorMessage or ""):
+                self._drop()
+                raise _SessionDied(f"HiveServer2 at {self.address}: {status.errorMessage}") from error
+            if errors.is_missing_partition(status):
+                raise NoSuchPartition(str(errors.from_status(status, statement))) from None
+            if errors.is_missing_table(status):
+                raise NoSuchTable(str(errors.from_status(status, statement))) from None
+            found = errors.from_status(status, statement)
+            if isinstance(found, MetastoreUnavailable):
+                self._drop()
+            raise found from None  # PyHive's error holds the whole Java stack
+        except _network_errors() as error:
+            refusal = self._refusal(error)
+            self._drop()
+            if refusal is not None:
+                raise refusal from None
+            if _timed_out(error):
+                seconds = self._options.timeout_seconds
+                raise MetastoreUnavailable(
+                    f"HiveServer2 at {self.address} did not answer within {seconds:g} s: {statement[:200]}"
+                ) from error
+            raise _SessionDied(f"HiveServer2 at {self.address}: {error}") from error
+        return rows
+
+    def _open(self) -> Any:
+        """The open connection; `USE default` has run in it, so server and metastore have both answered."""
+        if self._connection is None:
+            from pyhive import hive
+
+            self._way = Connection(self._options)
+            self._connection = hive.Connection(
+                thrift_transport=self._way.transport, username=self._options.user, database="default"
+            )
+        return self._connection
+
+    def _refusal(self, error: BaseException) -> MetastoreUnavailable | None:
+        """Why there was no login; None once there is a session."""
+        return self._way.refusal(error) if self._way and self._connection is None else None
+
+    def _drop(self) -> None:
+        """Forget the connection without asking the server, which may not answer."""
+        self._close_transport()
+        self._connection = self._way = None
+
+    def _close_transport(self) -> None:
+        if self._way is not None:
+            self._way.transport.close()
+
+
+class _SessionDied(Exception):
+    """The session is gone; the statement may be run again in another one."""
+
+
+def _execute(connection: Any, statement: str) -> list[Row]:
+    cursor = connection.cursor()
+    cursor.execute(statement)
+    rows = [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+    cursor.close()
+    return rows
+
+
+def _network_errors() -> tuple[type[Exception], ...]:
+    from http.client import HTTPException
+
+    from thrift.Thrift import TException
+
+    # AssertionError: PyHive asserts the protocol version; EOFError, OSError and HTTPException: what is below thrift
+    return (TException, OSError, EOFError, HTTPException, AssertionError)
+
+
+def _timed_out(error: BaseException) -> bool:
+    inner = getattr(error, "inner", None)
+    return isinstance(error, TimeoutError) or isinstance(inner, TimeoutError)
+
+
+def _status(error: BaseException) -> Any:
+    """The TStatus in a PyHive error, None when it holds none."""
+    response = error.args[0] if error.args else None
+    return getattr(response, "status", None)

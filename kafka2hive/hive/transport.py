@@ -1,0 +1,64 @@
+"""HiveServer2's HTTP transport: a request for each message of thrift, with the login in its header."""
+
+from collections.abc import Callable
+from http.client import HTTPConnection
+from io import BytesIO
+
+from thrift.transport.TSSLSocket import TSSLSocket
+from thrift.transport.TTransport import TTransportBase, TTransportException
+
+
+class HttpRefused(TTransportException):  # type: ignore[misc]
+    """An answer that is not of thrift; `status` is HTTP's."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(message=f"HTTP {status}: {reason}")
+        self.status = status
+
+
+class HttpTransport(TTransportBase):  # type: ignore[misc]
+    """thrift's transport over `connection`, which knows its time limit; `authorization` makes the header anew each time."""
+
+    def __init__(self, connection: HTTPConnection, path: str, authorization: Callable[[], str]) -> None:
+        self._connection, self._authorization = connection, authorization
+        self._path = "/" + path.lstrip("/")
+        self._request, self._response = BytesIO(), BytesIO()
+
+    def isOpen(self) -> bool:  # noqa: N802 - thrift's name
+        return self._connection.sock is not None
+
+    def open(self) -> None:
+        self._connection.connect()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def read(self, size: int) -> bytes:
+        return self._response.read(size)
+
+    def write(self, data: bytes) -> None:
+        self._request.write(data)
+
+    def flush(self) -> None:
+        """Send what was written, and have the whole response. Raises HttpRefused, OSError, http.client's errors."""
+        sent, self._request = self._request.getvalue(), BytesIO()
+        # the last is for servers with hive.server2.xsrf.filter.enabled
+        headers = {"Authorization": self._authorization(), "X-XSRF-HEADER": "true"}
+        self._connection.request(
+            "POST", self._path, sent, {"Content-Type": "application/x-thrift", **headers}
+        )
+        answer = self._connection.getresponse()
+        content = answer.read()
+        if answer.status != 200:
+            line = content.decode(errors="replace").strip().partition("\n")[0]
+            raise HttpRefused(answer.status, (line or answer.reason)[:300])
+        self._response = BytesIO(content)
+
+
+class TlsSocket(TSSLSocket):  # type: ignore[misc]
+    """thrift's own raises AttributeError when it is closed before it is open."""
+
+    def close(self) -> None:
+        """Harmless when there is no connection."""
+        if self.handle is not None:
+            super().close()

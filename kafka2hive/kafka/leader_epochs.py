@@ -1,0 +1,130 @@
+"""Leader epochs of single records, read by offset."""
+
+import logging
+import time
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka2hive.config.keys import KafkaOptions
+from kafka2hive.kafka import errors
+from kafka2hive.kafka.client_log import ClientLog
+from kafka2hive.kafka.librdkafka import kafka_partition, reader, reason, unavailable
+from kafka2hive.kafka.port import RecordAddress
+from kafka2hive.model.offsets import TopicPartition
+
+log = logging.getLogger(__name__)
+
+# One reader asks for this many topic partitions at once; each may bring a fetch of so many bytes along.
+_SIDE_BY_SIDE = 500
+_PROPERTIES = {"fetch.message.max.bytes": "16384"}
+# KafkaError.name(): there is no record at this offset or behind it (any more).
+_NOTHING_THERE = frozenset({"_PARTITION_EOF", "_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"})
+
+
+def record_epochs(
+    options: KafkaOptions, asked: Collection[RecordAddress], timeout_seconds: float
+) -> dict[RecordAddress, int | None]:
+    """Leader epoch of the record at exactly this offset, for each address.
+
+    None when no record has this offset (compacted, a transaction marker, outside the log), or the broker gives
+    no epoch. Left out: topic partitions that Kafka does not know or refuses, and those not answered for in time.
+    One reader after the other, each closed again and in no group: ~10 ms for one record, under a second for a thousand
+    topic partitions on an idle broker. Errors: ServiceUnavailable when nothing at all is answered.
+    """
+    from confluent_kafka import KafkaException
+
+    if not asked:
+        return {}
+    heard, began = ClientLog(log), time.monotonic()
+    deadline = began + timeout_seconds
+    found: dict[RecordAddress, int | None] = {}
+    without: dict[TopicPartition, str] = {}
+    consumer = reader(options, timeout_seconds, heard, _PROPERTIES)
+    try:
+        # checked first: a reader notices only after 30 s that a topic does not exist
+        topics = consumer.list_topics(timeout=timeout_seconds).topics
+        there = {
+            (tp, at) for tp, at in asked if tp.topic in topics and tp.number in topics[tp.topic].partitions
+        }
+        rounds = list(_rounds(there))
+        for number, offsets in enumerate(rounds):
+            if number:  # a fresh one: what was fetched for another offset must not pass for an answer
+                consumer.close()
+                consumer = reader(options, timeout_seconds, heard, _PROPERTIES)
+            # a round without responses uses up its own share of the time only
+            share = (deadline - time.monotonic()) / (len(rounds) - number)
+            answers = read(consumer, {tp: at for tp, at in offsets.items() if tp not in without}, share)
+            found.update({(tp, offsets[tp]): epoch for tp, epoch in answers.epochs.items()})
+            without.update(answers.without)
+    except KafkaException as error:
+        consumer.poll(0)  # hands librdkafka's log lines over
+        why = reason(options.properties, error)
+        raise unavailable(options=options, what="leader epochs", why=why, heard=heard, since=began) from error
+    finally:
+        consumer.close()
+    for tp, why in sorted(without.items())[:1]:
+        log.warning("no record of %s (of %d) this time: %s", tp, len(without), why)
+    if there and not found:
+        what = f"records of {len(there)} topic partitions"
+        raise unavailable(
+            options=options, what=what, why=next(iter(without.values())), heard=heard, since=began
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One answer for each topic partition: its record's epoch (None: no such record, or no epoch), or why none."""
+
+    epochs: Mapping[TopicPartition, int | None]
+    without: Mapping[TopicPartition, str]
+
+
+def read(consumer: Any, offsets: Mapping[TopicPartition, int], seconds: float) -> Answers:
+    """One fetch for all of them by a new Consumer: each is taken out of the assignment by its first answer."""
+    deadline = time.monotonic() + seconds
+    consumer.assign([kafka_partition(tp, offset) for tp, offset in offsets.items()])
+    waiting = dict(offsets)
+    epochs: dict[TopicPartition, int | None] = {}
+    without: dict[TopicPartition, str] = {}
+    while waiting and (left := deadline - time.monotonic()) > 0:
+        answered: list[TopicPartition] = []
+        # no more than are waiting: `consume` would sit its time out for the others
+        for message in consumer.consume(len(waiting), min(left, 0.1)):
+            tp = TopicPartition(message.topic() or "", message.partition())
+            if tp not in waiting:
+                continue  # a further record of one that is answered, or an error that concerns none
+            fault = message.error()
+            if fault is None:
+                epochs[tp] = _epoch(message, waiting[tp])
+            elif fault.name() in _NOTHING_THERE:
+                epochs[tp] = None
+            elif errors.is_missing(fault) or errors.is_refused(fault):
+                without[tp] = fault.str()
+            else:
+                log.debug("reading %s at %d: %s", tp, waiting[tp], fault.str())
+                continue
+            del waiting[tp]
+            answered.append(tp)
+        if answered:
+            consumer.incremental_unassign([kafka_partition(tp) for tp in answered])
+    consumer.unassign()
+    return Answers(epochs, without | dict.fromkeys(waiting, "no answer in time"))
+
+
+def _epoch(message: Any, offset: int) -> int | None:
+    epoch = message.leader_epoch()
+    return epoch if message.offset() == offset and epoch is not None and epoch >= 0 else None
+
+
+def _rounds(records: Collection[RecordAddress]) -> Iterator[dict[TopicPartition, int]]:
+    """Every record in one of few rounds, each of which asks a topic partition at one offset."""
+    left: dict[TopicPartition, list[int]] = {}
+    for topic_partition, offset in sorted(records, reverse=True):
+        left.setdefault(topic_partition, []).append(offset)
+    while left:
+        topic_partitions = sorted(left)
+        for start in range(0, len(topic_partitions), _SIDE_BY_SIDE):
+            yield {tp: left[tp].pop() for tp in topic_partitions[start : start + _SIDE_BY_SIDE]}
+        left = {tp: offsets for tp, offsets in left.items() if offsets}

@@ -1,0 +1,187 @@
+"""Why brokers refuse a client, read from librdkafka's log lines: its questions themselves only time out. Pure.
+
+librdkafka retries each refusal for ever and tells no caller of it. Its lines were taken from real brokers
+(tests/integration/test_kafka_access.py makes each of them).
+"""
+
+import re
+import socket
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+UNTRUSTED = "kafka.tls_untrusted"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRefusal:
+    """`certain` is False where a broker that ends, or restarts, leaves the same line."""
+
+    code: str
+    broker: str
+    why: str
+    remedy: str
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    pattern: re.Pattern[str]
+    code: str
+    meaning: str
+    remedy: str
+    certain: bool = True
+
+
+def _rule(pattern: str, code: str, meaning: str, remedy: str, certain: bool = True) -> _Rule:
+    return _Rule(
+        pattern=re.compile(pattern, re.IGNORECASE | re.DOTALL),
+        code=code,
+        meaning=meaning,
+        remedy=remedy,
+        certain=certain,
+    )
+
+
+_LISTENER = "set security.protocol in the map's kafka section to what this port of the broker speaks"
+# The first rule that matches decides.
+_RULES = (
+    _rule(
+        r"certificate verify failed",
+        UNTRUSTED,
+        "the broker's certificate is not trusted",
+        "set ssl.ca.location in the map's kafka section to the authority that signed the brokers' certificates",
+    ),
+    _rule(
+        r"alert (bad certificate|certificate|unknown ca|unsupported certificate|access denied|no certificate)",
+        "kafka.tls_client",
+        "the broker refuses the client's certificate, or misses one",
+        "set ssl.certificate.location and ssl.key.location, or ssl.keystore.location, to a valid certificate of an"
+        " authority that the brokers trust",
+    ),
+    _rule(
+        # librdkafka says the second where the broker's end of the connection comes within its first look for an answer
+        r"connecting to a PLAINTEXT broker listener|closed by peer.*state SSL_HANDSHAKE|wrong version number",
+        "kafka.listener",
+        "the port does not speak TLS",
+        _LISTENER,
+        certain=False,
+    ),
+    _rule(
+        r"not valid in current SASL state",
+        "kafka.listener",
+        "the port does not take SASL",
+        _LISTENER,
+    ),
+    _rule(
+        r"mechanism handshake failed|unsupported SASL mechanism",
+        "kafka.mechanism",
+        "the broker does not offer the SASL mechanism",
+        "set sasl.mechanisms in the map's kafka section to one that the broker offers",
+    ),
+    _rule(
+        r"OIDC token|OAUTHBEARER token",
+        "kafka.token",
+        "no token for OAUTHBEARER",
+        "check sasl.oauthbearer.token.endpoint.url, client.id and client.secret in the map's kafka section",
+    ),
+    _rule(
+        r"SASL .*(error|failed)|kinit|kerberos ticket",
+        "kafka.credentials",
+        "the broker refuses the credentials",
+        "correct the user, password, token or keytab in the map's kafka section; a running service keeps the old ones"
+        " until it is restarted",
+    ),
+    _rule(
+        r"connection closed by peer.*state (APIVERSION_QUERY|UP|AUTH_HANDSHAKE)",
+        "kafka.listener",
+        "the broker ends each connection before its first answer: the port may speak another protocol",
+        _LISTENER,
+        certain=False,
+    ),
+)
+# `FAIL [rdkafka#producer-1] [thrd:..]: sasl_ssl://host:9093/bootstrap: SASL authentication error: .. (after 3ms in state X)`
+_HEAD = re.compile(
+    r"^(?:[A-Z]+ \[[^\]]*\] (?:\[[^\]]*\]: )?)?(?:(?P<broker>(?:\w+://)?[^\s/]+:\d+)/\w+: )?(?P<said>.*)$",
+    re.DOTALL,
+)
+_TAIL = re.compile(r" \(after \d+ms in state (?P<state>\w+)[^)]*\)")
+
+
+def said(line: str) -> tuple[str, str]:
+    """The broker that a line is about, empty when it names none, and what it says, without times."""
+    found = _HEAD.match(line)
+    assert found is not None, line  # the pattern takes any text
+    broker = (found["broker"] or "").rpartition("://")[2]
+    return broker, _TAIL.sub("", found["said"]).strip()
+
+
+def refusal_of(line: str) -> ClientRefusal | None:
+    """What a line says about the way in; None: it is about something else."""
+    for rule in _RULES:
+        if rule.pattern.search(line):
+            broker, words = said(line)
+            return ClientRefusal(
+                code=rule.code,
+                broker=broker,
+                why=f"{rule.meaning}: {words}",
+                remedy=rule.remedy,
+                certain=rule.certain,
+            )
+    return None
+
+
+def gravest(refusals: Iterable[ClientRefusal]) -> ClientRefusal | None:
+    """A certain one before an uncertain one; among equals the last one heard."""
+    chosen: ClientRefusal | None = None
+    for refusal in refusals:
+        if chosen is None or refusal.certain >= chosen.certain:
+            chosen = refusal
+    return chosen
+
+
+_SECONDS = 5.0
+# X509_V_ERR_*: CERT_NOT_YET_VALID, CERT_HAS_EXPIRED; HOSTNAME_MISMATCH, IP_ADDRESS_MISMATCH.
+_TIME = frozenset({9, 10})
+_NAME = frozenset({62, 64})
+
+
+def explained(refusal: ClientRefusal, properties: Mapping[str, str]) -> ClientRefusal:
+    """The refusal of a broker's certificate with its reason: expired, of another host, of an unknown authority.
+
+    Connects once, within seconds, and sends nothing behind the handshake. Unchanged when that says nothing new.
+    """
+    host, colon, port = refusal.broker.rpartition(":")
+    if refusal.code != UNTRUSTED or not colon:
+        return refusal
+    try:
+        context = _context(properties)
+        with socket.create_connection((host, int(port)), timeout=_SECONDS) as connection:
+            context.wrap_socket(connection, server_hostname=host).close()
+    except ssl.SSLCertVerificationError as error:
+        return _told(refusal, error)
+    except (OSError, ValueError):
+        return refusal
+    return refusal
+
+
+def _told(refusal: ClientRefusal, error: ssl.SSLCertVerificationError) -> ClientRefusal:
+    why = f"the broker's certificate is not trusted: {error.verify_message}"
+    if error.verify_code in _TIME:
+        remedy = "renew the broker's certificate; check this machine's clock"
+        return replace(refusal, code="kafka.tls_expired", why=why, remedy=remedy)
+    if error.verify_code in _NAME:
+        remedy = "name the brokers in bootstrap.servers and advertised.listeners as their certificates do"
+        return replace(refusal, code="kafka.tls_hostname", why=why, remedy=remedy)
+    return replace(refusal, why=why)
+
+
+def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
+    """What librdkafka trusts by these properties. Raises OSError (ssl.SSLError) for what is no certificate."""
+    place, text = properties.get("ssl.ca.location", ""), properties.get("ssl.ca.pem")
+    folder = place if place and Path(place).is_dir() else None
+    file = place if place and folder is None and place != "probe" else None
+    context = ssl.create_default_context(cafile=file, capath=folder, cadata=text)
+    context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != "none"
+    return context

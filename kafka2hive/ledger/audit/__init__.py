@@ -1,1 +1,0 @@
-"""Checking a ledger's snapshots against each other. Pure."""

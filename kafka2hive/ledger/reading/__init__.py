@@ -1,1 +1,0 @@
-"""Reading ledgers without owning them: state, history, heartbeats, conditions."""

@@ -1,0 +1,127 @@
+"""Rule R8 of docs/protocol.md: make partitions with data known to Hive. Hive's trouble never stops the dump."""
+
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.paths.path import same_location
+
+log = logging.getLogger(__name__)
+
+_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What became of each pending registration; every one is in exactly one of the four.
+
+    - `registered`: Hive has it at the right place.
+    - `failed_unavailable`: stays pending, to be tried again; `outage` is why.
+    - `refused`: stays pending; Hive's reason.
+    - `misplaced`: stays pending; Hive has it elsewhere (where), so its rows are hidden.
+    """
+
+    registered: frozenset[HivePartition] = frozenset()
+    failed_unavailable: frozenset[HivePartition] = frozenset()
+    refused: dict[HivePartition, str] = field(default_factory=dict)
+    misplaced: dict[HivePartition, str] = field(default_factory=dict)
+    outage: MetastoreUnavailable | None = None
+
+    @property
+    def open_registrations(self) -> frozenset[HivePartition]:
+        """What the next snapshot must carry."""
+        return self.failed_unavailable.union(self.refused, self.misplaced)
+
+
+def register(
+    metastore: Metastore, unregistered: Collection[HivePartition], checked: Collection[HivePartition] = ()
+) -> Registered:
+    """Add every pending registration to Hive and compare its location, except for those in `checked` (compared before).
+
+    Partitions of data and dead-letter tables alike; unpartitioned tables (path '') need nothing and count as registered.
+    Before: any state of Hive. After, also when repeated or killed in the middle: those in `registered` are registered
+    at their location, the others perhaps. Never raises for Hive's trouble; after the first outage nothing more is
+    asked, so a server that hangs costs one time limit.
+    """
+    work = _Work(metastore, checked)
+    work.registered.update(partition for partition in unregistered if not partition.path)
+    ordered = sorted({partition for partition in unregistered if partition.path})
+    for _, of_table in groupby(ordered, key=lambda partition: partition.table):
+        for batch in _batches(list(of_table)):
+            work.add(batch)
+    return Registered(
+        registered=frozenset(work.registered),
+        failed_unavailable=frozenset(work.unavailable),
+        refused=work.refused,
+        misplaced=work.misplaced,
+        outage=work.outage,
+    )
+
+
+class _Work:
+    """The pending registrations of one call, sorted while they are worked on."""
+
+    def __init__(self, metastore: Metastore, checked: Collection[HivePartition]) -> None:
+        self._metastore = metastore
+        self._checked = frozenset(checked)
+        self.registered: set[HivePartition] = set()
+        self.unavailable: set[HivePartition] = set()
+        self.refused: dict[HivePartition, str] = {}
+        self.misplaced: dict[HivePartition, str] = {}
+        self.outage: MetastoreUnavailable | None = None
+
+    def add(self, batch: Sequence[HivePartition]) -> None:
+        """One statement for all; when it is refused, halves, until the refused ones stand alone."""
+        if self.outage:
+            self.unavailable.update(batch)
+            return
+        try:
+            self._metastore.add_partitions(batch)
+        except MetastoreUnavailable as error:
+            self._lost(error, batch)
+        except MetastoreRefused as error:
+            if len(batch) == 1:
+                log.warning("Hive refuses partition %s of %s: %s", batch[0].path, batch[0].table, error)
+                self.refused[batch[0]] = str(error)
+            else:
+                middle = len(batch) // 2
+                self.add(batch[:middle])
+                self.add(batch[middle:])
+        else:
+            for partition in batch:
+                self._compare(partition)
+
+    def _compare(self, partition: HivePartition) -> None:
+        """IF NOT EXISTS is silent about a partition that exists elsewhere; that one would hide the rows."""
+        if partition in self._checked:
+            self.registered.add(partition)
+            return
+        if self.outage:
+            self.unavailable.add(partition)
+            return
+        try:
+            where = self._metastore.location(partition)
+        except MetastoreUnavailable as error:
+            self._lost(error, [partition])
+        except MetastoreRefused as error:
+            self.refused[partition] = str(error)
+        else:
+            if where is None:  # dropped by somebody since: still a pending registration
+                self.unavailable.add(partition)
+            elif same_location(where, partition.location):
+                self.registered.add(partition)
+            else:
+                self.misplaced[partition] = where
+
+    def _lost(self, error: MetastoreUnavailable, partitions: Sequence[HivePartition]) -> None:
+        self.outage = error
+        log.warning("registrations stay pending: %s", error)
+        self.unavailable.update(partitions)
+
+
+def _batches(partitions: Sequence[HivePartition]) -> Iterator[Sequence[HivePartition]]:
+    for start in range(0, len(partitions), _BATCH):
+        yield partitions[start : start + _BATCH]

@@ -1,1 +1,0 @@
-"""The way of a record: plan, fetch, decode, bucket, write; and the Spark query that drives it."""

@@ -1,1 +1,0 @@
-"""When a Hive partition is complete: what was read, when a bucket ends, and who decides."""

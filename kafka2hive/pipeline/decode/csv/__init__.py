@@ -1,1 +1,0 @@
-"""Format `csv`: one record of fields a message, each field a text for the column at its place."""

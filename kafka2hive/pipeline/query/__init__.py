@@ -1,1 +1,0 @@
-"""The streaming query: when an epoch is planned, how its tasks run, how it ends."""

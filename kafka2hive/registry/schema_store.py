@@ -1,0 +1,138 @@
+"""Schemas that were used once, kept as small files on the map's storage: they are known while the registry is away."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import urlsplit
+
+from kafka2hive.config.keys import RegistryOptions
+from kafka2hive.model.paths.ledger import schema_beside, schema_path
+from kafka2hive.model.writer_schema import SchemaId, SchemaReference, WriterSchema
+from kafka2hive.storage.port import (
+    AlreadyExists,
+    FileSystem,
+    NotFound,
+    StorageError,
+    in_its_directory,
+    write_file,
+)
+
+_HEAD = b"kafka2hive schema 2 sha256:"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSchema:
+    """`registry` is the identity of the one whose `schema_id` it is."""
+
+    registry: str
+    schema_id: SchemaId
+    schema: WriterSchema
+
+
+def write_kept(kept: KeptSchema) -> bytes:
+    content = {
+        "registry": kept.registry,
+        "id": kept.schema_id,
+        "kind": kept.schema.kind,
+        "schema": kept.schema.text,
+        "references": [[reference.name, reference.text] for reference in kept.schema.references],
+    }
+    body = json.dumps(content).encode()
+    return _HEAD + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def read_kept(data: bytes) -> KeptSchema | None:
+    """None: half-written, changed, or of another version of the format."""
+    head, _, body = data.partition(b"\n")
+    if head != _HEAD + hashlib.sha256(body).hexdigest().encode():
+        return None
+    match json.loads(body):
+        case {
+            "registry": str(registry),
+            "id": int() | str() as schema_id,
+            "kind": str(kind),
+            "schema": str(text),
+            "references": [*references],
+        }:
+            found = tuple(SchemaReference(str(name), str(written)) for name, written in references)
+            return KeptSchema(registry, schema_id, WriterSchema(kind, text, found))
+        case _:
+            return None
+
+
+log = logging.getLogger(__name__)
+
+
+def identity_of(options: RegistryOptions) -> str:
+    """The name under which a registry's schemas are kept: ids mean something only together with their registry.
+
+    It depends on the addresses alone, not on their order, nor on credentials.
+    """
+    normal = []
+    for url in options.urls:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        normal.append(f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}{parts.path}")
+    return hashlib.sha256("\n".join(sorted(set(normal))).encode()).hexdigest()[:32]
+
+
+class KeptSchemas:
+    """The files of one registry below `root`. No failure of the storage goes further than the log: they are a cache."""
+
+    def __init__(self, files: FileSystem, root: str, registry: str, new_uuid: Callable[[], str]) -> None:
+        self._files = files
+        self._root = root
+        self._registry = registry
+        self._new_uuid = new_uuid
+
+    def read(self, schema_id: SchemaId) -> WriterSchema | None:
+        """None: it is not there, not readable now, damaged, or another registry's."""
+        path = self.path(schema_id)
+        try:
+            kept = read_kept(self._files.read(path))
+        except NotFound:
+            return None
+        except StorageError as error:
+            log.warning("the kept schema cannot be read: %s", error)
+            return None
+        if kept is None or (kept.registry, kept.schema_id) != (self._registry, schema_id):
+            log.warning("%s is damaged; the registry is asked instead", path)
+            return None
+        return kept.schema
+
+    def keep(self, schema_id: SchemaId, schema: WriterSchema) -> WriterSchema | None:
+        """Write it under a name of its own, then rename. A good file that is there stays, and its schema is returned; a
+        damaged one is moved aside.
+
+        A crash in the middle leaves a draft, which nobody reads, or no file instead of a damaged one. A second call does
+        nothing more.
+        """
+        path = self.path(schema_id)
+        draft = schema_beside(path, self._new_uuid(), "in-progress")
+        data = write_kept(KeptSchema(self._registry, schema_id, schema))
+        try:
+            in_its_directory(self._files, draft, partial(write_file, self._files, draft, data))
+            try:
+                self._files.rename(draft, path)
+            except AlreadyExists:
+                return self._kept_before(draft, path, schema_id)
+        except StorageError as error:
+            log.warning("schema %s is not kept: %s", schema_id, error)
+        return None
+
+    def _kept_before(self, draft: str, path: str, schema_id: SchemaId) -> WriterSchema | None:
+        """None: it is damaged, and replaced by the draft."""
+        before = self.read(schema_id)
+        if before is None:
+            self._files.rename(path, schema_beside(path, self._new_uuid(), "damaged"))
+            self._files.rename(draft, path)
+        else:
+            self._files.delete(draft)
+        return before
+
+    def path(self, schema_id: SchemaId) -> str:
+        """Of the file in which a schema is kept."""
+        return schema_path(self._root, self._registry, schema_id)

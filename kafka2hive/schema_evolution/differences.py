@@ -1,0 +1,197 @@
+"""The fields of a writer's schema against a table's columns: which it lacks. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from kafka2hive.config.keys import Column, RecordPart, TableSettings
+from kafka2hive.config.keys.bucket_path import read_bucket_path
+from kafka2hive.decode.contract.sources import (
+    Source,
+    SourceTree,
+    Spelling,
+    as_it_stands,
+    in_small_letters,
+    source_tree,
+)
+from kafka2hive.model.column_types import is_wider, not_in_avro
+from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
+from kafka2hive.schema_evolution.fields import WrittenField
+
+
+def merged(held: pa.DataType, written: pa.DataType) -> pa.DataType | None:
+    """The type that holds both, and that files of type `held` can be read as; None where there is none.
+
+    Fields of structs are never left out, and new ones come last. A number does not become text: messages with numbers
+    would not fill it.
+    """
+    if held == written:
+        return held
+    if pa.types.is_list(held) and pa.types.is_list(written):
+        element = merged(held.value_type, written.value_type)
+        return None if element is None else pa.list_(element)
+    if pa.types.is_map(held) and pa.types.is_map(written):
+        item = merged(held.item_type, written.item_type)
+        return None if item is None else pa.map_(held.key_type, item)
+    if pa.types.is_struct(held) and pa.types.is_struct(written):
+        return _merged_structs(held, written)
+    if pa.types.is_nested(held) or pa.types.is_string(held) or pa.types.is_string(written):
+        return None
+    if is_wider(hive_type_of(written), hive_type_of(held)):
+        return written
+    return held if is_wider(hive_type_of(held), hive_type_of(written)) else None
+
+
+def _merged_structs(held: pa.StructType, written: pa.StructType) -> pa.StructType | None:
+    new = {field.name.lower(): field for field in written}
+    fields = []
+    for field in held:
+        other = new.pop(field.name.lower(), None)
+        both = field.type if other is None else merged(field.type, other.type)
+        if both is None:
+            return None
+        fields.append(pa.field(field.name, both))
+    return pa.struct([*fields, *new.values()])
+
+
+_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """`columns`: new ones, and added ones with a wider type. `lost`: in words, what stays out of every column beside them."""
+
+    columns: tuple[Column, ...] = ()
+    lost: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.columns or self.lost)
+
+    @property
+    def text(self) -> str:
+        """Every difference."""
+        return "; ".join(
+            [*(f"no column for {column.name} {column.type}" for column in self.columns), *self.lost]
+        )
+
+
+def differences(table: TableSettings, fields: Iterable[WrittenField]) -> Differences:
+    """A field that no column takes becomes a column of its name, unless Hive has no such column or the map ignores it.
+
+    A column that was added becomes wider where that keeps what is in the files. What the map itself says of a column
+    stays.
+    """
+    comparison = _Comparison(table)
+    for field in fields:
+        comparison.compare(field)
+    return Differences(tuple(comparison.columns), tuple(comparison.lost))
+
+
+class _Comparison:
+    def __init__(self, table: TableSettings) -> None:
+        self.columns: list[Column] = []
+        self.lost: list[str] = []
+        self._spelling: Spelling = in_small_letters if table.any_case else as_it_stands
+        values = [column for column in table.columns if column.part is RecordPart.VALUE]
+        others = [replace(column, path=path) for column in values for path in column.leeway.others]
+        self._values = [*values, *others]
+        sources = [Source(column.path or (column.name,)) for column in self._values]
+        self._wanted = source_tree(sources, self._spelling)
+        self._added = table.added
+        self._ignored = frozenset(table.ignored_fields)
+        self._taken = {column.name.lower(): f"column {column.name}" for column in table.columns}
+        self._taken |= {name.lower(): f"metadata column {name}" for _, name in table.metadata}
+        # Hive reads ORC files by the order of their columns, and metadata columns are the last
+        self._is_avro = table.writer.format == "avro"
+        self._is_closed = table.writer.format == "orc" and bool(table.metadata)
+        path = read_bucket_path(table.bucketing.path).names
+        self._taken |= {name.lower(): f"partition column {name}" for name in path}
+
+    def compare(self, field: WrittenField) -> None:
+        if field.name in self._ignored:
+            return
+        wanted = self._wanted.inner.get(self._spelling(field.name))
+        if wanted is None:
+            self._new(field)
+        elif field.type is not None:
+            self._known(field, field.type, wanted)
+
+    def _new(self, field: WrittenField) -> None:
+        self.lost += field.notes
+        if field.type is None:
+            return
+        if (other := self._taken.get(field.name.lower())) is not None:
+            self.lost.append(f"{field.name} {field.type} has the name of {other}")
+        elif self._is_closed:
+            self.lost.append(
+                f"{field.name} {field.type} would stand between columns of ORC files and the metadata"
+            )
+        elif self._is_avro and (faults := list(not_in_avro(field.name, field.type))):
+            self.lost += [f"no column of Avro files for {field.name[:140]}: {fault}" for fault in faults]
+        elif not _NAME.fullmatch(field.name):
+            self.lost.append(f"{field.name[:140]} is no name of a column")
+        else:
+            self.columns.append(Column(field.name, field.type))
+            self._taken[field.name.lower()] = f"field {field.name}"
+
+    def _known(self, field: WrittenField, kind: str, wanted: SourceTree) -> None:
+        for number in wanted.columns:
+            column = self._values[number]
+            held = parse_hive_type(column.type)
+            both = merged(held, parse_hive_type(kind)) if column.name.lower() in self._added else None
+            if both is not None:
+                if both != held:
+                    self.columns.append(Column(column.name, hive_type_of(both), column.path))
+                self.lost += field.notes
+                return
+        self.lost += _lacking(
+            path=field.name,
+            written=parse_hive_type(kind),
+            wanted=wanted,
+            columns=self._values,
+            spelling=self._spelling,
+        )
+
+
+def _lacking(
+    path: str, written: pa.DataType, wanted: SourceTree, columns: Sequence[Column], spelling: Spelling
+) -> Iterator[str]:
+    """What of a field that is named by columns, whole or in part, is in none of them."""
+    if wanted.columns:
+        column = columns[wanted.columns[0]]
+        yield from _not_held(path, written, parse_hive_type(column.type), spelling)
+    elif pa.types.is_struct(written):
+        for inner in written:
+            taken = wanted.inner.get(spelling(inner.name))
+            if taken is None:
+                yield f"no column for {path}.{inner.name} {hive_type_of(inner.type)}"
+            else:
+                yield from _lacking(
+                    path=f"{path}.{inner.name}",
+                    written=inner.type,
+                    wanted=taken,
+                    columns=columns,
+                    spelling=spelling,
+                )
+
+
+def _not_held(path: str, written: pa.DataType, held: pa.DataType, spelling: Spelling) -> Iterator[str]:
+    if pa.types.is_list(written) and pa.types.is_list(held):
+        yield from _not_held(f"{path}[]", written.value_type, held.value_type, spelling)
+    elif pa.types.is_map(written) and pa.types.is_map(held):
+        yield from _not_held(f"{path}{{}}", written.item_type, held.item_type, spelling)
+    elif pa.types.is_struct(written) and pa.types.is_struct(held):
+        members = {spelling(member.name): member.type for member in held}
+        for inner in written:
+            if (member := members.get(spelling(inner.name))) is None:
+                yield f"no field for {path}.{inner.name} {hive_type_of(inner.type)}"
+            else:
+                yield from _not_held(f"{path}.{inner.name}", inner.type, member, spelling)
+    elif (
+        is_wider(hive_type_of(written), hive_type_of(held))
+        and written != held
+        and not pa.types.is_string(written)
+    ):
+        yield f"{path} is {hive_type_of(written)}, its column {hive_type_of(held)}"

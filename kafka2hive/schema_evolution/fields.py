@@ -1,0 +1,278 @@
+"""The fields at the top of a writer's schema, each with the Hive type that loses nothing of it. Pure."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from kafka2hive.decode.schemas.avro import (
+    Array,
+    AvroEnum,
+    AvroMap,
+    AvroPrimitive,
+    AvroSchema,
+    Decimal,
+    Fixed,
+    Named,
+    Record,
+    Type,
+    Union,
+)
+from kafka2hive.decode.schemas.protobuf import ProtobufField, ProtobufSchema
+from kafka2hive.model.hive_type_parser import MAX_NESTING, HiveTypeError, may_name_a_field
+from kafka2hive.model.hive_types import parse_hive_type
+
+MOST_TYPES = 50_000
+"""Of one schema, each counted at every place that it fills."""
+DEEPEST = 4 * MAX_NESTING
+"""Types within each other; those that Hive has no need of, such as unions with null, are counted, too."""
+
+_LETTERS = 100
+"""Of a field's name, that count as a type."""
+
+
+class TooLarge(ValueError):
+    """The schema says more than MOST_TYPES, or types deeper than DEEPEST."""
+
+
+class Followed:
+    """`notes` grow by what Hive has no type for."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self._left = MOST_TYPES
+        self._depth = 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Around what is done with a type and those within it. Raises TooLarge."""
+        self._count(1)
+        if self._depth >= DEEPEST:
+            raise TooLarge(f"types nest {DEEPEST} deep")
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def struct(self, place: str, fields: Iterator[tuple[str, str | None]]) -> str | None:
+        """Of names and types, None for those that are left out; None where no field remains."""
+        members, before = [], len(self.notes)
+        for name, kind in fields:
+            self._count(len(name) // _LETTERS)
+            if kind is None:
+                continue
+            if all(map(may_name_a_field, name)):
+                members.append(f"{name}:{kind}")
+            else:
+                self.left_out(f"{place}.{name[:80]!r}", "is no name of a field in Hive")
+        if not members and len(self.notes) == before:
+            self.left_out(place, "is a record without fields")
+        return f"struct<{','.join(members)}>" if members else None
+
+    def left_out(self, place: str, why: str) -> str | None:
+        """Always None: it has no type."""
+        self.notes.append(f"{place[:200]} {why}: left out")
+        return None
+
+    def _count(self, types: int) -> None:
+        self._left -= types
+        if self._left < 0:
+            raise TooLarge(f"with it the schema says more than {MOST_TYPES:,} types")
+
+
+_MOST_DIGITS = 38
+_AVRO_PRIMITIVES = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "bytes": "binary",
+}
+_IMAGES = ("after", "before")
+
+
+def envelope_row(schema: AvroSchema) -> Record | None:
+    """The row within Debezium's envelope, None where the schema is none."""
+    root = schema.whole(schema.root)
+    if not isinstance(root, Record) or not {"op", *_IMAGES} <= {field.name for field in root.fields}:
+        return None
+    after = next(field.type for field in root.fields if field.name == _IMAGES[0])
+    branches = after.branches if isinstance(after, Union) else (after,)
+    rows = [found for found in map(schema.whole, branches) if isinstance(found, Record)]
+    return rows[0] if len(rows) == 1 else None
+
+
+class AvroTypes(Followed):
+    """Hive's types of one schema's; `notes` grow by what has none."""
+
+    def __init__(self, schema: AvroSchema) -> None:
+        super().__init__()
+        self._schema = schema
+
+    def type_of(self, written: Type, place: str, within: tuple[str, ...]) -> str | None:
+        """`within`: the records that are open, of which none can be within itself in Hive. Raises TooLarge."""
+        with self.one():
+            return self._type_of(self._schema.whole(written), place, within)
+
+    def _type_of(self, whole: Type, place: str, within: tuple[str, ...]) -> str | None:
+        match whole:
+            case Union(branches):
+                return self._union(branches, place, within)
+            case Record(name, fields):
+                if name in within:
+                    return self.left_out(place, f"is {name} within itself")
+                inner = ((f.name, self.type_of(f.type, f"{place}.{f.name}", (*within, name))) for f in fields)
+                return self.struct(place, inner)
+            case Array(items):
+                inner_type = self.type_of(items, f"{place}[]", within)
+                return None if inner_type is None else f"array<{inner_type}>"
+            case AvroMap(values):
+                inner_type = self.type_of(values, f"{place}.*", within)
+                return None if inner_type is None else f"map<string,{inner_type}>"
+            case AvroPrimitive() | Fixed() | AvroEnum():
+                return self._scalar(whole, place)
+            case Named(name):  # whole() has no names left
+                return self.left_out(place, f"is {name}, which is not defined")
+
+    def _union(self, branches: tuple[Type, ...], place: str, within: tuple[str, ...]) -> str | None:
+        kinds = {
+            self.type_of(branch, place, within) for branch in branches if branch != AvroPrimitive("null")
+        }
+        if len(kinds) == 1:
+            return kinds.pop()
+        return self.left_out(place, "is a union of several types" if kinds else "is always null")
+
+    def _scalar(self, written: AvroPrimitive | Fixed | AvroEnum, place: str) -> str | None:
+        match written:
+            case AvroPrimitive(_, Decimal(precision, scale)) | Fixed(_, _, Decimal(precision, scale)):
+                if precision > _MOST_DIGITS or scale < 0 or scale > precision:
+                    return self.left_out(place, f"is a decimal({precision},{scale}), which Hive has not")
+                return f"decimal({precision},{scale})"
+            case AvroPrimitive("string") | AvroEnum() | Fixed(_, _, "uuid"):
+                return "string"
+            case Fixed():
+                return "binary"
+            case AvroPrimitive("null"):
+                return self.left_out(place, "is always null")
+            case AvroPrimitive(_, "date"):
+                return "date"
+            case AvroPrimitive(_, str(logical)) if "timestamp" in logical:
+                return "timestamp"
+            case AvroPrimitive(kind, _):
+                return _AVRO_PRIMITIVES[kind]
+
+
+_PROTOBUF_SCALARS = {
+    **dict.fromkeys(("int32", "sint32", "sfixed32"), "int"),
+    **dict.fromkeys(("int64", "sint64", "sfixed64", "uint32", "fixed32"), "bigint"),
+    **dict.fromkeys(("uint64", "fixed64"), "decimal(20,0)"),
+    "float": "float",
+    "double": "double",
+    "bool": "boolean",
+    "string": "string",
+    "bytes": "binary",
+    "enum": "string",
+}
+_WELL_KNOWN = {
+    "google.protobuf.Timestamp": "timestamp",
+    "google.protobuf.Duration": "decimal(21,9)",
+    "google.type.Date": "date",
+    "confluent.type.Decimal": "decimal(38,18)",
+}
+_WRAPPERS = frozenset(
+    f"google.protobuf.{kind}Value"
+    for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
+
+
+class ProtobufTypes(Followed):
+    """Hive's types of one schema's; `notes` grow by what has none."""
+
+    def __init__(self, schema: ProtobufSchema) -> None:
+        super().__init__()
+        self._schema = schema
+
+    def type_of(self, field: ProtobufField, place: str, within: tuple[str, ...]) -> str | None:
+        """`within`: the messages that are open, of which none can be within itself in Hive. Raises TooLarge."""
+        with self.one():
+            return self._type_of(field, place, within)
+
+    def _type_of(self, field: ProtobufField, place: str, within: tuple[str, ...]) -> str | None:
+        message = self._schema.messages.get(field.type)
+        if field.label != "repeated":
+            return self._single(field, place, within)
+        if message is not None and message.is_entry:
+            item = self._single(message.fields[1], f"{place}.*", within)
+            return None if item is None else f"map<string,{item}>"
+        element = self._single(field, f"{place}[]", within)
+        return None if element is None else f"array<{element}>"
+
+    def _single(self, field: ProtobufField, place: str, within: tuple[str, ...]) -> str | None:
+        message = self._schema.messages.get(field.type)
+        if message is None:
+            return _PROTOBUF_SCALARS[field.kind]
+        if message.name in _WELL_KNOWN:
+            return _WELL_KNOWN[message.name]
+        if message.name in _WRAPPERS:
+            return _PROTOBUF_SCALARS[message.fields[0].kind]
+        if message.name in within:
+            return self.left_out(place, f"is {message.name} within itself")
+        inner = (
+            (f.name, self.type_of(f, f"{place}.{f.name}", (*within, message.name))) for f in message.fields
+        )
+        return self.struct(place, inner)
+
+
+_SEVERAL = "is of several types in the records of the union: left out"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenField:
+    """`type` None: Hive has none for it. `notes`: on what of it has none."""
+
+    name: str
+    type: str | None
+    notes: tuple[str, ...] = ()
+
+
+def avro_fields(schema: AvroSchema, *, is_change_log: bool) -> Iterator[WrittenField]:
+    """Of the record, or of all records that the message's union has; of a change log those of the row within the envelope,
+    none where the schema is no envelope.
+    """
+    types = AvroTypes(schema)
+    found: dict[str, WrittenField] = {}
+    for record in _rows(schema, is_change_log):
+        for field in record.fields:
+            follow = partial(types.type_of, field.type, field.name, (record.name,))
+            one = written_field(field.name, types, follow)
+            if found.setdefault(field.name, one).type != one.type:
+                found[field.name] = WrittenField(field.name, None, (f"{field.name} {_SEVERAL}",))
+    yield from found.values()
+
+
+def protobuf_fields(schema: ProtobufSchema, message: str) -> Iterator[WrittenField]:
+    types = ProtobufTypes(schema)
+    for field in schema.messages[message].fields:
+        yield written_field(field.name, types, partial(types.type_of, field, field.name, (message,)))
+
+
+def _rows(schema: AvroSchema, is_change_log: bool) -> Sequence[Record]:
+    root = envelope_row(schema) if is_change_log else schema.whole(schema.root)
+    branches = map(schema.whole, root.branches) if isinstance(root, Union) else [root]
+    return [branch for branch in branches if isinstance(branch, Record)]
+
+
+def written_field(name: str, types: Followed, follow: Callable[[], str | None]) -> WrittenField:
+    """`follow` gives the field's type by `types`."""
+    before = len(types.notes)
+    try:
+        kind = follow()
+        if kind is not None:
+            parse_hive_type(kind)
+    except TooLarge as error:
+        return WrittenField(name, None, (f"{name} is no type of Hive ({error}): left out",))
+    except HiveTypeError as error:  # fields that differ by case, too deep
+        return WrittenField(name, None, (f"{name} is no type of Hive ({error.problem}): left out",))
+    return WrittenField(name, kind, tuple(types.notes[before:]))

@@ -1,0 +1,101 @@
+"""A schema of the map itself against the columns that it must fill. Pure, but for Protobuf's compiler."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from kafka2hive.config.keys import Column
+from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.decode.avro import resolve as avro_resolve
+from kafka2hive.decode.contract.sources import Source, as_it_stands
+from kafka2hive.decode.protobuf import decoder as protobuf_decoder
+from kafka2hive.decode.protobuf import resolve as protobuf_resolve
+from kafka2hive.decode.schemas import avro as avro_parse
+from kafka2hive.decode.schemas import protobuf as protobuf_parse
+from kafka2hive.decode.schemas import protoc
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.writer_schema import AVRO, WriterSchema
+from kafka2hive.schema_evolution.fields import avro_fields, protobuf_fields
+
+
+def faults_of_own(schema: WriterSchema, columns: Sequence[Column]) -> dict[str, str]:
+    """By the column's name why it would be NULL in every record, or every record a dead letter.
+
+    Raises ValueError: the schema itself is none.
+    """
+    try:
+        own = _Avro(schema) if schema.kind == AVRO else _Protobuf(schema)
+    except (avro_parse.AvroSchemaInvalid, protoc.ProtobufSchemaInvalid) as error:
+        raise ValueError(str(error)) from error
+    return {column.name: fault for column in columns if (fault := own.fault_of(column))}
+
+
+class _Own(ABC):
+    """`fields`: Hive types by the names of the fields at the top, None where Hive has none."""
+
+    fields: dict[str, str | None]
+
+    def fault_of(self, column: Column) -> str:
+        """Empty where a record fills it, be it from one of several paths."""
+        paths = (column.path or (column.name,), *column.leeway.others)
+        faults = [self._fault_at(column, keys) for keys in paths]
+        return faults[0] if all(faults) else ""
+
+    def _fault_at(self, column: Column, keys: tuple[str, ...]) -> str:
+        if absent := self._absent(keys):
+            return absent
+        try:
+            self.resolve(
+                pa.schema([(column.name, parse_hive_type(column.type))]), [Source(keys, column.unit)]
+            )
+        except (avro_resolve.AvroUnresolvable, protobuf_resolve.ProtobufUnresolvable) as error:
+            return str(error)
+        return ""
+
+    @abstractmethod
+    def resolve(self, columns: pa.Schema, sources: list[Source]) -> None:
+        """Raises Unresolvable."""
+
+    def _absent(self, keys: tuple[str, ...]) -> str:
+        """Where on the way the schema has no such field; behind a type that Hive has not nothing is said."""
+        if keys[0] not in self.fields:
+            return _no_field(keys[:1], self.fields)
+        kind = self.fields[keys[0]]
+        within = None if kind is None else parse_hive_type(kind)
+        for depth, key in enumerate(keys[1:], 1):
+            if within is None or not pa.types.is_struct(within):
+                return ""
+            names = [field.name for field in within]
+            if key not in names:
+                return _no_field(keys[: depth + 1], names)
+            within = within.field(key).type
+        return ""
+
+
+class _Avro(_Own):
+    def __init__(self, schema: WriterSchema) -> None:
+        self._schema = avro_parse.parse(schema)
+        self.fields = {f.name: f.type for f in avro_fields(self._schema, is_change_log=False)}
+
+    def resolve(self, columns: pa.Schema, sources: list[Source]) -> None:
+        avro_resolve.resolve(self._schema, columns, sources, as_it_stands)
+
+
+class _Protobuf(_Own):
+    def __init__(self, schema: WriterSchema) -> None:
+        self._schema = protobuf_parse.parse(schema)
+        self._message = protobuf_decoder.only_type(self._schema, schema.message)
+        self.fields = {f.name: f.type for f in protobuf_fields(self._schema, self._message)}
+
+    def resolve(self, columns: pa.Schema, sources: list[Source]) -> None:
+        protobuf_resolve.resolve(
+            schema=self._schema, name=self._message, columns=columns, sources=sources, spelling=as_it_stands
+        )
+
+
+def _no_field(path: tuple[str, ...], known: Sequence[str] | dict[str, str | None]) -> str:
+    near = get_close_matches(path[-1], list(known), 1)
+    there = f", it has {near[0]}" if near else f", it has {', '.join(list(known)[:10]) or 'none'}"
+    return f"the schema has no field {path_text(path)}{there}"

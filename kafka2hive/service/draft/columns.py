@@ -1,0 +1,194 @@
+"""From the shape of a topic's documents to the columns of a table: names, types, paths, and what a reader should know. Pure."""
+
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import accumulate
+
+from kafka2hive.config.keys.json_path import MOST_STEPS, path_text
+from kafka2hive.model.hive_type_parser import MAX_NESTING
+from kafka2hive.model.text import counted
+from kafka2hive.schema_evolution.fields import WrittenField
+from kafka2hive.service.draft.documents import DocumentShape, united
+from kafka2hive.service.draft.map_text import DraftColumn
+
+_COLUMN = re.compile(r"[A-Za-z0-9_]{1,120}")
+_FIELD = re.compile(r"[A-Za-z0-9_$]+")
+_MANY_KEYS = 24
+"""An object with more different keys, most of them rare, is a map whose keys are data."""
+_TIME_NAME = re.compile(r"(^|_)(at|ts|time|timestamp|date|datetime|epoch|millis|ms|created|updated|when)$")
+_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_FIRST_SECOND, _LAST_SECOND = 946_684_800, 4_102_444_800  # the years 2000 to 2100
+
+
+class Names:
+    """Columns' names that Hive can have; `notes` tell of those that are one name to it."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+        self._taken: dict[str, str] = {}
+
+    def name(self, keys: tuple[str, ...]) -> str:
+        """The key itself where Hive can have it, else one made of the path; never one that differs by case alone."""
+        own = keys[-1] if len(keys) == 1 and _COLUMN.fullmatch(keys[0]) else _plain("_".join(keys))
+        name = free_name(own, self._taken)
+        if name != own:
+            former = self._taken[own.lower()]
+            self._notes.append(
+                f"{path_text(keys)} and {former} are one name to Hive: {name} takes the former"
+            )
+        self._taken[name.lower()] = path_text(keys)
+        return name
+
+
+def free_name(own: str, taken: Container[str]) -> str:
+    """Itself, or with the first number that makes it another name to Hive; `taken` in small letters."""
+    name, number = own, 1
+    while name.lower() in taken:
+        number += 1
+        name = f"{own}_{number}"
+    return name
+
+
+class Columns:
+    """The columns for documents of a shape, and `notes` on what does not fit or needs a look."""
+
+    def __init__(self, documents: DocumentShape) -> None:
+        self.notes: list[str] = []
+        self._names = Names(self.notes)
+        self.columns = tuple(self._of_members(documents, ()))
+
+    def _of_members(self, shape: DocumentShape, keys: tuple[str, ...]) -> Iterator[DraftColumn]:
+        for key, member in shape.members.items():
+            yield from self._of(member, (*keys, key))
+
+    def _of(self, shape: DocumentShape, keys: tuple[str, ...]) -> Iterator[DraftColumn]:
+        if "" in keys or len(keys) > MOST_STEPS:
+            self.notes.append(f"{path_text(keys)} cannot be a path: left out")
+            return
+        if set(shape.kinds) == {"object"} and not _is_map(shape) and not _is_struct(shape):
+            yield from self._of_members(shape, keys)  # keys that no struct can have: a column for each value
+            return
+        counts = _counts(shape)
+        unit = counts if counts != "d" and _TIME_NAME.search(_plain(keys[-1])) else None
+        if unit == "ns" and not shape.thousands:
+            self.notes.append(
+                f"{path_text(keys)} counts nanoseconds, of which a timestamp holds no parts of a microsecond:"
+                " with type: timestamp, unit: ns, fraction: truncate they are cut off"
+            )
+            unit = None
+        kind = "timestamp" if unit else self._type(shape, path_text(keys))
+        if kind is not None and kind.count("<") > MAX_NESTING and _nests(kind) > MAX_NESTING:
+            self.notes.append(
+                f"{path_text(keys)} nests more than {MAX_NESTING} deep, which Hive's types cannot: left out"
+            )
+        elif kind is not None:
+            yield DraftColumn(name=self._names.name(keys), type=kind, keys=keys, unit=unit, counts=counts)
+
+    def _type(self, shape: DocumentShape, place: str) -> str | None:
+        """Hive's type for most of the values, None where there is none; the others are in the notes."""
+        kinds = shape.kinds
+        if not kinds:
+            self.notes.append(f"{place} is null in every record: left out")
+            return None
+        families: dict[str, int] = {}
+        for kind, count in kinds.items():
+            family = _FAMILY.get(kind, kind)
+            families[family] = families.get(family, 0) + count
+        most = max(families, key=lambda family: families[family])
+        if len(families) > 1:
+            mixed = ", ".join(f"{counted(families[f], f)}" for f in sorted(families))
+            self.notes.append(
+                f"{place} has values of several kinds ({mixed}): all but the {most}s become dead letters"
+            )
+        match most:
+            case "number":
+                return _number(shape)
+            case "text":
+                only = [kind for kind in ("date", "timestamp", "string") if kinds[kind]]
+                return only[0] if len(only) == 1 else "string"
+            case "object":
+                return self._object(shape, place)
+            case "array":
+                inner = None if shape.elements is None else self._type(shape.elements, f"{place}[]")
+                return None if inner is None else f"array<{inner}>"
+            case _:
+                return most
+
+    def _object(self, shape: DocumentShape, place: str) -> str | None:
+        if _is_map(shape):
+            item = self._type(united(shape.members.values()), f"{place}.*")
+            return None if item is None else f"map<string,{item}>"
+        fields: dict[str, str] = {}
+        for key, member in shape.members.items():
+            if not _FIELD.fullmatch(key) or key.lower() in {name.lower() for name in fields}:
+                self.notes.append(f"{place}: the key {key!r} can be no field of a struct: left out")
+            elif (kind := self._type(member, f"{place}.{key}")) is not None:
+                fields[key] = kind
+        return "struct<" + ",".join(f"{key}:{kind}" for key, kind in fields.items()) + ">" if fields else None
+
+
+_FAMILY = {"whole": "number", "fraction": "number", "string": "text", "date": "text", "timestamp": "text"}
+
+
+def _nests(kind: str) -> int:
+    return max(accumulate((c == "<") - (c == ">") for c in kind))
+
+
+def _number(shape: DocumentShape) -> str:
+    if shape.kinds["fraction"]:
+        return "double"
+    if shape.low >= -(2**63) and shape.high < 2**63:
+        return "bigint"
+    digits = len(str(max(abs(shape.low), abs(shape.high))))
+    return f"decimal({digits},0)" if digits <= 38 else "double"
+
+
+def _counts(shape: DocumentShape) -> str | None:
+    """The unit of whole numbers that are times by their size."""
+    if set(shape.kinds) != {"whole"}:
+        return None
+    within = (
+        u for u, n in _UNITS.items() if _FIRST_SECOND * n <= shape.low and shape.high <= _LAST_SECOND * n
+    )
+    is_days = shape.low > 0 and shape.high <= _LAST_SECOND // 86_400
+    return next(within, "d" if is_days else None)
+
+
+def _is_map(shape: DocumentShape) -> bool:
+    rare = sum(member.filled + member.nulls < shape.kinds["object"] / 4 for member in shape.members.values())
+    return len(shape.members) > _MANY_KEYS and rare > len(shape.members) / 2
+
+
+def _is_struct(shape: DocumentShape) -> bool:
+    small = [key.lower() for key in shape.members]
+    return all(map(_FIELD.fullmatch, shape.members)) and len(set(small)) == len(small)
+
+
+def words(name: str) -> list[str]:
+    """`userEmail`, `user_email` and `User-Email` are the words user and email."""
+    return re.sub(r"[^a-z0-9]+", " ", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()).split()
+
+
+def _plain(name: str) -> str:
+    return "_".join(words(name))[:120] or "column"
+
+
+class SchemaColumns:
+    """A column for each field that Hive has a type for, and `notes` on what has none."""
+
+    def __init__(
+        self,
+        fields: Iterable[WrittenField],
+        units: Mapping[str, str | None] | None = None,
+        prefix: tuple[str, ...] = (),
+    ) -> None:
+        """`prefix` leads to the fields, `units` are those of numbers that count from 1970."""
+        self.notes: list[str] = []
+        names = Names(self.notes)
+        columns = []
+        for field in fields:
+            self.notes += field.notes
+            if field.type is not None:
+                name, unit = names.name((field.name,)), (units or {}).get(field.name)
+                columns.append(DraftColumn(name, field.type, (*prefix, field.name), unit))
+        self.columns = tuple(columns)

@@ -1,0 +1,300 @@
+"""`kafka2hive sample`: a map drafted from a topic's newest records, and tried on them. Writes nothing."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.keys.change_log import TIME
+from kafka2hive.config.keys.librdkafka import is_sensitive
+from kafka2hive.config.load import load_text
+from kafka2hive.decode import Changes, make_decoder
+from kafka2hive.decode.contract.protocol import Decoded
+from kafka2hive.decode.schemas.writers import WriterSchemas
+from kafka2hive.hive.description import TableDescription
+from kafka2hive.hive.tables import describe
+from kafka2hive.model.errors import ConfigError, TableError
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.offsets import first_ranges
+from kafka2hive.model.text import counted, duration, size
+from kafka2hive.service.draft.advice import EventTime, Rate, event_times, personal_names, rate_of
+from kafka2hive.service.draft.hive_columns import with_table
+from kafka2hive.service.draft.map_text import STORAGE, Draft, DraftColumn, key_text, map_of
+from kafka2hive.service.draft.recognition import recognised
+from kafka2hive.service.draft.records import Sampled, read_newest
+from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.tables.routes import routed_tables
+from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.task.rows import value_spec
+from kafka2hive.task.writer_schemas import process_schemas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftOrder:
+    """What is drafted: `topics`, and those that `pattern` matches as a whole. `kafka`: properties as a map has them,
+    references unresolved; `kafka_seconds`: how long Kafka may take to answer what is asked beside a topic's records.
+    `registry`, `hive` and `storage` are URLs, `table` is a name with {topic}.
+    """
+
+    topics: Sequence[str]
+    kafka: Mapping[str, str]
+    records: int
+    kafka_seconds: float
+    pattern: str | None = None
+    registry: str | None = None
+    hive: str | None = None
+    storage: str | None = None
+    table: str = "kafka.{topic}"
+
+
+def sample(wanted: DraftOrder, environ: Mapping[str, str]) -> str:
+    """The map's text, with one table for each topic.
+
+    Raises ConfigError (a wrong property, no such topic), ServiceUnavailable, TableError (not readable; the registry) where
+    nothing is left to draft; what cannot be drafted beside others stands in the notes.
+    """
+    first = Draft(
+        topic=wanted.topics[0] if wanted.topics else "any",
+        kafka=wanted.kafka,
+        registry=wanted.registry,
+        hive=wanted.hive,
+        storage=wanted.storage,
+        table=wanted.table,
+    )
+    topics = _topics(wanted, first, environ)
+    if len(topics) == 1:
+        return _drafted_topic(replace(first, topic=topics[0]), wanted, environ).text()
+    drafts: list[Draft] = []
+    failures: list[tuple[str, TableError]] = []
+    empty: list[Draft] = []
+    for topic in topics:
+        try:
+            draft = _drafted_topic(replace(first, topic=topic), wanted, environ)
+        except TableError as error:
+            failures.append((topic, error))
+            continue
+        if draft.is_empty:
+            empty.append(draft)
+        else:
+            drafts.append(draft)
+    if not drafts and failures:
+        raise failures[0][1]
+    notes = [f"topic {topic} is left out: {error.message}" for topic, error in failures]
+    if not drafts:
+        return replace(empty[0], notes=("none of the topics holds a record",)).text()
+    notes += [f"topic {draft.topic} is left out: it holds no record" for draft in empty]
+    return map_of(drafts, [*notes, *_alike(drafts)])
+
+
+def _topics(wanted: DraftOrder, draft: Draft, environ: Mapping[str, str]) -> list[str]:
+    """In the order given, then by name."""
+    if wanted.pattern is None:
+        return list(dict.fromkeys(wanted.topics))
+    wiring = wire(load_text(_reading_map(draft), "the options given", environ))
+    pattern = re.compile(wanted.pattern)
+    there = sorted(
+        t
+        for t in wiring.kafka(wanted.kafka_seconds, altogether=True).cluster().topics
+        if pattern.fullmatch(t) and not t.startswith("__")
+    )
+    if not there and not wanted.topics:
+        advice = "a pattern matches whole names: 'orders-.*'"
+        raise ConfigError("usage.no_such_topic", f"Kafka has no topic that {wanted.pattern} matches", advice)
+    return list(dict.fromkeys([*wanted.topics, *there]))
+
+
+def _drafted_topic(draft: Draft, wanted: DraftOrder, environ: Mapping[str, str]) -> Draft:
+    wiring = wire(load_text(_reading_map(draft), "the options given", environ))
+    options, root = wiring.map.registry, wiring.map.storage.ledger_root
+    writers = process_schemas(options, wiring.ports.files, root, keeps=False) if options is not None else None
+    sampled = read_newest(
+        wiring, wiring.kafka(wanted.kafka_seconds, altogether=True), draft.topic, wanted.records
+    )
+    table = _table_in_hive(wiring, draft) if draft.hive else None
+    return drafted(draft=draft, sampled=sampled, writers=writers, environ=environ, table=table)
+
+
+def _table_in_hive(wiring: Wiring, draft: Draft) -> TableDescription | None:
+    """None: Hive has no such table."""
+    metastore = wiring.hive()
+    assert metastore is not None
+    try:
+        return describe(metastore.session, draft.table_name)
+    except MetastoreUnavailable as error:
+        raise error.ending(f"the schema of {draft.table_name}: {error}") from error
+    except MetastoreRefused as error:
+        raise TableError("hive.refused", f"the schema of {draft.table_name}: {error}") from error
+    finally:
+        metastore.close()
+
+
+def _alike(drafts: Sequence[Draft]) -> list[str]:
+    """Topics that one table could take."""
+    topics: dict[object, list[str]] = {}
+    for draft in drafts:
+        shape = frozenset((column.name, column.type, column.keys, column.unit) for column in draft.columns)
+        topics.setdefault((draft.format, draft.source, draft.rows, shape), []).append(draft.topic)
+    return [
+        f"topics {', '.join(alike)} have the same columns: one table may have them all in topics, or a pattern"
+        for alike in topics.values()
+        if len(alike) > 1
+    ]
+
+
+def drafted_map(
+    draft: Draft, sampled: Sampled, writers: WriterSchemas | None, environ: Mapping[str, str]
+) -> str:
+    """The text of a map with one table; see drafted."""
+    return drafted(draft=draft, sampled=sampled, writers=writers, environ=environ, table=None).text()
+
+
+def drafted(
+    draft: Draft,
+    sampled: Sampled,
+    writers: WriterSchemas | None,
+    environ: Mapping[str, str],
+    table: TableDescription | None,
+) -> Draft:
+    """`draft` has no columns yet. `table`: the one that Hive has, whose columns are taken instead of the records'."""
+    shown = {key: _without_secret(key, value) for key, value in draft.kafka.items()}
+    draft = replace(draft, kafka=shown)
+    if not sampled.values:
+        draft = replace(draft, notes=(f"topic {draft.topic} holds no record: nothing is known of it",))
+        return draft if table is None else with_table(replace(draft, format="json"), table)
+    found = recognised(sampled.values, writers)
+    used = draft.registry if found.format in ("avro", "protobuf") else None
+    draft = replace(
+        draft,
+        format=found.format,
+        source=found.source,
+        columns=found.columns,
+        registry=used,
+        delimiter=found.delimiter,
+        header=found.header,
+        rows=found.rows,
+        framing=found.framing,
+        decimals=found.decimals,
+    )
+    if table is not None and found.columns:
+        draft = with_table(draft, table)
+    decoded = _decoded(draft, sampled, writers, {**environ, **{_variable(key): "-" for key in shown}})
+    draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
+    notes = [*_outcome(draft, sampled, decoded), *draft.notes, *found.notes]
+    if draft.hive and table is None:
+        notes.append(f"Hive has no table {draft.table_name}: a run creates it")
+    if found.columns:
+        events, rate = _events(draft, sampled, decoded), _rate(sampled)
+        notes += [*_advice(draft, events, rate)]
+        interval = 60 if rate is None else rate.interval_seconds
+        draft = replace(draft, event=_event_keys(draft, events), interval_seconds=interval)
+    return replace(draft, notes=tuple(notes))
+
+
+def _reading_map(draft: Draft) -> str:
+    table = {
+        "table": "sample.sample",
+        "topics": [draft.topic],
+        "format": "raw",
+        "bucket": {"path": ""},
+        "metadata": {"partition": "number", "timestamp": "time"},
+    }
+    registry = {"registry": {"url": draft.registry}} if draft.registry else {}
+    hive = {"hive": {"url": draft.hive}} if draft.hive else {}
+    # the checks refuse a registry that no table uses
+    more = (
+        [{"table": "sample.avro", "topics": [draft.topic], "format": "avro", "columns": {"a": "int"}}]
+        if registry
+        else []
+    )
+    service = {
+        "service": "sample",
+        "kafka": dict(draft.kafka),
+        "storage": {"uri": STORAGE},
+        **registry,
+        **hive,
+    }
+    return json.dumps({**service, "tables": [table, *more]})
+
+
+def _without_secret(key: str, value: str) -> str:
+    plain = is_sensitive(key) and "${" not in value and not value.startswith("file:")
+    return f"${{{_variable(key)}}}" if plain else value
+
+
+def _variable(key: str) -> str:
+    return "KAFKA_" + key.upper().replace(".", "_")
+
+
+def _decoded(
+    draft: Draft, sampled: Sampled, writers: WriterSchemas | None, environ: Mapping[str, str]
+) -> Decoded:
+    """The sampled records by the draft, as the map's own checks and decoder have it."""
+    wiring = wire(load_text(draft.text(), "the draft", environ))
+    (table,) = routed_tables(wiring, [draft.topic])
+    settings = Catalogue(wiring.map, None).resolve(table)
+    decoder = make_decoder(value_spec(settings, writers, Changes()))
+    return decoder.decode(pa.array(sampled.values, pa.binary()))
+
+
+def _with_empty(column: DraftColumn, rows: pa.RecordBatch) -> DraftColumn:
+    return replace(column, empty=rows.column(column.name).null_count / max(1, len(rows)))
+
+
+def _outcome(draft: Draft, sampled: Sampled, decoded: Decoded) -> list[str]:
+    messages = len(decoded.accepted.unique())
+    rows = f" to {counted(len(decoded.accepted), 'row')}" if len(decoded.accepted) > messages else ""
+    first = (
+        f"drafted from {counted(len(sampled.values), 'record')} of topic {draft.topic}"
+        f" ({counted(sampled.partitions, 'partition')}; {first_ranges(sampled.ranges)}):"
+        f" {messages:,} decode{rows}"
+    )
+    reasons = Counter(decoded.reasons).most_common(5)
+    return [first, *(f"{counted(count, 'dead letter')}: {reason}" for reason, count in reasons)]
+
+
+def _events(draft: Draft, sampled: Sampled, decoded: Decoded) -> list[EventTime]:
+    times = pa.array(sampled.times_ms, pa.int64()).take(decoded.accepted)
+    return event_times(draft.columns, decoded.rows, times)
+
+
+def _event_keys(draft: Draft, events: Sequence[EventTime]) -> str:
+    """A change is bucketed by its own time."""
+    if draft.source != "events":
+        return f"field: {TIME}, unit: ms"
+    return f"field: {key_text(events[0].column.name)}" if events else ""
+
+
+def _rate(sampled: Sampled) -> Rate | None:
+    numbers = np.array(sampled.numbers)
+    times = np.array([-1 if time is None else time for time in sampled.times_ms])
+    by_partition = [times[(numbers == number) & (times >= 0)].tolist() for number in np.unique(numbers)]
+    return rate_of(by_partition, sum(map(len, sampled.values)) / len(sampled.values))
+
+
+def _advice(draft: Draft, events: Sequence[EventTime], rate: Rate | None) -> list[str]:
+    notes = []
+    told = [f"{e.column.name} ({duration(e.seconds)} from Kafka's timestamp{_null(e)})" for e in events[:4]]
+    if draft.source != "events":
+        notes.append(f"changes of {draft.source}: buckets are by {TIME}, when each was captured")
+    elif told:
+        notes.append(f"event time: {told[0]}" + (f"; others: {', '.join(told[1:])}" if told[1:] else ""))
+    else:
+        notes.append("no column can be the event time: buckets are by Kafka's own timestamps")
+    if rate is not None:
+        files = math.ceil(3600 / rate.interval_seconds)
+        notes.append(
+            f"by their timestamps about {rate.records_per_second:,.1f} records and {size(rate.bytes_per_second)} a second:"
+            f" a flush interval of {duration(rate.interval_seconds)} makes {counted(files, 'file')} an hour or more"
+        )
+    if personal := ", ".join(personal_names(draft.columns)):
+        notes.append(f"by their names personal data or secrets, leave out what is not needed: {personal}")
+    return notes
+
+
+def _null(event: EventTime) -> str:
+    return f", {event.column.empty:.0%} null" if event.column.empty >= 0.005 else ""

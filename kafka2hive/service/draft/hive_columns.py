@@ -1,0 +1,103 @@
+"""A draft for a table that Hive has: its columns and types, partitions, place and file format. Pure."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from kafka2hive.config.keys import Column, MetadataColumn
+from kafka2hive.config.keys.change_log import CHANGE_COLUMNS
+from kafka2hive.hive.description import TableDescription
+from kafka2hive.hive.stored_as import STORED_AS
+from kafka2hive.service.draft.map_text import Draft, DraftColumn
+
+_TIMES = ("timestamp", "date")
+_HOURS = frozenset(("hr", "hour", "h", "part_hour"))
+
+
+def with_table(draft: Draft, found: TableDescription) -> Draft:
+    """The draft with what Hive's table says, and notes on what it does not."""
+    notes = list(draft.notes)
+    drafted_names = {column.name.lower() for column in draft.columns}
+    metadata = [
+        kind.value
+        for column in found.columns
+        for kind in MetadataColumn
+        if column.name == f"kafka_{kind.value}" and column.name not in drafted_names
+    ]
+    own = {f"kafka_{kind}" for kind in metadata} | set(CHANGE_COLUMNS if draft.source != "events" else ())
+    columns = _columns(draft, [column for column in found.columns if column.name not in own], notes)
+    digits = any(
+        column.type.lower() == "boolean" and own.type == "bigint"
+        for column, own in zip(columns, draft.columns, strict=False)
+    )
+    path = _path([column.name for column in found.partition_columns], notes)
+    format = next((name for name, stored in STORED_AS.items() if stored.difference(found) is None), None)
+    if format is None:
+        notes.append(f"Hive reads the table's files by {found.input_format}, which no writer here makes")
+    return replace(
+        draft,
+        columns=columns,
+        booleans="digits" if draft.format == "csv" and digits else "words",
+        metadata=tuple(metadata),
+        path=path,
+        location=_whole(found.location),
+        storage=draft.storage or _authority(found.location),
+        file_format=format or "parquet",
+        notes=(f"columns, partitions and place are those of {draft.table_name} in Hive", *notes),
+    )
+
+
+def _whole(location: str | None) -> str | None:
+    """Hive writes file:/path where others write file:///path."""
+    return None if location is None else re.sub(r"^file:/(?=[^/])", "file:///", location)
+
+
+def _authority(location: str | None) -> str | None:
+    parts = urlsplit(location or "")
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else None
+
+
+def _columns(draft: Draft, known: Sequence[Column], notes: list[str]) -> tuple[DraftColumn, ...]:
+    if draft.format == "csv":
+        if len(draft.columns) != len(known):
+            notes.append(f"the records have {len(draft.columns)} fields, Hive's table {len(known)} columns")
+        drafted = {column.name: own for column, own in zip(known, draft.columns, strict=False)}
+        keys: dict[str, tuple[str, ...]] = {name: (name,) for name in drafted}
+    else:
+        by_name = {column.name.lower(): column for column in draft.columns}
+        drafted = {c.name: by_name[c.name.lower()] for c in known if c.name.lower() in by_name}
+        keys = {name: own.keys for name, own in drafted.items()}
+    columns = [
+        DraftColumn(column.name, column.type, keys.get(column.name, (column.name,)), _unit(column, drafted))
+        for column in known
+    ]
+    if missing := [column.name for column in known if column.name not in drafted]:
+        notes.append(f"no record has anything for {', '.join(missing)}: give each its from, header or key")
+    there = {own.name for own in drafted.values()}
+    if extra := [column.name for column in draft.columns if column.name not in there]:
+        notes.append(f"Hive's table has no column for {', '.join(extra)} of the records")
+    return tuple(columns)
+
+
+def _unit(column: Column, drafted: dict[str, DraftColumn]) -> str | None:
+    """Numbers in a column of times count from 1970, whatever their name is."""
+    own = drafted.get(column.name)
+    kind = column.type.lower()
+    if own is None or kind not in _TIMES or (own.counts == "d" and kind != "date"):
+        return None
+    return own.unit or own.counts
+
+
+def _path(names: Sequence[str], notes: list[str]) -> str:
+    if not names:
+        return ""
+    day, *hours = names
+    if not hours:
+        return f"{day}=%Y-%m-%d"
+    if len(hours) == 1 and hours[0].lower() in _HOURS:
+        return f"{day}=%Y-%m-%d/{hours[0]}=%H"
+    notes.append(
+        f"what the partition columns {', '.join(names)} hold cannot be told: correct bucket.path, which has days in all"
+    )
+    return "/".join(f"{name}=%Y-%m-%d" for name in names)

@@ -1,0 +1,119 @@
+"""Before a start: look, then fence (docs/protocol.md). Fencing a healthy owner and then failing helps nobody."""
+
+from collections.abc import Callable
+
+from kafka2hive.ledger.heartbeat import LiveOwner, Processes, live_owners
+from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.repair.location import refuse_changed_location
+from kafka2hive.ledger.repair.older_ledger import refuse_older_ledger
+from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun, TableError
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.service.process import process_name, process_of, shown_process
+from kafka2hive.storage.port import StorageError
+
+
+class OwnershipCheck:
+    """Decides whether a table may be taken over. Watches each owner's heartbeat once, then remembers whether it was live.
+
+    What this process owns itself is its own. With `take_over` live owners are fenced instead of respected: those met before
+    `end_take_over`, also when one of their tables can only be taken over later. `is_left` is asked by commands that repair:
+    what it says of a live run's table makes it free.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        root: str,
+        processes: Processes,
+        *,
+        take_over: bool,
+        is_left: Callable[[LiveOwner, View], bool] = lambda live, view: False,
+    ) -> None:
+        self._ports = ports
+        self._root = root
+        self._processes = processes
+        self._me = process_name(processes.me())
+        self._take_over = take_over
+        self._to_fence: set[str] = set()
+        self._is_left = is_left
+        self._live: dict[str, LiveOwner | None] = {}
+        self.noticed: dict[str, Generation] = {}
+        """By table, what the newest check of it has found, whatever it thought of it."""
+
+    def check(self, paths: LedgerPaths, location: str | None) -> Generation:
+        """The generation that may be taken over now.
+
+        Raises NoLedger, OwnedByLiveRun (nothing touched), TableError (a command repairs it), AmbiguousOutcome,
+        ManualActionRequired (damaged, impossible, fed by another ledger, its files elsewhere than in `location`, older than
+        the table's files).
+        """
+        view = self.check_owner(paths, location)
+        refuse_older_ledger(self._ports, view, location or view.state.location)
+        return view.generation
+
+    def check_owner(self, paths: LedgerPaths, location: str | None) -> View:
+        """As `check`, whether or not the ledger is the newest that the table had."""
+        self.noticed.pop(paths.table, None)
+        view = look(self._ports.files, paths, lambda generation: self._notice(paths, generation))
+        if location is not None:
+            refuse_changed_location(view.state, location)
+        self.check_marker(view, location or view.state.location)
+        owner = view.generation.owner
+        if owner is None or (process := process_of(owner)) == self._me:
+            return view
+        if self._take_over:
+            self._to_fence.add(process)
+        if process in self._to_fence:
+            return view
+        live = self._live_owner(process)
+        if live is None or self._is_left(live, view):
+            return view
+        who = f"{shown_process(owner)} of service {live.service} since {view.generation.started}"
+        if live.repairs:
+            raise TableError(
+                "ledger.repair_under_way",
+                f"{paths.table} is being repaired by a command that is alive: {who}",
+                "wait until it has ended: a run takes the table up then; if it hangs, end that process",
+            )
+        raise OwnedByLiveRun(
+            "ledger.owned",
+            f"{paths.table} is owned by a live run: {who}",
+            f"stop that run first, or give --takeover to fence it; with --table {paths.table} for this table alone",
+        )
+
+    def _notice(self, paths: LedgerPaths, generation: Generation) -> None:
+        self.noticed[paths.table] = generation
+
+    def end_take_over(self) -> None:
+        """The start is over: who owns a table from now on is not fenced."""
+        self._take_over = False
+
+    def look_again(self) -> None:
+        """Forget who was live: the next check watches heartbeats again."""
+        self._live.clear()
+
+    def _live_owner(self, process: str) -> LiveOwner | None:
+        """With the service of this process's heartbeat, whatever it is called in the ledger; None: it is dead."""
+        if process not in self._live:
+            found = live_owners(
+                self._ports, self._root, self._processes, lambda _, owner: process_of(owner) == process
+            )
+            self._live[process] = next(iter(found.values()), None)
+        return self._live[process]
+
+    def check_marker(self, view: View, location: str) -> None:
+        """Raises ManualActionRequired when another ledger feeds this location, AmbiguousOutcome."""
+        try:
+            marked = read_marker(self._ports.files, location)
+        except StorageError as error:
+            raise AmbiguousOutcome(
+                "ledger.no_answer", f"reading the owner marker of {location}: {error}"
+            ) from error
+        if marked is not None and marked != view.state.ledger_id:
+            raise ManualActionRequired(
+                "marker.foreign",
+                f"{location} is fed by ledger {marked}, not by {view.state.ledger_id} of {view.paths.table}",
+                "two ledgers must never feed one table: give one of them another location",
+            )

@@ -1,1 +1,0 @@
-"""The map's tables against Hive's: before a run commits anything to them."""

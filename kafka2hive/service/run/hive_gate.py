@@ -1,0 +1,186 @@
+"""What a table's commits wait for in Hive: its table there must be the one of the map, before anything is committed.
+
+`hive_gate` puts the HiveServer2 of the map behind it.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from kafka2hive.config.keys import HiveOptions
+from kafka2hive.hive.port import Session
+from kafka2hive.ledger.snapshot.change import Change, DataEpoch
+from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable, StatementFailed
+from kafka2hive.model.snapshot import ComparedTable
+from kafka2hive.service.run.hive_questions import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
+from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
+from kafka2hive.service.tables.table_state import Owned, Table
+from kafka2hive.service.wiring import Wiring, hive_session
+
+log = logging.getLogger(__name__)
+
+
+class Gate:
+    """Asked before a table's ledger is made, when a table was taken over, and before each of its commits.
+
+    This one compares nothing: for a map that names no Hive.
+    """
+
+    def admit(self, table: Table) -> None:
+        """Raises TableError (Hive's table is another one), ServiceUnavailable (never compared, and no answer)."""
+
+    def check(self, table: Table, change: Change) -> None:
+        """Before `change` is committed. Raises as `admit`: then nothing may be committed."""
+
+    def agreed(self, table: Table) -> tuple[ComparedTable, ...]:
+        """What Hive was found to have of this table and of the dead letters' table in this run; asks nothing."""
+        return ()
+
+    def differs(self, hive_table: str, error: TableError) -> None:
+        """Hive has refused this table since; it is asked again before the next commit."""
+
+
+@dataclass(slots=True, eq=False)
+class HiveGate(Gate):
+    """`spec` gives what a Hive table must be by the map; `answer` asks Hive, `forget` drops its old answers to a table
+    (Asking).
+
+    A table that Hive has in the map's form is asked for once a run. One of which Hive gives no answer is admitted when
+    the ledger says that this very form was compared before, and Hive has not said otherwise in this run. The dead-letter
+    table is looked at with every table, but only a table whose epoch held dead letters waits for it.
+    """
+
+    _spec: Callable[[str], ComparedTable]
+    _answer: Callable[[Question], Answer]
+    _forget: Callable[[str], None]
+    _dead_letters: str
+    _agreed: dict[str, ComparedTable] = field(default_factory=dict, init=False)
+    _refused: dict[str, TableError] = field(default_factory=dict, init=False)
+    _with_letters: set[str] = field(default_factory=set, init=False)
+    _looked: bool = field(default=False, init=False)
+
+    def admit(self, table: Table) -> None:
+        """Where there is no ledger yet, Hive is only asked; after that a missing table is made."""
+        self._require(table, table.name, conform=isinstance(table.ownership, Owned))
+        if table.name in self._with_letters:
+            self._require(table, self._dead_letters, conform=True)
+        elif not self._looked and self._dead_letters not in {**self._agreed, **self._refused}:
+            self._look_at_dead_letters()
+
+    def check(self, table: Table, change: Change) -> None:
+        self._require(table, table.name, conform=True)
+        files = change.files if isinstance(change, DataEpoch) else ()
+        if any(f.hive_partition.table == self._dead_letters for f in files):
+            self._with_letters.add(table.name)
+            self._require(table, self._dead_letters, conform=True)
+
+    def agreed(self, table: Table) -> tuple[ComparedTable, ...]:
+        return tuple(self._agreed[name] for name in (table.name, self._dead_letters) if name in self._agreed)
+
+    def differs(self, hive_table: str, error: TableError) -> None:
+        self._agreed.pop(hive_table, None)
+        self._refused[hive_table] = error
+        self._forget(hive_table)
+
+    def _require(self, table: Table, name: str, *, conform: bool) -> None:
+        spec = self._spec(name)
+        if self._agreed.get(name) == spec:
+            return
+        answer = self._answer(Question(name, conform))
+        match answer:
+            case Agrees(there):
+                self._refused.pop(name, None)
+                if there:
+                    self._agreed[name] = spec
+            case Differs(error):
+                self.differs(name, error)
+                raise error
+            case NoAnswer():
+                if name in self._refused:
+                    raise self._refused[name]
+                if spec not in _recorded(table):
+                    raise _not_compared(table, name, answer)
+            case _:
+                assert_never(answer)
+
+    def _look_at_dead_letters(self) -> None:
+        """Before there are any: so that the ledger can say that it was compared, and its trouble is known early.
+
+        A missing one is not compared: somebody may make it in another form before the first dead letter.
+        """
+        name = self._dead_letters
+        answer = self._answer(Question(name, conform=False))
+        if isinstance(answer, Agrees):
+            self._looked = True
+            if answer.there:
+                self._agreed[name] = self._spec(name)
+        elif isinstance(answer, Differs) and str(self._refused.get(name)) != str(answer.error):
+            self._refused[name] = answer.error
+            log.error("no dead letter can be committed: %s", answer.error)
+
+
+def _recorded(table: Table) -> Collection[ComparedTable]:
+    owned = table.ownership
+    return owned.state.compared if isinstance(owned, Owned) else ()
+
+
+def _not_compared(table: Table, name: str, answer: NoAnswer) -> ServiceUnavailable:
+    of = "" if name == table.name else f" of {name}, where its dead letters go,"
+    text = (
+        f"{table.name}: Hive's table{of} was never compared with the map, and nothing is committed before it is:"
+        f" {answer.why}"
+    )
+    if answer.refused is not None:
+        return answer.refused.ending(text)
+    return ServiceUnavailable(
+        "hive.not_compared",
+        text,
+        "bring HiveServer2 back; the table is tried again by itself",
+    )
+
+
+SESSIONS = 4
+PATIENCE_SECONDS = 15.0  # a busy HiveServer2 takes some seconds for a statement
+
+
+def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
+    """Asks in a few sessions of its own; nothing is connected before the first question."""
+    options = wiring.map.hive
+    if options is None:
+        return Gate()
+    asking = Asking(
+        lambda: asker(options, catalogue),
+        wiring.background,
+        wiring.ports.clock,
+        threads=SESSIONS,
+        longest_silence=PATIENCE_SECONDS,
+    )
+    return HiveGate(catalogue.spec, asking.answer, asking.forget, wiring.map.dead_letters.table)
+
+
+@contextmanager
+def asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
+    session = hive_session(options)
+    try:
+        yield lambda question: ask_hive(session, catalogue, question)
+    finally:
+        session.close()
+
+
+def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answer:
+    """One table of the map, compared with Hive's."""
+    try:
+        ask = catalogue.conform if question.conform else catalogue.compare
+        answered = ask(session, question.table)
+    except HiveLoginRefused as error:
+        return NoAnswer(str(error), error)
+    except StatementFailed as error:
+        return NoAnswer(str(error), alone=True)
+    except (MetastoreUnavailable, ConfigError) as error:
+        return NoAnswer(str(error))
+    except TableError as error:
+        return Differs(error)
+    return Agrees(there=not isinstance(answered, ToSend))

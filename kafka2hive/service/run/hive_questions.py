@@ -1,0 +1,158 @@
+"""Questions to Hive that hold nobody up: a few threads ask, and nobody waits for a server that is silent."""
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.metastore import HiveLoginRefused
+from kafka2hive.storage.port import Background, Clock
+
+_LINGER_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Agrees:
+    """Hive's table is the one of the map; not `there`: it may be made, or altered to it."""
+
+    there: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Differs:
+    """Nothing may be committed to it: why, and what to do."""
+
+    error: TableError
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """Hive is away, or has not answered yet; `refused`: it answers, and lets nobody in.
+
+    `alone`: the statement of this question failed, which says nothing of others.
+    """
+
+    why: str
+    refused: HiveLoginRefused | None = None
+    alone: bool = False
+
+
+Answer = Agrees | Differs | NoAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`conform`: a missing table is made, columns are added, where the map lets us; else Hive is only asked."""
+
+    table: str
+    conform: bool
+
+
+Ask = Callable[[Question], Answer]
+
+
+@dataclass(slots=True, eq=False)
+class _Asked:
+    answer: Answer | None = None
+
+
+class Asking:
+    """`open_ask` opens what one thread asks with (a session of its own); an ask may take as long as its time limit.
+
+    A question is asked once however many wait for it. Once the server was silent for `longest_silence` seconds, or an ask
+    failed, nobody waits any more until the server has answered something; questions are still asked, in the background,
+    and who asks again later gets the answer.
+    """
+
+    def __init__(
+        self,
+        open_ask: Callable[[], AbstractContextManager[Ask]],
+        background: Background,
+        clock: Clock,
+        *,
+        threads: int,
+        longest_silence: float,
+    ) -> None:
+        self._open_ask = open_ask
+        self._background = background
+        self._clock = clock
+        self._longest_silence = longest_silence
+        self._threads_left = threads
+        self._condition = background.condition()
+        self._queue: deque[tuple[Question, _Asked]] = deque()
+        self._asked: dict[Question, _Asked] = {}
+        self._since = 0.0  # monotonic seconds of the last answer, or of the first question after a pause
+        self._silent: NoAnswer | None = None
+
+    def answer(self, question: Question) -> Answer:
+        """Hive's answer. NoAnswer at once while the server is known to be silent."""
+        with self._condition:
+            asked = self._asked_now(question)
+            while asked.answer is None:
+                left = self._since + self._longest_silence - self._clock.monotonic()
+                if self._silent is None and left <= 0:
+                    self._silent = NoAnswer(f"HiveServer2 has not answered for {self._longest_silence:g} s")
+                if self._silent is not None:
+                    return self._silent
+                self._condition.wait_for(lambda: asked.answer is not None or self._silent is not None, left)
+            if self._asked.get(question) is asked:
+                del self._asked[question]
+            return asked.answer
+
+    def forget(self, table: str) -> None:
+        """Hive has refused this table: what it said before, or is being asked, is out of date."""
+        with self._condition:
+            for question in [question for question in self._asked if question.table == table]:
+                del self._asked[question]
+
+    def _asked_now(self, question: Question) -> _Asked:
+        """The question under way, or an answer that nobody waited for; a bad one is out of date and asked for again."""
+        asked = self._asked.get(question)
+        if asked is not None and (asked.answer is None or isinstance(asked.answer, Agrees)):
+            return asked
+        if all(a.answer is not None for a in self._asked.values()):
+            self._since = self._clock.monotonic()
+        self._asked[question] = asked = _Asked()
+        self._queue.append((question, asked))
+        self._condition.notify_all()
+        if self._threads_left:
+            self._threads_left -= 1
+            self._background.start("ask-hive", self._work)
+        return asked
+
+    def _work(self) -> None:
+        try:
+            with self._open_ask() as ask:
+                while (waiting := self._next()) is not None:
+                    question, asked = waiting
+                    answer: Answer = NoAnswer(f"asking for {question.table} failed")
+                    try:
+                        answer = ask(question)
+                    finally:  # a bug is told by the thread's end, and nobody waits for ever
+                        with self._condition:
+                            self._answered(question, asked, answer)
+        except BaseException:  # whatever ends the thread, another one may be started in its place
+            with self._condition:
+                self._threads_left += 1
+            raise
+
+    def _next(self) -> tuple[Question, _Asked] | None:
+        """None when there was nothing to ask for a while: the thread ends, and counts as gone before a next question."""
+        with self._condition:
+            if not self._condition.wait_for(lambda: bool(self._queue), _LINGER_SECONDS):
+                self._threads_left += 1
+                return None
+            return self._queue.popleft()
+
+    def _answered(self, question: Question, asked: _Asked, answer: Answer) -> None:
+        asked.answer = answer
+        if isinstance(answer, NoAnswer) and not answer.alone:
+            self._silent = NoAnswer(f"asked about {question.table}: {answer.why}", answer.refused)
+            for _, other in self._queue:
+                other.answer = self._silent
+            self._queue.clear()
+        else:
+            self._silent = None
+            self._since = self._clock.monotonic()
+        self._condition.notify_all()

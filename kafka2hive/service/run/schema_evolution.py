@@ -1,0 +1,127 @@
+"""Columns for fields that the map does not name: when a run looks at its records' schemas, and what it makes of them."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kafka2hive.config.keys import TableSettings
+from kafka2hive.ledger.snapshot.change import ColumnsAdded
+from kafka2hive.model.errors import Kafka2HiveError, SchemaDiffers, TableError
+from kafka2hive.model.writer_schema import SchemaId, WriterId, WriterSchema
+from kafka2hive.service.tables.schema_columns import (
+    NewestSchemas,
+    WrittenColumns,
+    lacking,
+    newest_schemas,
+    read_written,
+    watches_schemas,
+)
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.task.writer_schemas import process_schemas
+
+log = logging.getLogger(__name__)
+
+WARNED_BY = "schema evolution"
+
+
+class Evolution:
+    """For a map without a registry: looks at nothing."""
+
+    def is_due(self, table: Table) -> bool:
+        """Whether `changes` is to be asked before the next epoch is planned."""
+        return False
+
+    def changes(self, table: Table, settings: TableSettings) -> ColumnsAdded | None:
+        """What the owned table needs. None: its columns take everything, or what can be taken.
+
+        Raises SchemaDiffers (schema evolution `stop`), TableError.
+        """
+        return None
+
+    def takes(self, table: Table, error: Kafka2HiveError) -> bool:
+        """Whether `changes` will mend what a task has met; then the table is not set aside."""
+        return False
+
+
+@dataclass(slots=True, eq=False)
+class RegistryEvolution(Evolution):
+    """`schema_of` gives a schema by its id, from memory, the storage or the registry."""
+
+    _wiring: Wiring
+    _newest: NewestSchemas
+    _schema_of: Callable[[SchemaId], WriterSchema | None]
+
+    def is_due(self, table: Table) -> bool:
+        if not watches_schemas(table.rule, has_registry=True):
+            return False
+        now = self._wiring.ports.clock.monotonic()
+        aside = table.aside
+        differed = aside is not None and isinstance(aside.error, SchemaDiffers)
+        return (
+            bool(table.new_writers) or differed or now - table.schemas_seen_at >= self._newest.refresh_seconds
+        )
+
+    def changes(self, table: Table, settings: TableSettings) -> ColumnsAdded | None:
+        writers, table.new_writers = table.new_writers, frozenset()
+        table.schemas_seen_at = self._wiring.ports.clock.monotonic()
+        met = [self._met(writer, settings) for writer in sorted(writers, key=str)]
+        found = lacking(settings, [*met, *self._newest.of(table.rule, table.topics, settings)])
+        if table.rule.schema_evolution == "stop":
+            found.refuse(table.name)
+            return None
+        self._warn(table, found.lost)
+        if not found.columns:
+            if writers:
+                raise TableError(
+                    "schema.differs",
+                    f"{table.name}: no column can be added for what records with {', '.join(map(str, writers))} have",
+                    "report it: a bug; nothing is lost",
+                )
+            return None
+        at, epoch = self._wiring.ports.clock.now(), table.owned.ledger.next_epoch
+        for column, schema in found.columns:
+            log.info(
+                "%s: column %s %s is added: schema with %s", table.name, column.name, column.type, schema
+            )
+        return ColumnsAdded(added=found.added(at, epoch), registered=table.owned.registered)
+
+    def takes(self, table: Table, error: Kafka2HiveError) -> bool:
+        if (
+            table.rule.schema_evolution != "add"
+            or not isinstance(error, SchemaDiffers)
+            or error.writer is None
+        ):
+            return False
+        table.new_writers |= {error.writer}
+        log.info(
+            "%s: records with a schema of %s have new fields; they are read again", table.name, error.writer
+        )
+        return True
+
+    def _met(self, writer: WriterId, settings: TableSettings) -> WrittenColumns:
+        schema = self._schema_of(writer.number)
+        written = None if schema is None else read_written(str(writer), schema, writer.message, settings)
+        if written is None:
+            raise TableError(
+                "schema.differs",
+                f"{settings.table}: the schema with {writer}, which a task has read, cannot be read here",
+                "look at the schema registry; the table is tried again by itself",
+            )
+        return written
+
+    def _warn(self, table: Table, lost: tuple[str, ...]) -> None:
+        told = tuple(f"{text}: it is in no column" for text in lost)
+        if table.warnings.get(WARNED_BY, ()) != told:
+            table.warnings[WARNED_BY] = told
+            for text in told:
+                log.warning("%s: %s", table.name, text)
+
+
+def registry_evolution(wiring: Wiring) -> Evolution:
+    """Connects to nothing yet."""
+    options, newest = wiring.map.registry, newest_schemas(wiring)
+    if options is None or newest is None:
+        return Evolution()
+    schemas = process_schemas(options, wiring.ports.files, wiring.map.storage.ledger_root, keeps=False)
+    return RegistryEvolution(wiring, newest, schemas.get)

@@ -1,0 +1,185 @@
+"""Who hears of an epoch: metrics and progress, Kafka's consumer group."""
+
+import logging
+from collections.abc import Mapping
+
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.observe.metrics import ServiceMetrics
+from kafka2hive.observe.progress import EpochNumbers, TableNumbers, Totals, tell, total_line
+from kafka2hive.service.tables.report import EpochReport, TableStarted
+from kafka2hive.service.tables.table_state import Owned, Table
+from kafka2hive.storage.port import Background, Clock, Thread
+
+log = logging.getLogger(__name__)
+
+
+class EpochWatcher:
+    """Progress line and metrics of each epoch; says once how long after the start the first rows were visible."""
+
+    def __init__(self, metrics: ServiceMetrics, clock: Clock, hive: bool) -> None:
+        """Made when the run begins; `hive`: the map names one."""
+        self._metrics = metrics
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._hive = hive
+        self._totals = Totals()
+        self._freshness = Freshness()
+
+    def epoch(self, report: EpochReport) -> None:
+        now = self._clock.epoch_ms() / 1000
+        fresh = {table.name: self._freshness.of(table, now) for table in report.tables}
+        numbers = epoch_numbers(report, fresh, self._hive)
+        self._metrics.observe_epoch(numbers)
+        tell(numbers)
+        if not self._totals.files and report.files:
+            log.info("first rows visible %.1f s after the start", self.seconds)
+        self._totals = self._totals.plus(numbers)
+
+    @property
+    def seconds(self) -> float:
+        return self._clock.monotonic() - self._began
+
+    def started(self, started: TableStarted) -> None:
+        self._metrics.observe_moves(started.table, started.moves)
+
+    def summary(self, tables: list[Table]) -> str:
+        return total_line(
+            self._totals,
+            seconds=self.seconds,
+            lag_records=sum(t.lag_records for t in tables) if all(t.lag_known for t in tables) else None,
+            unregistered=sum(len(t.open_registrations) for t in tables),
+            hive=self._hive,
+            set_aside=sum(t.aside is not None for t in tables),
+        )
+
+    def idle(self, tables: list[Table], refused_topics: int = 0) -> None:
+        """Lag, pending registrations, set-aside tables and topics that flow nowhere, also when there was no epoch."""
+        now = self._clock.epoch_ms() / 1000
+        for table in tables:
+            if table.lag_known:
+                self._metrics.observe_lag(table.name, table.lag_records, self._freshness.of(table, now))
+            self._metrics.observe_unregistered(table.name, len(table.open_registrations))
+            since_ms = table.held_since_ms
+            held_seconds = 0.0 if since_ms is None else max(now - since_ms / 1000, 0.0)
+            self._metrics.observe_held(table.name, table.held_records, held_seconds)
+            if (owned := table.ownership) and isinstance(owned, Owned) and owned.state.tracking is not None:
+                through_ms = owned.read_through.through_ms
+                through = None if through_ms is None else through_ms / 1000
+                self._metrics.observe_completion(
+                    table.name, len(owned.state.open), through, len(table.uncertified)
+                )
+        self._metrics.observe_set_aside(sum(t.aside is not None for t in tables))
+        self._metrics.observe_refused_topics(refused_topics)
+
+
+def epoch_numbers(report: EpochReport, fresh: Mapping[str, float | None], hive: bool) -> EpochNumbers:
+    """The report as plain numbers; `fresh`: see Freshness, by table. Without a Hive no partition is overdue."""
+    tables = {t.name: t for t in report.tables}
+    return EpochNumbers(
+        number=report.number,
+        seconds=report.tasks_seconds + report.publish_seconds,
+        tables=tuple(
+            TableNumbers(
+                table=r.table,
+                epoch=r.state.epoch,
+                records=r.outcome.total.read,
+                bytes=r.outcome.total.bytes,
+                dead_letters=r.outcome.total.dead_lettered,
+                moves=r.moves,
+                unregistered=len(tables[r.table].open_registrations),
+                overdue=len(tables[r.table].open_registrations & r.unregistered_before) if hive else 0,
+                lag_records=tables[r.table].lag_records,
+                freshness_seconds=fresh[r.table],
+            )
+            for r in report.reports
+        ),
+        phases={"tasks": report.tasks_seconds, "publish": report.publish_seconds},
+        set_aside=sum(t.aside is not None for t in report.tables),
+        lag_records=report.lag_records,
+        tasks=report.tasks,
+        most_tasks=report.most_tasks,
+    )
+
+
+class Freshness:
+    """How long records may have waited for each table, in seconds; seen from this run's looks at Kafka."""
+
+    def __init__(self) -> None:
+        self._caught_up: dict[str, float] = {}
+        self._waiting: dict[str, float] = {}
+
+    def of(self, table: Table, now: float) -> float | None:
+        """0 when nothing waits; None: not known yet. `now` in Unix seconds.
+
+        Else the age of the newest record that the table shows, or the time since nothing waited when that is shorter:
+        what a quiet topic showed last says nothing of a record that came just now. For a table that never showed a
+        row and never caught up: the time since records were first seen to wait.
+        """
+        if not table.lag_known:
+            return None
+        if table.lag_records == 0:
+            self._caught_up[table.name] = now
+            self._waiting.pop(table.name, None)
+            return 0.0
+        first_seen = self._waiting.setdefault(table.name, now)
+        since = [self._caught_up[table.name]] if table.name in self._caught_up else []
+        state = table.last_state
+        if state is not None and state.newest_ms is not None:
+            since.append(state.newest_ms / 1000)
+        return max(now - max(since, default=first_seen), 0.0)
+
+
+class GroupFollower:
+    """Commits the tables' positions to the consumer group, in the background, the newest only: for lag tools."""
+
+    def __init__(self, kafka: Kafka, group: str, background: Background) -> None:
+        self._kafka = kafka
+        self._group = group
+        self._background = background
+        self._condition = background.condition()
+        self._offsets: dict[TopicPartition, int] | None = None
+        self._ending = False
+        self._thread: Thread | None = None  # there is none before the first epoch
+
+    def __call__(self, report: EpochReport) -> None:
+        offsets: dict[TopicPartition, int] = {}
+        for table in report.tables:
+            owned = table.ownership
+            for position in owned.state.positions if isinstance(owned, Owned) else ():
+                tp = position.topic_partition
+                offsets[tp] = min(position.end, offsets.get(tp, position.end))
+        with self._condition:
+            self._offsets = offsets
+            self._condition.notify_all()
+        if self._thread is None:
+            self._thread = self._background.start("group-offsets", self._work)
+
+    def end(self, seconds: float, ended_by: Exception | None) -> None:
+        """Commit what is left, at most that long; nothing more when the run was fenced.
+
+        Who fenced it may have set the group back, as `reset --takeover` does.
+        """
+        with self._condition:
+            if isinstance(ended_by, Fenced | TakeOverLost):
+                self._offsets = None
+            self._ending = True
+            self._condition.notify_all()
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _work(self) -> None:
+        with self._kafka.group_commits(self._group) as commits:
+            while (offsets := self._next()) is not None:
+                try:
+                    commits.commit(offsets)
+                except Kafka2HiveError as error:
+                    log.warning("the consumer group's offsets are not committed: %s", error.message)
+
+    def _next(self) -> dict[TopicPartition, int] | None:
+        """Wait for newer offsets; None: the run ends, and there are none."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._offsets is not None or self._ending)
+            offsets, self._offsets = self._offsets, None
+            return offsets

@@ -1,0 +1,150 @@
+"""Values that were changed because the map's columns allow it: counted for metrics, `status` and the log."""
+
+import logging
+from collections import Counter
+from dataclasses import dataclass, field
+
+from kafka2hive.config.native_library import SLOWER, DecoderInUse
+from kafka2hive.model.text import counted, printable
+from kafka2hive.observe.metrics import ServiceMetrics
+from kafka2hive.plan.contract import UnmappedField, UnmappedFields
+from kafka2hive.service.tables.report import EpochReport
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.storage.port import Clock
+
+log = logging.getLogger(__name__)
+
+WORDS = {
+    "default": "missing or null, so the column's default",
+    "unknown_enum": "numbers that their enum has no name for (unknown_enum)",
+    "fraction": "times cut to microseconds (fraction: truncate)",
+}
+
+
+class ChangedValuesWatch:
+    """Hears of every epoch; `status` shows the counts since the start, the log the first of each kind."""
+
+    def __init__(self, metrics: ServiceMetrics) -> None:
+        self._metrics = metrics
+        self._changed: dict[str, Counter[str]] = {}
+
+    def __call__(self, report: EpochReport) -> None:
+        tables = {table.name: table for table in report.tables}
+        for part in report.reports:
+            if not part.outcome.changed:
+                continue
+            so_far = self._changed.setdefault(part.table, Counter())
+            for kind, values in part.outcome.changed.items():
+                self._metrics.observe_changed(part.table, kind, values)
+                if kind not in so_far:
+                    log.info("%s: %s in this epoch: %s", part.table, counted(values, "value"), WORDS[kind])
+            so_far.update(part.outcome.changed)
+            tables[part.table].warnings["changed"] = tuple(
+                f"since the start {counted(values, 'value')}: {WORDS[kind]}"
+                for kind, values in sorted(so_far.items())
+            )
+
+
+WARNED_BY = "decoder"
+
+
+class DecoderWatch:
+    """Hears of every epoch. Where the driver has none either, the run's first line has said so."""
+
+    def __init__(self, driver: DecoderInUse) -> None:
+        self._driver = driver
+
+    def __call__(self, report: EpochReport) -> None:
+        if not self._driver.is_compiled:
+            return
+        tables = {table.name: table for table in report.tables}
+        for part in report.reports:
+            warnings, slow = tables[part.table].warnings, part.outcome.fallback_tasks
+            if slow and not warnings.get(WARNED_BY):
+                text = (
+                    "workers lack the compiled library that the driver has (kafka2hive-native) and decode in Python:"
+                    f" {SLOWER}"
+                )
+                log.warning("%s: in %s %s", part.table, counted(slow, "task"), text)
+                warnings[WARNED_BY] = (text,)
+            elif not slow:
+                warnings[WARNED_BY] = ()
+
+
+MOST_FIELDS = 100
+_MOST_NAMED = 5
+
+
+@dataclass(slots=True)
+class _Field:
+    """`since` is ISO 8601 UTC, by the run's clock; `example` is of the first epoch that had the field."""
+
+    since: str
+    example: UnmappedField
+    records: int = 0
+
+
+@dataclass(slots=True)
+class _FieldsOfTable:
+    looked_at: int = 0
+    epochs: int = 0
+    fields: dict[str, _Field] = field(default_factory=dict)
+
+    def add(self, unmapped: UnmappedFields, now: str) -> list[str]:
+        """The names that are new."""
+        new = []
+        self.looked_at += unmapped.looked_at
+        self.epochs += 1
+        for one in unmapped.fields:
+            if one.name not in self.fields:
+                if len(self.fields) == MOST_FIELDS:
+                    continue
+                self.fields[one.name] = _Field(now, one)
+                new.append(one.name)
+            self.fields[one.name].records += one.records
+        return new
+
+    def text(self) -> str:
+        """The newest fields first, of those the most frequent."""
+        order = sorted(self.fields.values(), key=lambda one: one.records, reverse=True)
+        order.sort(key=lambda one: one.since, reverse=True)
+        named = "; ".join(map(self._text, order[:_MOST_NAMED]))
+        more = f"; and {len(order) - _MOST_NAMED} more" if len(order) > _MOST_NAMED else ""
+        return f"no column takes {counted(len(order), 'field')} of the records: {named}{more}"
+
+    def _text(self, one: _Field) -> str:
+        place = f"{one.example.topic_partition}@{one.example.offset}"
+        return (
+            f"{printable(one.example.name)} (since {one.since}, {self._share(one)} of records, e.g. {place})"
+        )
+
+    def _share(self, one: _Field) -> str:
+        percent = 100 * one.records / max(self.looked_at, 1)
+        return "under 1 %" if percent < 1 else f"{min(percent, 100):.0f} %"
+
+
+class UnmappedFieldsWatch:
+    """Hears of every epoch. What a run saw is forgotten with it."""
+
+    def __init__(self, metrics: ServiceMetrics, clock: Clock) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._seen: dict[str, _FieldsOfTable] = {}
+
+    def __call__(self, report: EpochReport) -> None:
+        tables = {table.name: table for table in report.tables}
+        for part in report.reports:
+            if part.outcome.unmapped.looked_at:
+                self._tell(tables[part.table], part.outcome.unmapped)
+
+    def _tell(self, table: Table, unmapped: UnmappedFields) -> None:
+        seen = self._seen.setdefault(table.name, _FieldsOfTable())
+        new = seen.add(unmapped, self._clock.now())
+        self._metrics.observe_unmapped(table.name, len(seen.fields))
+        if not seen.fields:
+            return
+        table.warnings["unmapped fields"] = (seen.text(),)
+        if new:
+            # what is there from the beginning is most often left out on purpose
+            level = logging.INFO if seen.epochs == 1 else logging.WARNING
+            log.log(level, "%s: %s", table.name, seen.text())

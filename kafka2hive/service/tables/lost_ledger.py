@@ -1,0 +1,181 @@
+"""Kafka's group offsets as evidence of a vanished or an older ledger (rule R1): they are never a position."""
+
+import logging
+import math
+import threading
+from collections.abc import Collection, Iterable, Mapping
+
+from kafka2hive.kafka.port import ClusterView, Kafka
+from kafka2hive.ledger.look import look
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.snapshot import REBUILT
+from kafka2hive.service.tables.ledgers import UnreadableLedger, other_ledgers
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring
+
+log = logging.getLogger(__name__)
+
+
+class LostLedgerCheck:
+    """Asks the service's consumer group; `group` None: the map writes no group offsets, so there is no evidence."""
+
+    def __init__(self, kafka: Kafka, group: str | None, wiring: Wiring) -> None:
+        self._kafka = kafka
+        self._group = group
+        self._wiring = wiring
+        self._asked: dict[TopicPartition, int | None] = {}
+        self._cluster: ClusterView | None = None
+        self._silent = False
+        self._asking = threading.Lock()
+
+    def new_round(self) -> None:
+        """The tables of the next round of starts ask Kafka again, also where it was silent."""
+        with self._asking:
+            self._cluster = None
+            self._silent = False
+
+    def refuse_lost_positions(self, table: Table, tables: Collection[Table]) -> None:
+        """Raises ManualActionRequired: the group has read a topic of `table` further than any ledger below the root says.
+
+        Another table that reads the topic explains the group's offset up to its position, of whatever service; so does
+        the ledger of a table that left the map (renamed, removed): its position is kept. A ledger that cannot be read
+        explains nothing, and a Kafka that does not answer is an error: nothing is begun on a guess.
+        """
+        if self._group is None:
+            return
+        with self._asking:
+            wanted = self._topics_of_round().topic_partitions(table.topics)
+        offsets = self._kafka.group_offsets(self._group, wanted)
+        left, unreadable = self._unexplained(table, tables, offsets)
+        if left:
+            tp, offset = min(left.items())
+            raise ManualActionRequired(
+                "ledger.lost_positions",
+                f"{table.paths.table_directory} is not there, but group {self._group} has read {tp} up to"
+                f" {offset}{_not_read(unreadable)}",
+                "restore the ledger; or, for a new beginning on purpose, delete that consumer group or name another"
+                " one in the map (kafka: group.id)",
+            )
+
+    def refuse_older_ledger(self, table: Table, tables: Collection[Table]) -> None:
+        """Raises ManualActionRequired: the group has read a topic of `table` further than its ledger, and nothing explains it.
+
+        The group's offsets are written after an epoch is final, so they are never ahead of the table they come from. They
+        may come from another table, as in refuse_lost_positions. Of a topic partition whose position once went back by
+        an accepted gap they prove nothing. The group is asked once a run, and before the ledgers are read.
+        Where a ledger that may explain the offset cannot be read, or the group gives no answer, there is a warning.
+        """
+        if self._group is None:
+            return
+        offsets = self._offsets_of_all(table, tables)
+        try:
+            state = look(self._wiring.ports.files, table.paths).state
+        except NoLedger:
+            return
+        went_back = {gap.range.topic_partition for gap in state.gaps if gap.range.start == gap.range.end}
+        positions = {p.topic_partition: p.end for p in state.positions}
+        ahead = {
+            tp: offset
+            for tp, offset in sorted(offsets.items())
+            if offset > positions.get(tp, 0) and tp not in went_back
+        }
+        if not ahead:
+            return
+        left, unreadable = self._unexplained(table, tables, ahead)
+        if not left:
+            return
+        tp, offset = min(left.items())
+        at = positions.get(tp, 0)
+        may_explain = [u for u in unreadable if u.table in _sharing(table, tables)]
+        if may_explain:
+            log.warning(
+                "%s: the ledger stands at %s@%d and group %s has read it up to %d: whether an older ledger was put back"
+                " is not known%s",
+                *(table.name, tp, at, self._group, offset, _not_read(may_explain)),
+            )
+            return
+        set_back = (
+            f"when nothing from {at} on was dumped: `kafka-consumer-groups --group {self._group}"
+            f" --topic {tp.topic}:{tp.number} --reset-offsets --to-offset {at} --execute`"
+        )
+        rebuild = (
+            f"put the newer ledger back; or move {table.paths.table_directory} away and rebuild it from the files"
+            f" with `kafka2hive recover --rebuild-ledger {table.name}`"
+        )
+        raise ManualActionRequired(
+            "ledger.restored",
+            f"{table.name}: the ledger stands at {tp}@{at}, but group {self._group} has read it up to {offset}: an"
+            f" older ledger was put back, and what was read since would be read again{_not_read(unreadable)}",
+            f"{set_back}; or {rebuild}" if state.owner == REBUILT else f"{rebuild}; or, {set_back}",
+        )
+
+    def _offsets_of_all(self, table: Table, tables: Collection[Table]) -> dict[TopicPartition, int]:
+        """The group's offsets in the table's topics; the first question is about the topics of all tables.
+
+        Empty, with one warning a round, without an answer: the names of the table's files are searched all the same.
+        """
+        with self._asking:
+            try:
+                wanted = set() if self._silent else self._ask(table, tables)
+            except ServiceUnavailable as error:
+                self._silent = True
+                log.warning(
+                    "group %s is not compared with the ledgers at this start, an older ledger that was put back may go"
+                    " unnoticed: %s",
+                    self._group,
+                    error.message,
+                )
+                wanted = set()
+            return {tp: offset for tp in wanted if (offset := self._asked[tp]) is not None}
+
+    def _ask(self, table: Table, tables: Collection[Table]) -> set[TopicPartition]:
+        """The topic partitions of `table`, asked about. Raises ServiceUnavailable."""
+        cluster = self._topics_of_round()
+
+        def of(some: Iterable[Table]) -> set[TopicPartition]:
+            return set(cluster.topic_partitions({name for t in some for name in t.topics}))
+
+        wanted = of([table])
+        if wanted - self._asked.keys():
+            left = of([table, *tables]) - self._asked.keys()
+            found = self._kafka.group_offsets(self._group or "", sorted(left))
+            self._asked.update({tp: found.get(tp) for tp in left})
+        return wanted
+
+    def _topics_of_round(self) -> ClusterView:
+        """Listed once for all tables of a round, without ids. Raises ServiceUnavailable."""
+        if self._cluster is None:
+            self._cluster = self._kafka.cluster(lambda _topic: False)
+        return self._cluster
+
+    def _unexplained(
+        self, table: Table, tables: Collection[Table], offsets: Mapping[TopicPartition, int]
+    ) -> tuple[dict[TopicPartition, int], list[UnreadableLedger]]:
+        """Those of the group's `offsets` that no other ledger has reached; and the ledgers that cannot be read."""
+        left = {tp: offset for tp, offset in offsets.items() if offset > 0}
+        unreadable: list[UnreadableLedger] = []
+        if not left:
+            return left, unreadable
+        for found in other_ledgers(self._wiring, table.name, _sharing(table, tables)):
+            if isinstance(found, UnreadableLedger):
+                unreadable.append(found)
+                continue
+            for position in found.positions:
+                if position.end >= left.get(position.topic_partition, math.inf):
+                    del left[position.topic_partition]
+            if not left:
+                break
+        return left, unreadable
+
+
+def _sharing(table: Table, tables: Collection[Table]) -> set[str]:
+    """Other tables of the map that read a topic of `table`."""
+    return {t.name for t in tables if t is not table and set(t.topics) & set(table.topics)}
+
+
+def _not_read(unreadable: Collection[UnreadableLedger]) -> str:
+    return "".join(
+        f"; the ledger of {u.table} cannot be read, mend it first: {u.error.message}" for u in unreadable
+    )

@@ -1,0 +1,127 @@
+"""Columns that no record has filled since the start: most often a name that is not spelled as the JSON spells it."""
+
+import difflib
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafka2hive.config.keys import Column
+from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.model.text import counted
+from kafka2hive.observe.metrics import ServiceMetrics
+from kafka2hive.plan.contract import ColumnsSeen
+from kafka2hive.service.tables.report import EpochReport
+from kafka2hive.service.tables.table_state import Table
+
+log = logging.getLogger(__name__)
+
+FIRST_RECORDS = 1_000
+FIRST_EPOCHS = 3
+_MOST_NAMED = 20
+_ALIKE, _NEARLY_EQUAL = (
+    0.6,
+    0.8,
+)  # of difflib: worth a word when a column stays empty; told from the first epoch on
+_MOST_KEYS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class NeverFilled:
+    """A column that is NULL in every row so far; `nearest` is the key most like it that no column takes, as a path."""
+
+    column: str
+    nearest: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.column} (did you mean {self.nearest}?)" if self.nearest else self.column
+
+
+@dataclass(slots=True)
+class _ColumnsOfTable:
+    rows: int = 0
+    epochs: int = 0
+    empty: tuple[str, ...] | None = None
+    strange: dict[str, None] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
+    enough: bool = False
+    columns: tuple[Column, ...] = ()
+
+    def add(self, seen: ColumnsSeen) -> None:
+        before = seen.empty if self.empty is None else self.empty
+        self.empty = tuple(name for name in before if name in seen.empty)
+        self.rows += seen.rows
+        self.epochs += 1
+        self.strange.update(dict.fromkeys(seen.unmapped[: _MOST_KEYS - len(self.strange)]))
+
+    @property
+    def never_filled(self) -> tuple[str, ...]:
+        """While too little was seen to say so: only columns with a name that nearly equals a key that no column takes."""
+        empty = self.empty or ()
+        if self.enough or self.rows >= FIRST_RECORDS or self.epochs >= FIRST_EPOCHS:
+            return empty
+        likely = never_filled(empty, self.columns, self.strange, _NEARLY_EQUAL)
+        return tuple(one.column for one in likely if one.nearest)
+
+
+class ColumnWatch:
+    """Hears of every epoch; warns once a table, and tells metrics and `status` which columns are still empty."""
+
+    def __init__(self, metrics: ServiceMetrics) -> None:
+        self._metrics = metrics
+        self._seen: dict[str, _ColumnsOfTable] = {}
+
+    def __call__(self, report: EpochReport) -> None:
+        tables = {table.name: table for table in report.tables}
+        for part in report.reports:
+            if part.outcome.columns.rows:
+                table = tables[part.table]
+                seen_so_far = self._seen.setdefault(part.table, _ColumnsOfTable())
+                seen_so_far.columns = table.owned.settings.decoded_columns
+                seen_so_far.add(part.outcome.columns)
+                self._tell(table, seen_so_far)
+
+    def end(self, tables: Iterable[Table]) -> None:
+        """The end of a `--once` run: nothing more comes, so what was read is enough to judge by, however little it was."""
+        for table in tables:
+            if seen_so_far := self._seen.get(table.name):
+                seen_so_far.enough = True
+                self._tell(table, seen_so_far)
+
+    def _tell(self, table: Table, seen_so_far: _ColumnsOfTable) -> None:
+        now, before = seen_so_far.never_filled, seen_so_far.told
+        if now == before:
+            return
+        self._metrics.observe_never_filled(table.name, before, now)
+        text = _text(never_filled(now, seen_so_far.columns, seen_so_far.strange), seen_so_far.rows)
+        table.warnings["columns"] = (text,) if now else ()
+        seen_so_far.told = now
+        if not before:
+            log.warning("%s: %s", table.name, text)
+
+
+def _text(columns: Sequence[NeverFilled], rows: int) -> str:
+    named = ", ".join(map(str, columns[:_MOST_NAMED]))
+    more = f" and {len(columns) - _MOST_NAMED} more" if len(columns) > _MOST_NAMED else ""
+    return (
+        f"no value in any of the first {counted(rows, 'record')}: {named}{more}; write a column's name as the JSON spells it, "
+        'or say where its value stands (from: "$.key")'
+    )
+
+
+def never_filled(
+    empty: Iterable[str], columns: Sequence[Column], strange: Iterable[str], alike: float = _ALIKE
+) -> list[NeverFilled]:
+    """The empty columns, each with the nearest of the strange keys (paths as text)."""
+    paths = {column.name: path_text(column.path or (column.name,)) for column in columns}
+    return [NeverFilled(name, _nearest(paths.get(name, f"$.{name}"), strange, alike)) for name in empty]
+
+
+def _nearest(path: str, strange: Iterable[str], alike: float) -> str:
+    """Without the beginning that all paths share; a key of the record itself is told by its name alone."""
+    by_letters: Mapping[str, str] = {_letters(key): key for key in strange}
+    found = difflib.get_close_matches(_letters(path), by_letters, 1, alike)
+    return by_letters[found[0]].removeprefix("$.") if found else ""
+
+
+def _letters(path: str) -> str:
+    return "".join(character for character in path.lower() if character.isalnum())

@@ -1,0 +1,244 @@
+"""Hive in the background: rule R8 of docs/protocol.md. The metastore being down stops neither epochs nor commits.
+
+One thread takes what the epoch loop hands over, makes sure the tables are there and registers partitions; what became of
+it waits until the loop takes it. What fails stays a pending registration of the table, and so stands in its next snapshot.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from kafka2hive.ledger.register import Registered, register
+from kafka2hive.model.errors import Kafka2HiveError, TableError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
+from kafka2hive.storage.port import Background, Thread
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredInHive:
+    partitions: frozenset[HivePartition]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedByHive:
+    """Hive does not take a table (no partitions named), or these partitions of it."""
+
+    table: str
+    error: TableError
+    partitions: frozenset[HivePartition] = frozenset()
+
+
+RegistrarEvent = RegisteredInHive | RefusedByHive
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What one try came to. `left` is still to be registered, also `refused`, which Hive has answered; `no_answer`: why the
+    others are.
+    """
+
+    left: frozenset[HivePartition]
+    refused: frozenset[HivePartition]
+    events: tuple[RegistrarEvent, ...]
+    no_answer: MetastoreUnavailable | None = None
+
+
+class EnsureTable(Protocol):
+    """Creates or checks one Hive table; cheap when it was done before."""
+
+    def __call__(self, name: str) -> None:
+        """Raises MetastoreUnavailable, TableError."""
+        ...
+
+
+def register_now(
+    metastore: Metastore,
+    ensure: EnsureTable,
+    unregistered: frozenset[HivePartition],
+    checked: frozenset[HivePartition] = frozenset(),
+) -> Attempt:
+    """Register in the caller's thread. `checked`: partitions that lie where they should, found earlier."""
+    tables = {t: _ensured(ensure, t) for t in sorted({p.table for p in unregistered})}
+    result = register(metastore, frozenset(p for p in unregistered if tables[p.table] is None), checked)
+    refusals = [*(t for t in tables.values() if isinstance(t, RefusedByHive)), *_refusals(result)]
+    registered = frozenset(result.registered)
+    of_refused_tables = frozenset(p for p in unregistered if isinstance(tables[p.table], RefusedByHive))
+    return Attempt(
+        unregistered - registered,
+        of_refused_tables.union(result.refused, result.misplaced),
+        (*refusals, *([RegisteredInHive(registered)] if registered else [])),
+        next((t for t in tables.values() if isinstance(t, MetastoreUnavailable)), result.outage),
+    )
+
+
+def _ensured(ensure: EnsureTable, table: str) -> MetastoreUnavailable | RefusedByHive | None:
+    """None: Hive has it."""
+    try:
+        ensure(table)
+    except MetastoreUnavailable as error:
+        log.debug("%s keeps its pending registrations: %s", table, error)
+        return error
+    except TableError as error:
+        return RefusedByHive(table, error)
+    return None
+
+
+def _refusals(result: Registered) -> Iterator[RefusedByHive]:
+    for partition, reason in sorted(result.refused.items()):
+        error = TableError(
+            "hive.refused",
+            f"Hive does not register {partition.table} {partition.path}: {reason}",
+            "as Hive says; or give the registration up:"
+            f" kafka2hive recover --forget-registration {partition.table} '{partition.path}'",
+        )
+        yield RefusedByHive(partition.table, error, frozenset({partition}))
+    for partition, where in sorted(result.misplaced.items()):
+        error = TableError(
+            "hive.misplaced",
+            f"{partition.table} partition {partition.path} is registered at {where}, its rows are at"
+            f" {partition.location}: readers would not see them",
+            "drop that partition in Hive, or correct the table's location in the map",
+        )
+        yield RefusedByHive(partition.table, error, frozenset({partition}))
+
+
+class Registrar:
+    """A thread from `start` to `end`; the other methods never wait for Hive, but `settle`."""
+
+    def __init__(self, metastore: Metastore, ensure: EnsureTable, background: Background) -> None:
+        self._metastore = metastore
+        self._ensure = ensure
+        self._background = background
+        self._unregistered: set[HivePartition] = set()
+        self._events: list[RegistrarEvent] = []
+        self._checked: frozenset[HivePartition] = frozenset()
+        self._refused: frozenset[HivePartition] = frozenset()
+        self._no_answer: MetastoreUnavailable | None = None
+        self._condition = background.condition()
+        self._ending = False
+        self._busy = False
+        self._once_more = False
+        self._thread: Thread | None = None
+
+    def start(self) -> None:
+        self._thread = self._background.start("registrar", self._work)
+
+    def enqueue(self, unregistered: frozenset[HivePartition]) -> None:
+        """Hand over partitions to register; returns at once."""
+        with self._condition:
+            self._unregistered |= unregistered
+            self._condition.notify_all()
+
+    def take_events(self) -> list[RegistrarEvent]:
+        """What became of registrations since this was last asked, in order."""
+        with self._condition:
+            events, self._events = self._events, []
+            return events
+
+    def settle(self, seconds: float) -> bool:
+        """Try once more, now, what is pending and not refused; wait for that at most so long; True when nothing is left.
+
+        A HiveServer2 that is away is not waited for: what it was not told stands in the ledgers.
+        """
+        with self._condition:
+            self._once_more = bool(self._unregistered - self._refused)
+            self._condition.notify_all()
+            # the try under way may register it all: then there is no other
+            self._condition.wait_for(
+                lambda: not self._busy and not (self._once_more and self._unregistered), seconds
+            )
+            return not self._unregistered
+
+    @property
+    def untold(self) -> frozenset[HivePartition]:
+        """What is still pending, and was not refused: Hive gave no answer to it."""
+        with self._condition:
+            return frozenset(self._unregistered) - self._refused
+
+    @property
+    def no_answer(self) -> MetastoreUnavailable | None:
+        """Why the last try that has ended left partitions that Hive gave no answer to; None: it left none."""
+        with self._condition:
+            return self._no_answer
+
+    def end(self) -> None:
+        """Finish the statement that runs and stop; what is still pending stands in the ledgers."""
+        with self._condition:
+            self._ending = True
+            self._condition.notify_all()
+        if self._thread is not None:
+            self._thread.join(RETRY_SECONDS)
+
+    def register_pending(self) -> frozenset[HivePartition]:
+        """One try in the caller's thread; what is left of it."""
+        with self._condition:
+            unregistered = frozenset(self._unregistered)
+        try:
+            attempt = register_now(self._metastore, self._ensure, unregistered, self._checked)
+        except Kafka2HiveError as error:
+            log.error("registering in Hive failed, it is tried again: %s", error)
+            return unregistered
+        registered = unregistered - attempt.left
+        with self._condition:
+            self._checked |= registered
+            self._refused = attempt.refused
+            self._no_answer = attempt.no_answer
+            self._unregistered -= registered
+            self._events += attempt.events
+        return attempt.left
+
+    def _work(self) -> None:
+        while True:
+            with self._condition:
+                self._busy = False
+                self._condition.notify_all()
+                self._condition.wait_for(lambda: bool(self._unregistered) or self._ending)
+                if self._ending:
+                    return
+                self._busy, self._once_more = True, False
+            left = self.register_pending()
+            with self._condition:
+                if left:
+                    self._busy = False
+                    self._condition.notify_all()
+                    # what is new is not kept waiting by what is refused
+                    self._condition.wait_for(partial(self._is_new_beside, left), RETRY_SECONDS)
+
+    def _is_new_beside(self, left: frozenset[HivePartition]) -> bool:
+        return self._ending or self._once_more or bool(self._unregistered - left)
+
+
+class NoRegistrar:
+    """The map names no Hive: partitions stay pending registrations in the ledgers. See Registrar."""
+
+    def start(self) -> None:
+        log.warning(
+            "the map names no Hive: files are published, partitions are kept as pending registrations in the ledgers"
+        )
+
+    def enqueue(self, unregistered: frozenset[HivePartition]) -> None:
+        """Nobody is told."""
+
+    def take_events(self) -> list[RegistrarEvent]:
+        return []
+
+    def settle(self, seconds: float) -> bool:
+        return True
+
+    @property
+    def untold(self) -> frozenset[HivePartition]:
+        return frozenset()
+
+    @property
+    def no_answer(self) -> MetastoreUnavailable | None:
+        return None
+
+    def end(self) -> None:
+        """Nothing runs."""

@@ -1,0 +1,198 @@
+"""The columns of a table besides the map's: what the ledger added, and what the schemas of its records have."""
+
+import logging
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kafka2hive.config.keys import Column, TableRule, TableSettings
+from kafka2hive.config.keys.change_log import change_log_of
+from kafka2hive.model.column_types import is_wider
+from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
+from kafka2hive.model.snapshot import AddedColumn
+from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
+from kafka2hive.registry.port import Registry
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import Clock
+
+if TYPE_CHECKING:
+    from kafka2hive.schema_evolution.fields import WrittenField
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveColumns:
+    """`added`: names, in small letters, of those that are not the map's."""
+
+    columns: tuple[Column, ...]
+    added: frozenset[str]
+
+
+def effective_columns(
+    rule: TableRule, known: Sequence[Column], added: Sequence[AddedColumn]
+) -> EffectiveColumns:
+    """`known`: the map's columns or, where the map has none, Hive's. What the map says of a column or a field counts."""
+    newest = {a.name.lower(): a for a in added if a.name not in rule.ignored_fields}
+    columns: list[Column] = []
+    names: set[str] = set()
+    for column in known:
+        own = None if rule.columns else newest.get(column.name.lower())
+        if own is None:
+            columns.append(column)
+        else:  # Hive's, which may have been altered further by hand
+            kind = own.type if is_wider(own.type, column.type) else column.type
+            columns.append(Column(own.name, kind))
+            names.add(own.name.lower())
+    there = {column.name.lower() for column in known}
+    for name, own in newest.items():
+        if name not in there:
+            columns.append(Column(own.name, own.type))
+            names.add(name)
+    return EffectiveColumns(tuple(columns), frozenset(names))
+
+
+def watches_schemas(rule: TableRule, *, has_registry: bool) -> bool:
+    """Whether the schemas that its records name by id say something about the table's columns."""
+    own_schema = {"avro": rule.avro_schema, "protobuf": rule.protobuf_schema}
+    return (
+        rule.schema_evolution != "ignore"
+        and rule.sql is None  # its columns are the SELECT's
+        and has_registry
+        and rule.format in own_schema
+        and own_schema[rule.format] is None
+    )
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenColumns:
+    """The fields that records of a schema have. `schema` says which one it is."""
+
+    schema: str
+    fields: "tuple[WrittenField, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """`columns` with the schema that has each. `lost`: what stays out of every column, beside them."""
+
+    columns: tuple[tuple[Column, str], ...]
+    lost: tuple[str, ...]
+
+    def refuse(self, table: str) -> None:
+        """Raises SchemaDiffers where a table lacks anything at all."""
+        from kafka2hive.schema_evolution.check import schema_differs
+
+        columns = [f"no column for {column.name} {column.type} ({schema})" for column, schema in self.columns]
+        if columns or self.lost:
+            raise schema_differs(table, "the newest version", "; ".join([*columns, *self.lost]))
+
+    def added(self, at: str, epoch: int) -> tuple[AddedColumn, ...]:
+        """The columns as the ledger keeps them."""
+        return tuple(
+            AddedColumn(name=column.name, type=column.type, schema=schema, added_at=at, epoch=epoch)
+            for column, schema in self.columns
+        )
+
+
+def read_written(
+    label: str, schema: WriterSchema, message: str | None, settings: TableSettings
+) -> WrittenColumns | None:
+    """None where it says nothing about the table's records: of another kind, unreadable, or of several messages."""
+    if (schema.kind, settings.format) == (AVRO, "avro"):
+        from kafka2hive.decode.schemas.avro import AvroSchemaInvalid, parse
+        from kafka2hive.schema_evolution.fields import avro_fields
+
+        try:
+            parsed = parse(schema)
+        except AvroSchemaInvalid as error:
+            log.warning("%s: the schema with %s cannot be read: %s", settings.table, label, error)
+            return None
+        is_change_log = change_log_of(settings.source) is not None
+        return WrittenColumns(label, tuple(avro_fields(parsed, is_change_log=is_change_log)))
+    if (schema.kind, settings.format) == (PROTOBUF, "protobuf"):
+        return _read_protobuf(label, schema, message, settings)
+    return None
+
+
+def _read_protobuf(
+    label: str, schema: WriterSchema, message: str | None, settings: TableSettings
+) -> WrittenColumns | None:
+    from kafka2hive.decode.protobuf.decoder import only_type
+    from kafka2hive.decode.schemas.protobuf import parse
+    from kafka2hive.decode.schemas.protoc import ProtobufSchemaInvalid
+    from kafka2hive.schema_evolution.fields import protobuf_fields
+
+    try:
+        parsed = parse(schema)
+        name = only_type(parsed, message)
+    except ProtobufSchemaInvalid as error:  # which message the records have, they say themselves
+        log.debug("%s: the schema with %s: %s", settings.table, label, error)
+        return None
+    return WrittenColumns(label, tuple(protobuf_fields(parsed, name)))
+
+
+def lacking(settings: TableSettings, schemas: Sequence[WrittenColumns]) -> Lacking:
+    """What the table lacks of all these schemas together. Pure."""
+    from kafka2hive.schema_evolution.differences import differences
+
+    columns: dict[str, tuple[Column, str]] = {}
+    for written in schemas:
+        found = differences(settings, written.fields)
+        columns |= {column.name.lower(): (column, written.schema) for column in found.columns}
+        settings = _with(settings, found.columns)
+    lost = (text for written in schemas for text in differences(settings, written.fields).lost)
+    return Lacking(tuple(columns.values()), tuple(dict.fromkeys(lost)))
+
+
+def _with(settings: TableSettings, new: Sequence[Column]) -> TableSettings:
+    columns = {column.name.lower(): column for column in settings.columns}
+    columns |= {column.name.lower(): column for column in new}
+    added = settings.added | {column.name.lower() for column in new}
+    return replace(settings, columns=tuple(columns.values()), added=added)
+
+
+class NewestSchemas:
+    """A registry that gives no answer is asked again after `refresh_seconds` only: records name their schemas themselves."""
+
+    def __init__(self, registry: Registry, clock: Clock, refresh_seconds: float) -> None:
+        self._registry = registry
+        self._clock = clock
+        self.refresh_seconds = refresh_seconds
+        self._away_until = float("-inf")
+        self._one_at_a_time = threading.Lock()
+
+    def of(self, rule: TableRule, topics: tuple[str, ...], settings: TableSettings) -> list[WrittenColumns]:
+        """In the order of the topics; without those that the registry does not have, or does not give now."""
+        found = []
+        for subject in dict.fromkeys(rule.subject.replace("{topic}", topic) for topic in topics):
+            if (written := self._newest(subject, settings)) is not None:
+                found.append(written)
+        return found
+
+    def _newest(self, subject: str, settings: TableSettings) -> WrittenColumns | None:
+        with self._one_at_a_time:
+            if self._clock.monotonic() < self._away_until:
+                return None
+            try:
+                newest = self._registry.newest(subject)
+            except TableError as error:
+                if isinstance(error, SchemaRegistryUnavailable):
+                    self._away_until = self._clock.monotonic() + self.refresh_seconds
+                log.warning("the newest schemas are not known, what is known of them holds: %s", error)
+                return None
+        if newest is None:
+            log.debug("%s: the schema registry has no subject %s", settings.table, subject)
+            return None
+        label = f"id {newest.schema_id}, version {newest.version} of {subject}"
+        return read_written(label, newest.schema, None, settings)
+
+
+def newest_schemas(wiring: Wiring) -> NewestSchemas | None:
+    """None: the map has no registry. Connects to nothing yet."""
+    options, registry = wiring.map.registry, wiring.registry()
+    if options is None or registry is None:
+        return None
+    return NewestSchemas(registry, wiring.ports.clock, options.refresh_seconds)

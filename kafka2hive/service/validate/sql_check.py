@@ -1,0 +1,72 @@
+"""Would Spark make the tables' rows by their SELECTs? Each is planned as a dump plans it; no record is read."""
+
+from collections.abc import Collection
+from pathlib import Path as FilePath
+
+from kafka2hive.config.keys import ServiceMap, TableRule
+from kafka2hive.config.yaml.document import read_document
+from kafka2hive.config.yaml.problems import MapInvalid, Problems
+from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned
+from kafka2hive.service.validate.selects import SelectCheck
+
+_KEYS = {"sql.lookup": "lookups", "sql.udfs": "udfs"}
+_PLANNED = "Spark makes the table's columns by its SELECT, one row or none of each record"
+
+
+def check_selects(service_map: ServiceMap, selects: SelectCheck) -> list[Check]:
+    """Without any cluster: one line for each table with SQL, a warning where only a part of it can be checked so.
+
+    Raises MapInvalid with all that are wrong, ServiceUnavailable (Spark is gone).
+    """
+    problems = Problems()
+    read_document(FilePath(service_map.path).read_text(encoding="utf-8"), problems)
+    checks: list[Check] = []
+    for index, rule in enumerate(service_map.tables):
+        if rule.sql is None:
+            continue
+        try:
+            checks.append(Check("spark", rule.table, _planned(rule, selects)))
+        except TableError as error:
+            told = f"{error.message.removeprefix(f'{rule.table}: ')}; {error.remedy}"
+            problems.add(("tables", index, _KEYS.get(error.code, "sql")), told)
+    if found := problems.all():
+        raise MapInvalid(service_map.path, found)
+    return checks
+
+
+def check_selects_online(
+    selects: SelectCheck, catalogue: Catalogue, tables: Collection[Table]
+) -> list[Check]:
+    """With the columns that are Hive's, and the lookups as they are now; one line for each table with SQL."""
+    return [
+        Check("spark", table.name, _planned_online(table, selects, catalogue))
+        for table in tables
+        if table.rule.sql is not None
+    ]
+
+
+def _planned(rule: TableRule, selects: SelectCheck) -> Result:
+    settings = rule.resolved(rule.columns)
+    away = [name for name, path in rule.lookups if not path.startswith("file:")]
+    if rule.columns and not away:
+        selects.check(settings)
+        return Passed(_PLANNED)
+    selects.check_text(settings)
+    missing = f"lookup {away[0]} is on a cluster" if away else "its columns are Hive's"
+    error = TableError(
+        "sql.unchecked",
+        f"{rule.table}: the SELECT was parsed only: {missing}",
+        "kafka2hive validate --online checks all of it",
+    )
+    return Warned(error)
+
+
+def _planned_online(table: Table, selects: SelectCheck, catalogue: Catalogue) -> Result:
+    try:
+        selects.check(catalogue.resolve(table))
+    except (TableError, ServiceUnavailable, ConfigError) as error:
+        return Failed(error)
+    return Passed(_PLANNED)

@@ -1,0 +1,73 @@
+"""Auditing the certificates of complete partitions: each one's file is there, and says what its snapshot says.
+
+By code of its own: it shares nothing with what writes them.
+"""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+
+from kafka2hive.model.completeness import Certificate
+from kafka2hive.model.paths.table_directory import certificate_path
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.verify.result import Finding
+from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
+
+_CODE = "verify.certificate"
+
+
+def audit_certificates(
+    files: FileSystem, concurrency: Concurrency, finals: Sequence[Snapshot]
+) -> list[Finding]:
+    """`finals` by epoch. Those of the newest may still be written; one whose partition was opened again need not be there,
+    but when it is, it is right. Raises StorageError.
+    """
+    again = {(before.epoch, partition) for before, after in pairwise(finals) for partition in after.reopened}
+
+    def look(told: tuple[Snapshot, Certificate]) -> list[Finding]:
+        snapshot, certificate = told
+        path = certificate_path(
+            certificate.partition.location, snapshot.ledger_id, snapshot.generation, snapshot.epoch
+        )
+        try:
+            text = files.read(path)
+        except NotFound:
+            if snapshot is finals[-1] or (snapshot.epoch, certificate.partition) in again:
+                return []
+            return [
+                Finding(_CODE, path, f"is not there; epoch {snapshot.epoch} says the partition is complete")
+            ]
+        if not _says(text, snapshot, certificate):
+            return [Finding(_CODE, path, f"has another text than epoch {snapshot.epoch} gives it")]
+        return []
+
+    wanted = [(snapshot, certificate) for snapshot in finals for certificate in snapshot.certificates]
+    return [finding for found in concurrency.map(look, wanted) for finding in found]
+
+
+def _says(text: bytes, snapshot: Snapshot, certificate: Certificate) -> bool:
+    try:
+        told = json.loads(text)
+    except ValueError:
+        return False
+    place = certificate.partition
+    wanted = {
+        "table": snapshot.table,
+        "partition": place.path,
+        "location": place.location,
+        "ledger": snapshot.ledger_id,
+        "generation": snapshot.generation,
+        "epochs": [certificate.since, snapshot.epoch],
+        "files": certificate.files,
+        "rows": certificate.rows,
+        "complete_through": certificate.through,
+        "positions": [
+            {"topic": p.topic_partition.topic, "number": p.topic_partition.number, "end": p.end}
+            for p in snapshot.positions
+        ],
+    }
+    if not isinstance(told, dict) or any(told.get(key) != value for key, value in wanted.items()):
+        return False
+    here = {loss.path for loss in snapshot.losses if loss.path.rpartition("/")[0] == place.location}
+    given_up = set(told.get("given_up", ()))
+    return here <= given_up <= {loss.path for loss in snapshot.losses}

@@ -1,0 +1,91 @@
+"""The rows of a task's files, read back for a comparison, and which of their columns can be compared."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from kafka2hive.config.keys import MetadataColumn, TableSettings
+from kafka2hive.formats.lines.reader import PlainLines
+from kafka2hive.formats.readers import UNREADABLE, opened
+from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.paths.data_file import extension_of
+from kafka2hive.service.verify.result import Finding
+from kafka2hive.service.verify.row_hash import comparable
+from kafka2hive.service.verify.row_sources import LETTER_PLACE, LETTERS, letter_columns, read_rows
+from kafka2hive.service.verify.rows import HashedRows, Paths, PlaceColumns, Span
+from kafka2hive.task.rows import schema_in_files
+
+
+@dataclass(slots=True)
+class Loaded:
+    """Rows by kind; `absent` counts the rows of files that are not there or damaged, by bucket number."""
+
+    data: HashedRows = field(default_factory=HashedRows)
+    letters: HashedRows = field(default_factory=HashedRows)
+    absent: Counter[int] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def load(
+    files: Sequence[DataFile],
+    contents: Sequence[bytes | None],
+    columns: Mapping[str, str],
+    place: PlaceColumns | None,
+    span: Span,
+    paths: Paths,
+    plain: PlainLines | None = None,
+) -> Loaded:
+    """`contents` of each file, None for one that is not there; a row names its file by the index in `files`."""
+    loaded = Loaded()
+    for number, (file, data) in enumerate(zip(files, contents, strict=True)):
+        letter = file.kind is FileKind.DEAD_LETTER
+        bucket = LETTERS if letter else paths.number(file.hive_partition.path)
+        if data is None:
+            loaded.absent[bucket] += file.rows
+            continue
+        try:
+            reader = opened(data, extension_of(file.final), plain)
+            if letter:
+                rows = read_rows(
+                    reader=reader,
+                    columns=letter_columns(),
+                    place=LETTER_PLACE,
+                    span=span,
+                    bucket=bucket,
+                    file=number,
+                )
+            else:
+                rows = read_rows(
+                    reader=reader, columns=columns, place=place, span=span, bucket=bucket, file=number
+                )
+        except UNREADABLE as error:
+            loaded.findings.append(Finding("verify.unreadable", file.final, str(error)))
+            loaded.absent[bucket] += file.rows
+        else:
+            (loaded.letters if letter else loaded.data).extend(rows)
+    return loaded
+
+
+def place_columns(table: TableSettings) -> PlaceColumns | None:
+    """The columns of a table's files that say where a row came from; None without offsets."""
+    written = set(schema_in_files(table).names)
+    names = {kind: name for kind, name in table.metadata if name in written}
+    offset = names.get(MetadataColumn.OFFSET)
+    if offset is None:
+        return None
+    return PlaceColumns(offset, names.get(MetadataColumn.TOPIC), names.get(MetadataColumn.PARTITION))
+
+
+def column_differences(wanted: pa.Schema, found: pa.Schema) -> list[tuple[str, str]]:
+    """Columns that cannot be compared, each with why, to be followed by a number of files."""
+    result = []
+    for name in dict.fromkeys([*wanted.names, *found.names]):
+        if name not in found.names:
+            result.append((name, f"column {name}: not in"))
+        elif name not in wanted.names:
+            result.append((name, f"column {name}: the map does not have it, but"))
+        elif comparable(wanted.field(name).type) != comparable(found.field(name).type):
+            result.append((name, f"column {name}: of another type in"))
+    return result

@@ -1,0 +1,93 @@
+"""The rows of a data file, reduced for a comparison."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS
+from kafka2hive.formats.contract.port import FileReader
+from kafka2hive.formats.lines.reader import PlainLines
+from kafka2hive.formats.readers import UNREADABLE, opened
+from kafka2hive.model.files import FileKind
+from kafka2hive.model.paths.data_file import extension_of
+from kafka2hive.service.verify.rows import HashedRows, Numbers, Paths, PlaceColumns, Span, hashes_of
+from kafka2hive.task.bucket.bucketer import BucketIds
+from kafka2hive.task.sink import PassingSink, RowSink
+from kafka2hive.task.write.destination import Destination
+
+_BATCH_ROWS = 32_768  # more: batches leave the processor's cache
+
+
+def file_schema(data: bytes, path: str, plain: PlainLines | None = None) -> pa.Schema:
+    """`path` tells the format, `plain` what a file without compression does not say. Raises UNREADABLE."""
+    return opened(data, extension_of(path), plain).schema
+
+
+def is_readable(data: bytes, path: str, plain: PlainLines | None) -> bool:
+    """Whether it is known what the file holds."""
+    try:
+        file_schema(data, path, plain)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def read_rows(
+    reader: FileReader,
+    columns: Mapping[str, str],
+    place: PlaceColumns | None,
+    span: Span,
+    bucket: int,
+    file: int,
+) -> HashedRows:
+    """A file's rows. `columns`: see hashes_of; `bucket` and `file` stand in each row.
+
+    Raises UNREADABLE for a damaged file.
+    """
+    wanted = list(dict.fromkeys([*columns.values(), *(place.names() if place else ())]))
+    rows = HashedRows()
+    for batch in reader.batches(wanted, _BATCH_ROWS):
+        places = span.places(place, batch) if place else None
+        rows.add(places, hashes_of(batch, columns), np.full(len(batch), bucket, np.int32), file)
+    return rows
+
+
+LETTERS = -2  # the bucket of every dead letter: a partition by the day of planning is not promised
+LETTER_PLACE = PlaceColumns("offset", "topic", "partition")
+LETTER_COLUMNS = tuple(c.name for c in DEAD_LETTER_COLUMNS if c.name not in ("detail", "epoch"))
+"""What a dead letter has of its record; its detail and epoch are the dump's own."""
+
+
+def letter_columns() -> dict[str, str]:
+    """Shared names of the columns of dead letters: a letter never equals a row."""
+    return {f"dead letter {name}": name for name in LETTER_COLUMNS}
+
+
+class Replay:
+    """Where replayed rows go: `data` with places when `place` is given, `letters` always with places."""
+
+    def __init__(
+        self, span: Span, columns: Mapping[str, str], place: PlaceColumns | None, paths: Paths
+    ) -> None:
+        """`columns`: those to compare, own names by shared names (see hashes_of)."""
+        self.data = HashedRows()
+        self.letters = HashedRows()
+        self._span = span
+        self._columns = columns
+        self._place = place
+        self._paths = paths
+
+    def open_sink(self, destination: Destination, schema: pa.Schema) -> RowSink:
+        if destination.kind is FileKind.DATA:
+            return PassingSink(lambda rows, ids, paths: self._data(rows, ids, paths))
+        return PassingSink(lambda rows, _ids, _paths: self._letters(rows))
+
+    def _data(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+        places = self._span.places(self._place, rows) if self._place else None
+        numbers: Numbers = np.array([self._paths.number(path) for path in paths], np.int32)
+        self.data.add(places, hashes_of(rows, self._columns), numbers[ids])
+
+    def _letters(self, rows: pa.RecordBatch) -> None:
+        places = self._span.places(LETTER_PLACE, rows)
+        self.letters.add(places, hashes_of(rows, letter_columns()), np.full(len(rows), LETTERS, np.int32))

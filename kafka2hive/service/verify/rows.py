@@ -1,0 +1,182 @@
+"""Rows reduced to what a comparison needs: a hash, a bucket, a file, and where it is known the place in Kafka."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.service.verify.row_hash import Hashes, row_hashes
+
+Indices = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+
+OUTSIDE = -1  # no place within the ranges
+NO_FILE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceColumns:
+    """Names of the columns that say where a row came from; None where the table does not keep it.
+
+    Without `topic` or `partition` the rows of a span are of the only topic, or topic partition, it has.
+    """
+
+    offset: str
+    topic: str | None = None
+    partition: str | None = None
+
+    def names(self) -> list[str]:
+        return [name for name in (self.topic, self.partition, self.offset) if name is not None]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row says by itself where it came from."""
+        return self.topic is not None and self.partition is not None
+
+    def tells_apart(self, ranges: Sequence[OffsetRange]) -> bool:
+        """Whether these columns name one place for every row of these ranges."""
+        topics = {r.topic_partition.topic for r in ranges}
+        numbers = {r.topic_partition.number for r in ranges}
+        return (self.topic is not None or len(topics) <= 1) and (
+            self.partition is not None or len(numbers) <= 1
+        )
+
+
+class Span:
+    """Offset ranges as one line of places 0, 1, 2 .. `length`: a place is one offset of one topic partition."""
+
+    def __init__(self, ranges: Sequence[OffsetRange]) -> None:
+        self.ranges = tuple(sorted(r for r in ranges if len(r)))
+        lengths = np.array([len(r) for r in self.ranges], np.int64)
+        self._firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        self.length = int(self._firsts[-1])
+        self._of: dict[TopicPartition, list[int]] = {}
+        for index, r in enumerate(self.ranges):
+            self._of.setdefault(r.topic_partition, []).append(index)
+
+    def places(self, columns: PlaceColumns, batch: pa.RecordBatch) -> Indices:
+        """The place of each row, OUTSIDE where it lies in none of the ranges or does not say."""
+        offsets = batch.column(columns.offset)
+        if offsets.null_count:
+            offsets = offsets.fill_null(OUTSIDE)
+        values = offsets.to_numpy().astype(np.int64, copy=False)
+        result = np.full(len(values), OUTSIDE, np.int64)
+        for topic_partition, rows in self._sources(columns, batch):
+            for index in self._of.get(topic_partition, []):
+                r = self.ranges[index]
+                inside = (values >= r.start) & (values < r.end) & rows
+                result[inside] = values[inside] - r.start + self._firsts[index]
+        return result
+
+    def _sources(
+        self, columns: PlaceColumns, batch: pa.RecordBatch
+    ) -> list[tuple[TopicPartition, npt.NDArray[np.bool_]]]:
+        only = next(iter(self._of), TopicPartition("", -1))
+        topics = _coded(batch, columns.topic, only.topic)
+        numbers = _coded(batch, columns.partition, only.number)
+        return [
+            (TopicPartition(topic, number), topic_rows & number_rows)
+            for topic, topic_rows in topics
+            for number, number_rows in numbers
+            if topic is not None and number is not None
+        ]
+
+    def at(self, place: int) -> tuple[TopicPartition, int]:
+        index = int(np.searchsorted(self._firsts, place, side="right")) - 1
+        found = self.ranges[index]
+        return found.topic_partition, found.start + place - int(self._firsts[index])
+
+    def runs(self, places: Indices) -> list[OffsetRange]:
+        """Ascending places as the ranges they make up."""
+        if not len(places):
+            return []
+        joints = np.isin(places, self._firsts)
+        cuts = np.flatnonzero((np.diff(places) != 1) | joints[1:]) + 1
+        runs = []
+        for start, stop in zip([0, *cuts.tolist()], [*cuts.tolist(), len(places)], strict=True):
+            tp, first = self.at(int(places[start]))
+            runs.append(OffsetRange(tp, first, first + int(places[stop - 1] - places[start]) + 1))
+        return runs
+
+
+def _coded(batch: pa.RecordBatch, name: str | None, only: Any) -> list[tuple[Any, npt.NDArray[np.bool_]]]:
+    """The distinct values of a column with the rows that have them; without a column all rows have `only`."""
+    if name is None:
+        return [(only, np.ones(len(batch), np.bool_))]
+    column = batch.column(name)
+    if len(column) and not column.null_count and pc.all(pc.equal(column, column[0])).as_py():
+        return [(column[0].as_py(), np.ones(len(batch), np.bool_))]
+    coded = column.dictionary_encode()
+    codes = coded.indices.fill_null(-1).to_numpy()
+    return [(value, codes == code) for code, value in enumerate(coded.dictionary.to_pylist())]
+
+
+@dataclass(slots=True)
+class HashedRows:
+    """Rows of one side, batch by batch: 24 bytes each. `places` hold OUTSIDE throughout where none is known."""
+
+    places: list[Indices] = field(default_factory=list)
+    hashes: list[Hashes] = field(default_factory=list)
+    buckets: list[Numbers] = field(default_factory=list)
+    files: list[Numbers] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, places: Indices | None, hashes: Hashes, buckets: Numbers, file: int = NO_FILE) -> None:
+        size = len(hashes)
+        self.places.append(np.full(size, OUTSIDE, np.int64) if places is None else places)
+        self.hashes.append(hashes)
+        self.buckets.append(buckets)
+        self.files.append(np.full(size, file, np.int32))
+        self.count += size
+
+    def extend(self, more: "HashedRows") -> None:
+        self.places += more.places
+        self.hashes += more.hashes
+        self.buckets += more.buckets
+        self.files += more.files
+        self.count += more.count
+
+    def whole(self) -> "WholeRows":
+        return WholeRows(
+            np.concatenate([*self.places, np.zeros(0, np.int64)]),
+            np.concatenate([*self.hashes, np.zeros(0, np.uint64)]),
+            np.concatenate([*self.buckets, np.zeros(0, np.int32)]),
+            np.concatenate([*self.files, np.zeros(0, np.int32)]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRows:
+    """One side, joined; all four of the same length."""
+
+    places: Indices
+    hashes: Hashes
+    buckets: Numbers
+    files: Numbers
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+
+class Paths:
+    """Numbers for Hive partition paths, the same on both sides of a comparison."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, path: str) -> int:
+        found = self._numbers.setdefault(path, len(self.names))
+        if found == len(self.names):
+            self.names.append(path)
+        return found
+
+
+def hashes_of(batch: pa.RecordBatch, columns: Mapping[str, str]) -> Hashes:
+    """Row hashes over `columns`: the name in the batch by the name that both sides share."""
+    return row_hashes(((shared, batch.column(own)) for shared, own in columns.items()), len(batch))

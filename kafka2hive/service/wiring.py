@@ -1,0 +1,90 @@
+"""The only place where ports meet their adapters. No adapter connects before it is first asked."""
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kafka2hive.config.keys import HiveOptions, ServiceMap
+from kafka2hive.config.machine import check_this_machine
+from kafka2hive.hive.metastore import HiveMetastore
+from kafka2hive.hive.port import Hive, Session
+from kafka2hive.hive.session import HiveSession
+from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.ledger.heartbeat import LiveOwner, Processes
+from kafka2hive.ledger.look import View
+from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.take_over import Owners
+from kafka2hive.model.paths.ledger import LedgerPaths
+from kafka2hive.registry.connect import connect_registry
+from kafka2hive.registry.port import Registry
+from kafka2hive.service.ownership import OwnershipCheck
+from kafka2hive.service.process import HostProcesses, new_uuid, owner_name
+from kafka2hive.service.progress_lock import Lock
+from kafka2hive.storage.clock import SystemClock
+from kafka2hive.storage.concurrency import DaemonThreads, Threads
+from kafka2hive.storage.connect import connect
+from kafka2hive.storage.logged import LoggedFileSystem
+from kafka2hive.storage.port import Background, Concurrency
+
+PROMOTE_THREADS = 16
+TABLES_SIDE_BY_SIDE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The map and the real world it names.
+
+    `side_by_side` works on several tables at a time, `ports.concurrency` on the files of each. `owner_names` are those
+    that this process has made.
+    """
+
+    map: ServiceMap
+    ports: Ports
+    processes: Processes
+    side_by_side: Concurrency = field(default_factory=lambda: Threads(TABLES_SIDE_BY_SIDE))
+    background: Background = field(default_factory=DaemonThreads)
+    new_lock: Callable[[], Lock] = threading.RLock
+    owner_names: set[str] = field(default_factory=set)
+
+    def paths(self, table: str) -> LedgerPaths:
+        return LedgerPaths(self.map.storage.ledger_root, table)
+
+    def new_owner(self) -> str:
+        """A name for one take-over attempt of this process, used once, ever."""
+        return owner_name(self.processes.me(), self.ports.new_uuid())
+
+    @property
+    def owners(self) -> Owners:
+        return Owners(self.new_owner, self.owner_names)
+
+    def ownership_check(
+        self, *, take_over: bool, is_left: Callable[[LiveOwner, View], bool] = lambda live, view: False
+    ) -> OwnershipCheck:
+        """For one start of a run, or one command."""
+        root = self.map.storage.ledger_root
+        return OwnershipCheck(self.ports, root, self.processes, take_over=take_over, is_left=is_left)
+
+    def kafka(self, timeout_seconds: float = 30.0, *, altogether: bool = False) -> Kafka:
+        """The map's cluster; the limit is that of each question, or of all of them."""
+        return KafkaAdmin(self.map.kafka, timeout_seconds, altogether=altogether)
+
+    def hive(self) -> Hive | None:
+        return HiveMetastore(self.map.hive) if self.map.hive else None
+
+    def registry(self) -> Registry | None:
+        return connect_registry(self.map.registry) if self.map.registry else None
+
+
+def hive_session(options: HiveOptions) -> Session:
+    """A session beside the one of the metastore."""
+    return HiveSession(options)
+
+
+def wire(service_map: ServiceMap) -> Wiring:
+    """Raises ConfigError: this machine lacks what the map needs for Kerberos."""
+    check_this_machine(service_map, os.environ)
+    files = LoggedFileSystem(connect(service_map.storage))
+    ports = Ports(files, Threads(PROMOTE_THREADS), SystemClock(), new_uuid)
+    return Wiring(service_map, ports, HostProcesses())

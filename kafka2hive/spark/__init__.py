@@ -1,0 +1,1 @@
+"""Spark in the driver: its JVM, session and streaming query, and what makes a start cheap."""

@@ -1,0 +1,54 @@
+"""What Spark and py4j raise, in this project's words."""
+
+from types import TracebackType
+
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
+
+from kafka2hive.model.errors import ServiceUnavailable
+
+#: What a py4j call raises when the JVM is gone.
+SPARK_GONE = (Py4JError, ConnectionError, OSError)
+
+_ERROR_CHARACTERS = 4000
+
+
+def spark_gone(sign: str) -> ServiceUnavailable:
+    return ServiceUnavailable(
+        "spark.gone",
+        f"Spark's JVM is gone: {sign}",
+        "start the run again: it resumes right after what is committed; where that happens often, was the JVM killed for memory"
+        " (the kernel's log tells)?",
+    )
+
+
+def error_text(error: Exception) -> str:
+    """What a person wants of Spark's error: its message and the Python stack, without the JVM's."""
+    message = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    text = message.partition("\n\nDriver stacktrace:")[0]
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("at ")]
+    text = "\n".join(lines).strip()
+    if len(text) <= _ERROR_CHARACTERS:
+        return text
+    return f"{text[: _ERROR_CHARACTERS // 2]}\n...\n{text[-_ERROR_CHARACTERS // 2 :]}"
+
+
+class KeptError:
+    """A context that ends errors raised inside it and keeps the first.
+
+    For code that Spark calls: whatever leaves it reaches the driver's main thread as text only, and the caller must
+    tell a Fenced from a ManualActionRequired. `KeyboardInterrupt` and `SystemExit` pass through.
+    """
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+
+    def __enter__(self) -> "KeptError":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self.error = self.error or error
+        return True

@@ -1,0 +1,95 @@
+"""What was read before a SELECT and what was written behind it, put together: one manifest per task, or why there is none. Pure.
+
+Both ends count by themselves. Of each range the rows that went into the SELECT and did not come out of it were filtered;
+more cannot come out. Both counts are of one attempt of one task: of a topic that is compacted meanwhile, another attempt
+may read less.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
+from kafka2hive.plan.contract import TableFailure, TableManifest
+from kafka2hive.task.sql.shares import RecordsRead, RowsWritten
+
+
+def manifest_of(
+    table: str, task: int, read: Sequence[RecordsRead], written: Sequence[RowsWritten]
+) -> TableManifest:
+    """Of one task; `read` and `written` may hold those of others, too.
+
+    With a failure nothing of it may be committed. Raises AccountingMismatch where the two ends do not fit, TableError
+    (`sql.unread`) where there is no other end.
+    """
+    mine = [one for one in written if one.task == task]
+    if len(mine) != 1:
+        raise AccountingMismatch(f"{table}: task {task} wrote {len(mine)} times")
+    (rows,) = mine
+    found = [one.manifest for one in read if one.manifest.task == task and one.attempt == rows.attempt]
+    if not found:
+        raise TableError(
+            "sql.unread",
+            f"{table}: Spark wrote the rows of task {task} without reading its records to the end; nothing was committed",
+            "where a lookup of an inner join is empty, fill it; else report it: a bug",
+        )
+    manifest = found[0]
+    if manifest.failure is not None:
+        return manifest
+    if rows.failure is not None:
+        return failed(manifest, rows.failure)
+    accounts = tuple(
+        _whole(account, count, refused)
+        for account, count, refused in zip(manifest.accounts, rows.rows, rows.refused, strict=True)
+    )
+    return replace(
+        manifest,
+        files=(*manifest.files, *rows.files),
+        accounts=accounts,
+        seconds=(*manifest.seconds, *rows.seconds),
+        refusals=(*manifest.refusals, *rows.refusals),
+    )
+
+
+def check_against_spark(
+    table: str, read: Sequence[RecordsRead], written: Sequence[RowsWritten], into: int, out: int
+) -> None:
+    """Spark's own counts of the rows on both sides of the SELECT are those of all tasks together.
+
+    Raises AccountingMismatch. Where a task has failed, nothing is committed, and nothing is compared.
+    """
+    of_attempt = {(one.manifest.task, one.attempt): one.manifest for one in read}
+    manifests = [of_attempt[one.task, one.attempt] for one in written]
+    if any(one.failure for one in manifests) or any(one.failure for one in written):
+        return
+    given = sum(a.account.written for manifest in manifests for a in manifest.accounts)
+    came = sum(sum(one.rows) + sum(one.refused) for one in written)
+    if (given, came) != (into, out):
+        raise AccountingMismatch(
+            f"{table}: Spark took {into} rows into the SELECT and {out} out of it, the tasks count {given} and {came}"
+        )
+
+
+def failed(manifest: TableManifest, failure: TableFailure) -> TableManifest:
+    return TableManifest(
+        table=manifest.table,
+        task=manifest.task,
+        generation=manifest.generation,
+        epoch=manifest.epoch,
+        failure=failure,
+    )
+
+
+def _whole(read: RangeAccounting, rows: int, refused: int) -> RangeAccounting:
+    filtered = read.account.written - rows - refused
+    if filtered < 0:
+        raise AccountingMismatch(
+            f"{read.range}: {read.account.written} rows went into the SELECT, {rows + refused} came out"
+        )
+    account = replace(
+        read.account,
+        written=rows,
+        filtered=read.account.filtered + filtered,
+        dead_lettered=read.account.dead_lettered + refused,
+    )
+    return replace(read, account=account)

@@ -1,0 +1,146 @@
+"""One table's share of an epoch as a job of Spark's own: read, SELECT, write, in one stage; with `shuffle: bucket` in two.
+
+Each task's rows stay in its partition from one end to the other, in their order, or up to the shuffle. What was read, and
+sent to other tasks, comes back through accumulators, what was written as the job's result; Spark counts neither of an
+attempt that failed.
+"""
+
+import logging
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
+from pyspark.accumulators import AccumulatorParam
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
+from kafka2hive.spark.internals import execution_of
+from kafka2hive.sql.accounts import check_against_spark, manifest_of
+from kafka2hive.sql.refusals import failed_on_a_record
+from kafka2hive.sql.selects import INTO, OUT, Selects
+from kafka2hive.sql.shuffle import (
+    moved_by_bucket,
+    part_writer,
+    shuffled_manifests,
+    task_attempt,
+    task_context,
+    whole_of,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka2hive.task.sql.shares import RecordsRead
+
+log = logging.getLogger(__name__)
+
+
+class _Told(AccumulatorParam):  # type: ignore[misc]  # pyspark has no type of it
+    """All that attempts which ended well have told."""
+
+    def zero(self, value: tuple["RecordsRead", ...]) -> tuple["RecordsRead", ...]:
+        return ()
+
+    def addInPlace(  # noqa: N802  # pyspark's name
+        self, one: tuple["RecordsRead", ...], other: tuple["RecordsRead", ...]
+    ) -> tuple["RecordsRead", ...]:
+        return (*one, *other)
+
+
+class SqlJobs:
+    """The jobs of a run's tables with SQL."""
+
+    def __init__(self, spark: SparkSession, settings: TaskSettings, selects: Selects) -> None:
+        self._spark = spark
+        self._settings = settings
+        self._selects = selects
+
+    def is_for(self, table: str) -> bool:
+        return self._settings.tables[table].sql is not None
+
+    def run(
+        self, table: str, shares: Sequence[TaskPlan], is_abandoned: Callable[[], bool]
+    ) -> list[TableManifest]:
+        """One manifest per share, each with nothing but this table. What the table's SELECT or data makes fail is a value.
+
+        Raises Spark's error where the job was `is_abandoned`; OSError and py4j's where Spark is gone.
+        """
+        from kafka2hive.task.failures import TableErrors
+        from kafka2hive.task.part import only_part
+
+        with TableErrors() as errors:
+            try:
+                return self._run(table, shares)
+            except (PySparkException, Py4JJavaError) as error:
+                if is_abandoned():
+                    raise
+                raise failed_on_a_record(table, error) from error
+        assert errors.failure is not None
+        return [only_part(share, self._settings).failed(errors.failure) for share in shares]
+
+    def _run(self, table: str, shares: Sequence[TaskPlan]) -> list[TableManifest]:
+        settings = self._settings.tables[table]
+        told, sent = (self._spark.sparkContext.accumulator((), _Told()) for _ in range(2))
+        moves = settings.shuffle == "bucket" and len(shares) > 1
+        whole = whole_of(shares) if moves else None
+        reader = _reader(shares, whole, self._settings, lambda one: told.add((one,)))
+        rows = self._selects.rows(settings, len(shares), reader)
+        if whole is not None:
+            rows = moved_by_bucket(
+                rows=rows,
+                shares=shares,
+                whole=whole,
+                settings=self._settings,
+                tell=lambda one: sent.add((one,)),
+            )
+        writer = _writer(shares, self._settings) if whole is None else part_writer(whole, self._settings)
+        ends = rows.mapInArrow(writer, "written binary")
+        returned = ends.collect()
+        spark_counts = execution_of(ends).observedMetrics()  # Spark's own listeners may miss an event
+        into, out = (int(spark_counts.apply(name).getLong(0)) for name in (INTO, OUT))
+        written = [pickle.loads(row.written) for row in returned]
+        if whole is not None:
+            return shuffled_manifests(
+                table=table,
+                shares=shares,
+                read=told.value,
+                sent=sent.value,
+                received=written,
+                into=into,
+                out=out,
+            )
+        manifests = [manifest_of(table, share.index, told.value, written) for share in shares]
+        check_against_spark(table=table, read=told.value, written=written, into=into, out=out)
+        return manifests
+
+
+def _reader(
+    shares: Sequence[TaskPlan],
+    whole: TaskPlan | None,
+    settings: TaskSettings,
+    tell: Callable[["RecordsRead"], None],
+) -> Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]:
+    """Secrets in `settings` travel in this closure, never in the plan."""
+
+    def read_records(plans: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+        from kafka2hive.task.sql import workers
+
+        for batch in plans:
+            for number in batch.column(0).to_pylist():
+                yield from workers.read_records(shares[number], task_attempt(), settings, tell, whole)
+
+    return read_records
+
+
+def _writer(
+    shares: Sequence[TaskPlan], settings: TaskSettings
+) -> Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]:
+    def write_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+        from kafka2hive.task.sql import workers
+
+        share = shares[task_context().partitionId()]
+        yield workers.packed(workers.write_rows(batches, share, task_attempt(), settings))
+
+    return write_rows

@@ -1,0 +1,30 @@
+"""Spark within one command, for SELECTs that are looked at without a run: no cluster, one core, nothing stays behind."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kafka2hive.config.keys import ServiceMap, SparkOptions
+from kafka2hive.spark.jvm import launched
+from kafka2hive.spark.session import start_session, stop_session
+from kafka2hive.sql.selects import Selects
+
+_OF_SELECTS = ("spark.sql.", "spark.hadoop.")
+"""Properties of the map that say what a SELECT means, or how a lookup is read; the others are the cluster's."""
+
+
+@contextmanager
+def local_selects(service_map: ServiceMap) -> Iterator[Selects]:
+    """Raises ServiceUnavailable (`spark.start`): there is no Java, or Spark does not start."""
+    conf = tuple((key, value) for key, value in service_map.spark.conf if key.startswith(_OF_SELECTS))
+    here = SparkOptions(master="local[1]", conf=conf)
+    with (
+        tempfile.TemporaryDirectory(prefix="kafka2hive-", ignore_cleanup_errors=True) as scratch,
+        launched(here, service_map.service) as jvm,
+    ):
+        spark = start_session(here, service_map.service, Path(scratch), jvm.connect())
+        try:
+            yield Selects(spark, service_map.storage)
+        finally:
+            stop_session(spark)

@@ -1,0 +1,161 @@
+"""The SELECT of a table as Spark plans it: for a run's jobs, and to be checked before any."""
+
+import importlib
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from kafka2hive.config.keys import StorageOptions, TableSettings
+from kafka2hive.model.errors import TableError
+from kafka2hive.spark.errors import SPARK_GONE, KeptError, error_text, spark_gone
+from kafka2hive.spark.internals import pickle_by_value, spark_schema
+from kafka2hive.sql.statement import one_row_per_task, parsed, planned
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def add_lookups(session: SparkSession, table: TableSettings, storage: StorageOptions) -> None:
+    """The files as they are now, as views of the session. Raises TableError (`sql.lookup`)."""
+    for name, path in table.lookups:
+        try:
+            session.read.options(**dict(storage.properties)).parquet(path).createOrReplaceTempView(name)
+        except (PySparkException, Py4JJavaError) as error:
+            raise TableError(
+                "sql.lookup",
+                f"{table.table}: lookup {name} at {path} cannot be read: {error_text(error)}",
+                "correct the map's lookups; it is a directory of Parquet files that the driver and the executors can read",
+            ) from error
+
+
+def add_functions(session: SparkSession, table: TableSettings) -> None:
+    """Register every function of the module that pyspark's `udf` or `pandas_udf` has made. Raises TableError (`sql.udfs`).
+
+    The module goes to the executors by value: it need not be there.
+    """
+    if table.udfs is None:
+        return
+    kept = KeptError()
+    with kept:
+        module = _loaded(table.udfs)
+        pickle_by_value(module)
+        found = {name: value for name, value in vars(module).items() if hasattr(value, "asNondeterministic")}
+        for name, function in found.items():
+            session.udf.register(name, function)
+    if kept.error is not None:
+        raise TableError(
+            "sql.udfs",
+            f"{table.table}: {table.udfs} cannot be used: {type(kept.error).__name__}: {kept.error}",
+            "correct the module; it must be importable where the service runs",
+        ) from kept.error
+    if not found:
+        raise TableError(
+            "sql.udfs",
+            f"{table.table}: {table.udfs} has no function that is made by pyspark's udf or pandas_udf",
+            "decorate its functions: @udf('int')",
+        )
+
+
+def _loaded(name: str) -> ModuleType:
+    """A module by its dotted name, or a file."""
+    if not name.endswith(".py"):
+        return importlib.import_module(name)
+    stem = f"kafka2hive_udfs_{Path(name).stem}"
+    spec = importlib.util.spec_from_file_location(stem, name)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"no module at {name}")
+    module = sys.modules[stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+Reader = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+"""Of one row with a task's number it makes the task's records with their coordinates; in a worker of Spark's."""
+
+INTO, OUT = "rows into the SELECT", "rows out of the SELECT"
+"""What Spark counts under these names."""
+_CONF = {
+    # a plan that is changed while it runs could leave records unread
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "16000",
+    "spark.sql.ansi.enabled": "true",
+    # a table that is joined is sent to every task: rows that move lose their order
+    "spark.sql.autoBroadcastJoinThreshold": "256m",
+}
+
+
+class Selects:
+    """A session of its own for each table, whose time zone is the table's."""
+
+    def __init__(self, spark: SparkSession, storage: StorageOptions) -> None:
+        self._spark = spark
+        self._storage = storage
+        self._sessions: dict[str, SparkSession] = {}
+        self._checking = threading.Lock()
+
+    def rows(self, table: TableSettings, tasks: int, read: Reader) -> DataFrame:
+        """The table's columns and the coordinates, planned and not run yet; lookups as they are now.
+
+        Raises TableError: `sql.lookup`, `sql.udfs`, and as `planned`.
+        """
+        from kafka2hive.task.rows import column_schema, row_schema
+        from kafka2hive.task.sql.records import records_schema
+
+        session = self._session(table)
+        add_lookups(session, table, self._storage)
+        counted = sf.count(sf.lit(1)).alias("rows")
+        schema = spark_schema(records_schema(table))
+        records = one_row_per_task(session, tasks).mapInArrow(read, schema).observe(INTO, counted)
+        columns = spark_schema(row_schema(column_schema(table), table.metadata))
+        return planned(table.table, str(table.sql), records, columns).observe(OUT, counted)
+
+    def check(self, table: TableSettings) -> None:
+        """Plan it as a dump would; no record is read. A table without SQL is as it should be.
+
+        Raises TableError as `rows`, ServiceUnavailable (Spark is gone). From several threads one after the other.
+        """
+        if table.sql is not None:
+            self._check(table.table, lambda: self.rows(table, 1, _no_records))
+
+    def check_text(self, table: TableSettings) -> None:
+        """As far as it goes without the lookups and the columns: the SELECT's own grammar and nodes, and the functions.
+
+        Raises as `check`.
+        """
+        self._check(table.table, lambda: parsed(self._session(table), table.table, str(table.sql)))
+
+    def _check(self, table: str, plan: Callable[[], object]) -> None:
+        try:
+            with self._checking:
+                plan()
+        except Py4JJavaError as error:
+            raise TableError(
+                "sql.syntax", f"{table}: {error_text(error)}", "correct the table's sql"
+            ) from error
+        except SPARK_GONE as gone:
+            raise spark_gone(repr(gone)) from gone
+
+    def _session(self, table: TableSettings) -> SparkSession:
+        session = self._sessions.get(table.table)
+        if session is None:
+            session = self._spark.newSession()
+            for name, value in (_CONF | {"spark.sql.session.timeZone": table.zone}).items():
+                session.conf.set(name, value)
+            add_functions(session, table)
+            self._sessions[table.table] = session
+        return session
+
+
+def _no_records(tasks: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+    """Of a plan that is not run."""
+    yield from ()

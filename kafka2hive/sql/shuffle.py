@@ -1,0 +1,191 @@
+"""The shuffle of a table's job: rows behind the SELECT go to the tasks of their buckets."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from kafka2hive.config.keys.columns import COORDINATES
+from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
+from kafka2hive.spark.internals import spark_schema
+from kafka2hive.sql.accounts import check_against_spark, failed, manifest_of
+from kafka2hive.task.sql.shares import Came, RecordsRead, RowsReceived, RowsWritten
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka2hive.task.sql.shares import RowsWritten
+
+
+MARKS = 1 << 64
+
+
+def whole_of(shares: Sequence[TaskPlan]) -> TaskPlan:
+    """All ranges of the table's epoch as the first task's: the files are named by it, since each may hold rows of every range."""
+    (task,) = shares[0].tables
+    ranges = tuple(r for share in shares for one in share.tables for r in one.ranges)
+    return TaskPlan(shares[0].index, (replace(task, ranges=ranges),))
+
+
+def first_ranges_of(shares: Sequence[TaskPlan]) -> list[int]:
+    """The number of each share's first range among those of the whole."""
+    counts = [len(one.ranges) for share in shares for one in share.tables]
+    return list(accumulate(counts, initial=0))[:-1]
+
+
+def shuffled_manifests(
+    table: str,
+    shares: Sequence[TaskPlan],
+    read: Sequence[RecordsRead],
+    sent: Sequence[RowsWritten],
+    received: Sequence[RowsReceived],
+    into: int,
+    out: int,
+) -> list[TableManifest]:
+    """One per share: the first has all accounts and files, the others what they saw in their records. With a failure nothing
+    may be committed.
+
+    `into` and `out` are Spark's counts around the SELECT. Raises AccountingMismatch, TableError (see manifest_of).
+    """
+    if sorted(one.part for one in received) != list(range(len(shares))):
+        raise AccountingMismatch(f"{table}: {len(shares)} parts, but {len(received)} were received")
+    if failure := next((one.failure for one in received if one.failure), None):
+        return [failed(_empty(share), failure) for share in shares]
+    chosen = list(_chosen(table, shares, sent, [came for one in received for came in one.came]))
+    manifests = [manifest_of(table, share.index, read, chosen) for share in shares]
+    if any(manifest.failure for manifest in manifests):
+        return manifests
+    check_against_spark(table=table, read=read, written=chosen, into=into, out=out)
+    _check_moved(table, whole_of(shares), chosen, received)
+    first, home = manifests[0], shares[0].index
+    ends: list[TableManifest | RowsReceived] = [*manifests, *received]
+    whole = replace(
+        first,
+        files=tuple(f for one in ends for f in one.files),
+        accounts=tuple(replace(a, task=home) for one in manifests for a in one.accounts),
+        delivered=tuple(d for one in manifests for d in one.delivered),
+        leader_epochs=tuple(e for one in manifests for e in one.leader_epochs),
+        newest_ms=max((one.newest_ms for one in manifests if one.newest_ms is not None), default=None),
+        seconds=tuple(s for one in ends for s in one.seconds),
+        refusals=tuple(r for one in manifests for r in one.refusals),
+    )
+    return [whole, *map(_about_records, shares[1:], manifests[1:])]
+
+
+def _chosen(
+    table: str, shares: Sequence[TaskPlan], sent: Sequence[RowsWritten], came: Sequence[Came]
+) -> Iterator[RowsWritten]:
+    """What each task sent by the attempt whose rows came; where none came, by one that sent none, or failed."""
+    for share, first in zip(shares, first_ranges_of(shares), strict=True):
+        (task,) = share.tables
+        attempts = {c.attempt for c in came if first <= c.range < first + len(task.ranges)}
+        mine = [one for one in sent if one.task == share.index]
+        if len(attempts) > 1:
+            raise AccountingMismatch(f"{table}: rows of {len(attempts)} attempts of task {share.index} came")
+        fitting = [
+            one for one in mine if (one.attempt in attempts if attempts else one.failure or not sum(one.rows))
+        ]
+        if not fitting:
+            raise AccountingMismatch(
+                f"{table}: rows came of an attempt of task {share.index} that did not end"
+            )
+        yield fitting[-1]
+
+
+def _check_moved(
+    table: str, whole: TaskPlan, chosen: Sequence[RowsWritten], received: Sequence[RowsReceived]
+) -> None:
+    """Of each range as many rows came as were sent, with the same offsets."""
+    wanted = [pair for one in chosen for pair in zip(one.rows, one.marks, strict=True)]
+    (task,) = whole.tables
+    found: dict[int, tuple[int, int]] = {}
+    for came in (came for one in received for came in one.came):
+        rows, mark = found.get(came.range, (0, 0))
+        found[came.range] = rows + came.rows, (mark + came.mark) % MARKS
+    for number, (source, pair) in enumerate(zip(task.ranges, wanted, strict=True)):
+        if found.pop(number, (0, 0)) != pair:
+            raise AccountingMismatch(
+                f"{table}: of {source} other rows came out of the shuffle than were sent"
+            )
+    if found:
+        raise AccountingMismatch(f"{table}: rows of ranges came out of the shuffle that were not planned")
+
+
+def _about_records(share: TaskPlan, read: TableManifest) -> TableManifest:
+    """What a task tells of the records it decoded, whose rows are in the first one's manifest."""
+    return replace(
+        _empty(share),
+        columns=read.columns,
+        unmapped=read.unmapped,
+        changed=read.changed,
+        is_compiled=read.is_compiled,
+    )
+
+
+def _empty(share: TaskPlan) -> TableManifest:
+    (task,) = share.tables
+    return TableManifest(table=task.table, task=share.index, generation=task.generation, epoch=task.epoch)
+
+
+Batches = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+
+
+def moved_by_bucket(
+    rows: DataFrame,
+    shares: Sequence[TaskPlan],
+    whole: TaskPlan,
+    settings: TaskSettings,
+    tell: Callable[["RowsWritten"], None],
+) -> DataFrame:
+    """`rows` of the SELECT as they stand in files, each in the partition of its bucket; as many partitions as shares."""
+    import pyarrow as pa
+
+    from kafka2hive.task.rows import schema_in_files
+    from kafka2hive.task.sql.shuffle import MOVED
+
+    schema = schema_in_files(settings.tables[whole.tables[0].table]).append(pa.field(COORDINATES, MOVED))
+    sent = rows.mapInArrow(_sender(shares, whole, settings, tell), spark_schema(schema))
+    return sent.repartitionById(len(shares), sf.col(f"{COORDINATES}.part"))
+
+
+def _sender(
+    shares: Sequence[TaskPlan],
+    whole: TaskPlan,
+    settings: TaskSettings,
+    tell: Callable[["RowsWritten"], None],
+) -> Batches:
+    """Secrets in `settings` travel in this closure, never in the plan."""
+    firsts = first_ranges_of(shares)
+
+    def send_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+        from kafka2hive.task.sql import workers
+
+        number = task_context().partitionId()
+        share, first = shares[number], firsts[number]
+        return workers.send_rows(batches, share, whole, first, len(shares), task_attempt(), settings, tell)
+
+    return send_rows
+
+
+def part_writer(whole: TaskPlan, settings: TaskSettings) -> Batches:
+    def receive_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+        from kafka2hive.task.sql import workers
+
+        yield workers.packed(workers.receive_rows(batches, task_context().partitionId(), whole, settings))
+
+    return receive_rows
+
+
+def task_attempt() -> int:
+    return int(task_context().taskAttemptId())
+
+
+def task_context() -> TaskContext:
+    context = TaskContext.get()
+    assert context is not None, "outside of a task"
+    return context

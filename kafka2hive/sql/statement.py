@@ -1,0 +1,218 @@
+"""A table's SELECT as Spark's plan, with the rows' coordinates carried through it, or refused with the reason.
+
+Spark itself parses and analyses; what it makes of the text is then held against a list of what keeps one row per record.
+Facts it is built on (pyspark 4.3.0): the parsed plan is a tree that can be changed before it is analysed; attributes keep
+their id through every node that passes them on as they are.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, DecimalType, StructType
+
+from kafka2hive.config.keys.columns import COORDINATES
+from kafka2hive.model.errors import TableError
+from kafka2hive.spark.internals import execution_of, frame_of_plan, java, java_session, of_unknown_size
+from kafka2hive.sql.refusals import not_understood, refused
+
+RECORDS = "records"
+
+_KEPT = frozenset({"Project", "Filter", "SubqueryAlias", "View", "ResolvedHint"})
+_PASSED = frozenset({"Project", "Filter", "SubqueryAlias", "UnresolvedHint"})
+_JOINS = {0: {"Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"}, 1: {"Inner", "Cross", "RightOuter"}}
+"""What may be joined to the records, by their side of the join: those that keep the order and make no row without one."""
+_WIDER = {
+    ("tinyint", "smallint"),
+    ("tinyint", "int"),
+    ("tinyint", "bigint"),
+    ("smallint", "int"),
+    ("smallint", "bigint"),
+    ("int", "bigint"),
+    ("int", "double"),
+    ("float", "double"),
+    ("timestamp", "timestamp_ntz"),
+    ("date", "timestamp_ntz"),
+}
+"""What becomes a wider type by itself. A timestamp becomes the wall clock of the session's zone, which is the table's."""
+
+
+def one_row_per_task(session: SparkSession, tasks: int) -> DataFrame:
+    """0 to `tasks` - 1, each in a partition of its own, as rows whose size Spark cannot guess.
+
+    So it takes them for the largest there can be, and never sends records to the tasks of a lookup.
+    """
+    return of_unknown_size(session.range(0, tasks, 1, tasks))
+
+
+def parsed(session: SparkSession, table: str, sql: str) -> Any:
+    """The SELECT's parsed plan with the coordinates in every list of columns on the way from `records` to its result.
+
+    What it names is not looked for yet. Raises TableError (`sql.syntax`, `sql.refused`).
+    """
+    try:
+        plan = java_session(session).sessionState().sqlParser().parsePlan(sql)
+    except PySparkException as error:
+        raise not_understood(table, error) from error
+    return _with_coordinates(session, table, plan)
+
+
+def planned(table: str, sql: str, records: DataFrame, columns: StructType) -> DataFrame:
+    """The rows of the SELECT: the table's `columns` in their order, then the coordinates of `records`.
+
+    `records` ends with its coordinates. Raises TableError: `sql.syntax` (Spark does not understand it), `sql.refused`
+    (not one row or none of each record, or not the same ones each time), `sql.columns` (not the table's).
+    """
+    session = records.sparkSession
+    records.createOrReplaceTempView(RECORDS)
+    plan = parsed(session, table, sql)
+    try:
+        selected = frame_of_plan(session, plan)
+        _check(table, selected, records)
+        return _as_table(table, selected, columns)
+    except PySparkException as error:
+        raise not_understood(table, error) from error
+
+
+def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
+    name = plan.nodeName()
+    if name == "UnresolvedRelation":
+        return plan
+    if name == "Join":
+        sides = _children(plan)
+        reading = [_names_records(side) for side in sides]
+        if all(reading):
+            raise refused(table, name, at=plan)
+        carried = [
+            _with_coordinates(session, table, c) if r else c for c, r in zip(sides, reading, strict=True)
+        ]
+        return plan.withNewChildren(_scala(session, *carried))
+    if name not in _PASSED:
+        raise refused(table, name, at=plan)
+    (child,) = _children(plan)
+    below = _with_coordinates(session, table, child)
+    if name != "Project":
+        return plan.withNewChildren(_scala(session, below))
+    catalyst = java(session).org.apache.spark.sql.catalyst
+    attribute = catalyst.analysis.UnresolvedAttribute.quoted(COORDINATES)
+    return catalyst.plans.logical.Project(plan.projectList().appended(attribute), below)
+
+
+def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
+    """The analysed plan only passes on, drops and computes; its last column is the very one of `records`."""
+    execution = execution_of(selected)
+    analysed = execution.analyzed()
+    source = execution_of(records).analyzed()
+    for node in _way_to_records(table, analysed):
+        if node.nodeName() not in _KEPT:
+            raise refused(table, node.nodeName(), at=node)
+        if node.subqueries().nonEmpty():
+            raise refused(table, "", "a subquery in an expression looks at other records", node)
+    if not analysed.deterministic():
+        told = "it has a function that gives another value each time (rand, uuid, ..)"
+        raise refused(table, "", told)
+    if _id(analysed.output().last()) != _id(source.output().last()):
+        raise refused(table, "", f"it changes {COORDINATES}")
+    if not _reads(execution.optimizedPlan()):
+        raise refused(table, "", "no record can pass it, whatever it holds: its condition is never true")
+    in_task = [node.nodeName() for node in _in_task(execution.executedPlan())]
+    if "Exchange" in in_task or "MapInArrow" not in in_task:
+        raise refused(table, "Exchange")
+
+
+def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame:
+    """By name and without regard to case, as Hive knows columns; types as the table has them."""
+    fields = selected.schema.fields[:-1]
+    by_name: dict[str, list[int]] = {}
+    for number, field in enumerate(fields):
+        if field.name != COORDINATES:  # of a star
+            by_name.setdefault(field.name.lower(), []).append(number)
+    chosen = selected.toDF(*[f"c{number}" for number in range(len(fields))], COORDINATES)
+    result: list[Column] = []
+    faults: list[str] = []
+    for column in columns.fields:
+        found = by_name.pop(column.name.lower(), [])
+        if len(found) != 1:
+            faults.append(f"{column.name} is {'twice in it' if found else 'missing'}")
+            continue
+        given = fields[found[0]].dataType
+        if not fits(given, column.dataType):
+            faults.append(
+                f"{column.name} is {given.simpleString()}, the table's is {column.dataType.simpleString()}"
+            )
+        result.append(sf.col(f"c{found[0]}").cast(column.dataType).alias(column.name))
+    faults += [f"{fields[found[0]].name} is no column of the table" for found in by_name.values()]
+    if faults:
+        raise TableError(
+            "sql.columns",
+            f"{table}: the SELECT does not give the table's columns: {'; '.join(faults)}",
+            "name each column of the table, its metadata columns too, and CAST to its type",
+        )
+    return chosen.select(*result, COORDINATES)
+
+
+def fits(given: DataType, wanted: DataType) -> bool:
+    """Whether every value of one type is one of the other."""
+    if isinstance(given, DecimalType) and isinstance(wanted, DecimalType):
+        whole = given.precision - given.scale <= wanted.precision - wanted.scale
+        return bool(whole and given.scale <= wanted.scale)
+    texts: tuple[str, str] = given.simpleString(), wanted.simpleString()
+    return texts[0] in ("void", texts[1]) or texts in _WIDER
+
+
+def _way_to_records(table: str, plan: Any) -> Iterator[Any]:
+    """The nodes above what the view of `records` stands for, without the other sides of joins."""
+    if plan.nodeName() == "View":
+        return
+    below = _children(plan)
+    if plan.nodeName() == "Join":
+        reading = [side for side, child in enumerate(below) if _reads(child)]
+        if len(reading) != 1 or plan.joinType().toString() not in _JOINS[reading[0]]:
+            raise refused(table, "Join", at=plan)
+        below = [below[reading[0]]]
+    else:
+        yield plan
+    for child in below:
+        yield from _way_to_records(table, child)
+
+
+def _reads(plan: Any) -> bool:
+    return any(node.nodeName() == "MapInArrow" for node in _nodes(plan))
+
+
+def _names_records(parsed: Any) -> bool:
+    return any(
+        node.nodeName() == "UnresolvedRelation" and node.name().lower() == RECORDS for node in _nodes(parsed)
+    )
+
+
+def _in_task(physical: Any) -> Iterator[Any]:
+    """What runs in the records' own tasks: not what is made before and sent to all of them."""
+    yield physical
+    if physical.nodeName() != "BroadcastExchange":
+        for child in _children(physical):
+            yield from _in_task(child)
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    for child in _children(plan):
+        yield from _nodes(child)
+
+
+def _children(plan: Any) -> list[Any]:
+    children = plan.children()
+    return [children.apply(number) for number in range(children.size())]
+
+
+def _scala(session: SparkSession, *items: Any) -> Any:
+    held = java(session).java.util.ArrayList()
+    for item in items:
+        held.add(item)
+    return java(session).scala.jdk.javaapi.CollectionConverters.asScala(held).toSeq()
+
+
+def _id(attribute: Any) -> int:
+    return int(attribute.exprId().id())

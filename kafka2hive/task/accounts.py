@@ -1,0 +1,89 @@
+"""What became of the records of each range of a table, counted chunk by chunk and compared with the client's own counts."""
+
+from collections.abc import Sequence
+
+import pyarrow.compute as pc
+
+from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.plan.contract import Delivered, check_accounts
+from kafka2hive.task.fetch.chunk import Chunk, Positions
+
+
+class TableAccounts:
+    """The accounts of a table's part. `newest_ms`: the newest record timestamp so far (epoch milliseconds), or None."""
+
+    def __init__(self, task_index: int, ranges: Sequence[OffsetRange]) -> None:
+        self.newest_ms: int | None = None
+        self.delivered: tuple[Delivered, ...] = ()
+        self._task_index = task_index
+        self._accounts: dict[OffsetRange, OffsetAccounting] = {r: OffsetAccounting() for r in ranges}
+        self._leader_epochs: dict[TopicPartition, tuple[int, int]] = {}
+
+    def count(
+        self,
+        chunk: Chunk,
+        *,
+        dead_lettered: Sequence[Positions],
+        filtered: Sequence[Positions],
+        tombstones: Positions,
+        rows: Sequence[Positions] = (),
+    ) -> None:
+        """Count a whole chunk: messages in none of the three became rows.
+
+        `rows`: the message of each row that was written, all rows of a message in one item.
+        """
+        letters = _sums(chunk, dead_lettered)
+        dropped = _sums(chunk, filtered)
+        skipped = chunk.count_by_segment(tombstones)
+        more = _sums(chunk, [_repeated(positions) for positions in rows])
+        for number, segment in enumerate(chunk.segments):
+            self._accounts[segment.range] += OffsetAccounting(
+                read=segment.count,
+                written=segment.count - letters[number] - dropped[number] - skipped[number],
+                filtered=dropped[number],
+                tombstones=skipped[number],
+                dead_lettered=letters[number],
+                bytes=segment.bytes,
+                more_rows=more[number],
+            )
+            self._note_leader(segment.range, segment.leader_epoch)
+        newest = pc.max(chunk.timestamps()).as_py()
+        if newest is not None:
+            self.newest_ms = newest if self.newest_ms is None else max(newest, self.newest_ms)
+
+    def _note_leader(self, source: OffsetRange, leader_epoch: int) -> None:
+        """Remember the leader epoch of the furthest range of each topic partition."""
+        known = self._leader_epochs.get(source.topic_partition)
+        if known is None or source.start >= known[0]:
+            self._leader_epochs[source.topic_partition] = (source.start, leader_epoch)
+
+    def complete(self, delivered: Sequence[Delivered]) -> None:
+        """End the count. Raises AccountingMismatch if the client delivered anything else."""
+        for one in delivered:
+            self._accounts[one.range] += OffsetAccounting(absent=one.absent)
+        self.delivered = tuple(delivered)
+        check_accounts(self.of_ranges(), self.delivered)
+
+    def of_ranges(self) -> tuple[RangeAccounting, ...]:
+        return tuple(
+            RangeAccounting(self._task_index, source, account) for source, account in self._accounts.items()
+        )
+
+    def for_footers(self) -> tuple[OffsetAccounting, ...]:
+        """Return one account per range that is not empty, in the order of the plan."""
+        return tuple(account for source, account in self._accounts.items() if len(source))
+
+    def leader_epochs(self) -> tuple[tuple[TopicPartition, int], ...]:
+        return tuple((place, epoch) for place, (_, epoch) in self._leader_epochs.items())
+
+
+def _repeated(positions: Positions) -> Positions:
+    """Return the position of every row beyond the first of its message."""
+    further: Positions = positions[1:][positions[1:] == positions[:-1]]
+    return further
+
+
+def _sums(chunk: Chunk, several: Sequence[Positions]) -> list[int]:
+    counts = [chunk.count_by_segment(positions) for positions in several]
+    return [sum(column) for column in zip(*counts, strict=True)] if counts else [0] * len(chunk.segments)

@@ -1,0 +1,1 @@
+"""Which Hive partition a row belongs to."""

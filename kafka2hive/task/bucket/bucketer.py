@@ -1,0 +1,285 @@
+"""Which Hive partition each row belongs to, for whole batches: few distinct times and values are formatted, the rest is indices.
+
+Every time is a wall clock of the bucketing zone in microseconds (bucket_times.py). It is floored to what the template can tell
+apart, and only the distinct results are formatted.
+"""
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.keys import Bucketing
+from kafka2hive.config.keys.bucket_path import BucketPath, Code, Part, PathField, read_bucket_path
+from kafka2hive.decode.contract.protocol import Reason
+from kafka2hive.model.entry_points import PluginKind, foreign_code, load
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.paths.partition_path import partition_path
+from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST
+from kafka2hive.plugins import BucketerContext, FieldBucketer
+from kafka2hive.task.bucket.times import BucketTimes
+from kafka2hive.task.fetch.chunk import Positions
+
+BucketIds = npt.NDArray[np.int32]
+NO_BUCKET = -1
+LONGEST_NAME = 255
+"""Bytes of one directory name: dfs.namenode.fs-limits.max-component-length, and NAME_MAX on disk."""
+
+_SPAN = {"H": 3_600_000_000, "M": 60_000_000}
+"""Microseconds within which a code's text does not change; a day for all others."""
+
+_REMEMBERED = 1_000_000  # distinct keys; then their memory is freed and they are formatted again
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """`ids` index Bucketer.paths, one per row, NO_BUCKET for the rows of `refused`; `reasons` one per refused row."""
+
+    ids: BucketIds
+    refused: Positions
+    reasons: list[Reason]
+
+
+class Bucketer:
+    """Buckets of one table; keeps the paths it has met, so `ids` mean the same for the whole task."""
+
+    def __init__(
+        self, bucketing: Bucketing, table_zone: str, schema: pa.Schema, planned_at_ms: int, table: str = ""
+    ) -> None:
+        """Raises TableError for a template or a column that cannot bucket, and for a plug-in that is not there."""
+        self._path = sound_bucket_path(bucketing.path)
+        self._span = span(self._path)
+        self.paths: list[str] = []
+        self._ids: dict[str, int] = {}
+        self._known: dict[tuple[Any, ...], int | Reason] = {}
+        self._moments: dict[int, int] = {}
+        self._moment_of_texts: dict[tuple[str, ...], int] = {}
+        self._fields = tuple(dict.fromkeys(self._path.fields))
+        self._plugin = _plugin_of(
+            bucketing=bucketing, table=table, fields=self._fields, schema=schema, zone=table_zone
+        )
+        for name in self._fields if self._plugin is None else ():
+            _check_field(name, schema)
+        self._times = BucketTimes(bucketing, table_zone, planned_at_ms)
+        if self._span is not None:
+            self._times.check(schema)
+
+    def assign(self, rows: pa.RecordBatch, record_times: Callable[[], pa.Int64Array]) -> Assigned:
+        """`record_times` gives the rows' record timestamps (epoch milliseconds) and is asked only if they count."""
+        keys: list[tuple[npt.NDArray[np.int64], list[Any]]] = []
+        refused = np.zeros(len(rows), dtype=np.bool_)
+        reasons: dict[int, Reason] = {}
+        if self._span is not None:
+            walls = self._times.of_rows(rows, record_times)
+            if walls.null_count:
+                refused = walls.is_null().to_numpy(zero_copy_only=False)
+                missing = Reason(
+                    "bucket.no_time",
+                    f"{self._times.source} is null or outside the years 1 to 9999",
+                    self._times.column,
+                )
+                reasons = dict.fromkeys(np.flatnonzero(refused).tolist(), missing)
+            micros = pc.fill_null(walls.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+            codes, floored = _encode(pa.array(micros // self._span * self._span))
+            moments, distinct = _encode(pa.array([self._moment(time) for time in floored], pa.int64()))
+            keys.append((moments[codes], distinct))
+        named = rows if self._plugin is None else self._plugin.fields(rows)
+        for name in self._fields:
+            keys.append(_encode(named.column(name)))
+        codes, tuples = _combine(keys, len(rows))
+        found = [self._bucket(key) for key in tuples]
+        table = np.array([item if isinstance(item, int) else NO_BUCKET for item in found], dtype=np.int32)
+        ids = table[codes]
+        ids[refused] = NO_BUCKET
+        for position in np.flatnonzero((ids == NO_BUCKET) & ~refused).tolist():
+            reason = found[codes[position]]
+            assert isinstance(reason, Reason)
+            reasons[position] = reason
+        places = sorted(reasons)
+        return Assigned(ids, np.array(places, dtype=np.int64), [reasons[place] for place in places])
+
+    def _bucket(self, key: tuple[Any, ...]) -> int | Reason:
+        """The id of the bucket of one distinct (time, field values), or why there can be none."""
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        timed = self._span is not None
+        # a refused row stands in `key` with time 0, and is overruled by the caller
+        wall = _EPOCH + datetime.timedelta(microseconds=min(max(key[0], EARLIEST), LATEST)) if timed else None
+        texts = dict(zip(self._fields, map(_text, key[1:] if timed else key), strict=True))
+        path = partition_path(fill(self._path, wall, texts))
+        longest = max((len(name.encode()) for name in path.split("/")), default=0)
+        result: int | Reason
+        if longest > LONGEST_NAME:
+            result = Reason(
+                "bucket.name_too_long",
+                f"{longest} bytes in one directory name, {LONGEST_NAME} are allowed",
+            )
+        else:
+            result = self._ids.setdefault(path, len(self.paths))
+            if result == len(self.paths):
+                self.paths.append(path)
+        if len(self._known) > _REMEMBERED:
+            self._known.clear()
+        self._known[key] = result
+        return result
+
+    def _moment(self, micros: int) -> int:
+        """One wall clock for all whose codes have the same texts: with `hr=%H` alone every day has the same 24."""
+        moment = self._moments.get(micros)
+        if moment is None:
+            if len(self._moments) > _REMEMBERED:
+                self._moments.clear()
+            texts = time_texts(self._path, _EPOCH + datetime.timedelta(microseconds=micros))
+            moment = self._moments[micros] = self._moment_of_texts.setdefault(texts, micros)
+        return moment
+
+
+def _encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
+
+
+def _combine(
+    keys: list[tuple[npt.NDArray[np.int64], list[Any]]], rows: int
+) -> tuple[npt.NDArray[np.int64], list[tuple[Any, ...]]]:
+    """One code per row for its combination of keys, and the combinations that occur."""
+    if len(keys) == 1:
+        codes, values = keys[0]
+        return codes, [(value,) for value in values]
+    codes = np.zeros(rows, dtype=np.int64)
+    tuples: list[tuple[Any, ...]] = [()]
+    for further, values in keys:
+        width = max(1, len(values))
+        codes, distinct = _encode(pa.array(codes * width + further))
+        tuples = [(*tuples[pair // width], values[pair % width]) for pair in distinct]
+    return codes, tuples
+
+
+def _text(value: Any) -> str | None:
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case datetime.datetime():
+            return value.isoformat(sep=" ")
+        case _:
+            return str(value)
+
+
+def _plugin_of(
+    bucketing: Bucketing, table: str, fields: tuple[str, ...], schema: pa.Schema, zone: str
+) -> FieldBucketer | None:
+    if bucketing.plugin is None:
+        return None
+    from kafka2hive.plugins import BucketerContext
+
+    options = dict(bucketing.plugin.options)
+    context = BucketerContext(table=table, fields=fields, schema=schema, zone=zone, options=options)
+    return PluginFields(bucketing.plugin.name, context)
+
+
+def _check_field(name: str, schema: pa.Schema) -> None:
+    index = schema.get_field_index(name)
+    if index < 0:
+        raise TableError(
+            "bucket.field", f"bucket field {name!r} is not a column; columns: {', '.join(schema.names)}"
+        )
+    dtype = schema.field(index).type
+    fine = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean, pa.types.is_date)
+    if not any(check(dtype) for check in (*fine, pa.types.is_decimal, pa.types.is_timestamp)):
+        raise TableError("bucket.field", f"bucket field {name!r} of type {dtype} has no one text form")
+
+
+def sound_bucket_path(text: str) -> BucketPath:
+    """Raises TableError with everything that is wrong with the path."""
+    path = read_bucket_path(text)
+    if path.faults:
+        raise TableError("bucket.template", f"bucket path {text!r}: {'; '.join(path.faults)}")
+    return path
+
+
+def span(path: BucketPath) -> int | None:
+    """Microseconds of wall clock within which the path cannot change; None when no time is needed."""
+    return min((_SPAN.get(code, DAY) for code in path.codes), default=None)
+
+
+def time_texts(path: BucketPath, wall: datetime.datetime) -> tuple[str, ...]:
+    return tuple(_time_text(code, wall) for code in path.codes)
+
+
+def fill(
+    path: BucketPath, wall: datetime.datetime | None, texts: Mapping[str, str | None]
+) -> tuple[tuple[str, str], ...]:
+    """Partition columns and values. A level with a null field is Hive's default partition (the empty value)."""
+    return tuple((name, _value(parts, wall, texts)) for name, parts in path.levels)
+
+
+def _time_text(code: str, wall: datetime.datetime) -> str:
+    match code:
+        case "Y":  # C libraries pad differently below year 1000
+            return f"{wall.year:04d}"
+        case "G":
+            return f"{wall.isocalendar().year:04d}"
+        case _:
+            return wall.strftime(f"%{code}")
+
+
+def _value(parts: tuple[Part, ...], wall: datetime.datetime | None, texts: Mapping[str, str | None]) -> str:
+    written = []
+    for part in parts:
+        match part:
+            case Code(letter):
+                if wall is None:
+                    raise ValueError("the template needs a time")
+                written.append(_time_text(letter, wall))
+            case PathField(column):
+                text = texts[column]
+                if text is None:
+                    return ""
+                written.append(text)
+            case _:
+                written.append(part)
+    return "".join(written)
+
+
+class PluginFields:
+    """See FieldBucketer. Raises TableError: `plugin.missing`, `plugin.failed`, `plugin.result`."""
+
+    def __init__(self, name: str, context: BucketerContext) -> None:
+        self._name = name
+        self._schema = pa.schema([(field, pa.string()) for field in context.fields])
+        make = load(PluginKind.BUCKETER, name)
+        with foreign_code(PluginKind.BUCKETER, name):
+            self._bucketer = make(context)
+
+    def fields(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        with foreign_code(PluginKind.BUCKETER, self._name):
+            found = self._bucketer.fields(rows)
+        if (fault := self._fault_of(found, len(rows))) is not None:
+            raise TableError(
+                "plugin.result",
+                f"{PluginKind.BUCKETER.value} {self._name}: {fault}",
+                "correct the plug-in; nothing of the epoch was committed for the table",
+            )
+        batch: pa.RecordBatch = found
+        return batch
+
+    def _fault_of(self, found: object, rows: int) -> str | None:
+        if not isinstance(found, pa.RecordBatch) or not found.schema.equals(self._schema):
+            wanted = ", ".join(self._schema.names)
+            return f"fields gave {type(found).__name__} without exactly the string columns {wanted}"
+        if len(found) != rows:
+            return f"fields gave {len(found)} rows for {rows}"
+        try:
+            found.validate(full=True)
+        except pa.ArrowInvalid as error:
+            return f"fields are damaged: {error}"
+        return None

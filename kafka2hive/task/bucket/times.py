@@ -1,0 +1,135 @@
+"""The time that decides on a row's bucket, as a wall clock of the bucketing zone (microseconds), for whole batches.
+
+- A `timestamp` column holds the wall clock of the table's zone. Where that is the bucketing zone it is used as it is.
+  Otherwise it is converted: a wall clock that happened twice (clocks set back) counts as the first of the two,
+  one that never happened (clocks set forward) as the moment of the change.
+- A `date` column has no zone and is midnight of that day.
+- A `bigint` column and the record's timestamp are instants.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.keys import Bucketing, BucketTime
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
+
+_MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class BucketTimes:
+    """Which time counts for a table; `planned_at_ms` is the epoch's processing time (epoch milliseconds)."""
+
+    bucketing: Bucketing
+    table_zone: str
+    planned_at_ms: int
+
+    def of_rows(self, rows: pa.RecordBatch, record_times: Callable[[], pa.Int64Array]) -> pa.TimestampArray:
+        """Wall clock of the bucketing zone per row, null where there is no usable time."""
+        zone = self.bucketing.zone
+        match self.bucketing.time:
+            case BucketTime.PROCESSING:
+                instant = pa.array([self.planned_at_ms], pa.int64())
+                return _wall_clock(_micros(instant, 1_000), zone).take(
+                    pa.array(np.zeros(len(rows), np.int64))
+                )
+            case BucketTime.RECORD:
+                return _wall_clock(_micros(record_times(), 1_000), zone)
+            case BucketTime.EVENT:
+                return self._event(rows)
+
+    def _event(self, rows: pa.RecordBatch) -> pa.TimestampArray:
+        zone = self.bucketing.zone
+        column = rows.column(self.bucketing.field)
+        for name in self.bucketing.inner:  # a null struct has null fields
+            column = pc.struct_field(column, [column.type.get_field_index(name)])
+        if pa.types.is_date(column.type):
+            return _within(_micros(column.cast(pa.int32()).cast(pa.int64()), DAY))
+        if pa.types.is_integer(column.type):
+            return _wall_clock(_micros(column.cast(pa.int64()), _MICROSECONDS[self.bucketing.unit]), zone)
+        if zone == self.table_zone:
+            return _within(column.cast(pa.int64()))
+        instants = pc.assume_timezone(
+            _within(column.cast(pa.int64()), margin=DAY),
+            self.table_zone,
+            ambiguous="earliest",
+            nonexistent="latest",
+        )
+        return _wall_clock(instants.cast(pa.int64()), zone)
+
+    @property
+    def source(self) -> str:
+        """What the time is taken from, for people."""
+        match self.bucketing.time:
+            case BucketTime.EVENT:
+                return f"column {self.bucketing.field_text}"
+            case BucketTime.RECORD:
+                return "the record's timestamp"
+            case BucketTime.PROCESSING:
+                return "the time of planning"
+
+    @property
+    def column(self) -> str:
+        """The column that the time is taken from; empty: from none."""
+        return (self.bucketing.field or "") if self.bucketing.time is BucketTime.EVENT else ""
+
+    def check(self, schema: pa.Schema) -> None:
+        """Raises TableError where the event time is no column of `schema`, or of no type with a time."""
+        if self.bucketing.time is BucketTime.EVENT:
+            _check_event(self.bucketing, schema)
+
+
+def record_wall_clock(times: pa.Int64Array, zone: str) -> pa.TimestampArray:
+    """Kafka's record timestamps as the wall clock of `zone`, null outside the years 1 to 9999."""
+    return _wall_clock(_micros(times, 1_000), zone)
+
+
+def _micros(column: pa.Int64Array, factor: int) -> pa.Int64Array:
+    """`column * factor`, null where that is beyond the years 1 to 9999 by more than a day."""
+    low, high = (EARLIEST - DAY) // factor, (LATEST + DAY) // factor
+    return pc.multiply(_keep(column, low, high), factor)
+
+
+def _within(micros: pa.Int64Array, margin: int = 0) -> pa.TimestampArray:
+    return _keep(micros, EARLIEST + margin, LATEST - margin).cast(NAIVE)
+
+
+def _keep(column: pa.Int64Array, low: int, high: int) -> pa.Int64Array:
+    bounds = pc.min_max(column).as_py()
+    if bounds["min"] is None or (low <= bounds["min"] and bounds["max"] <= high):
+        return column
+    inside = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
+    return pc.if_else(inside, column, pa.scalar(None, pa.int64()))
+
+
+def _wall_clock(instants: pa.Int64Array, zone: str) -> pa.TimestampArray:
+    """Instants (microseconds) as the wall clock of `zone`."""
+    if zone == "UTC":
+        return _within(instants)
+    return _within(wall_clock(instants.cast(NAIVE), zone).cast(pa.int64()))
+
+
+def _check_event(bucketing: Bucketing, schema: pa.Schema) -> None:
+    index = -1 if bucketing.field is None else schema.get_field_index(bucketing.field)
+    if index < 0:
+        raise TableError(
+            "bucket.field",
+            f"event time {bucketing.field!r} is not a column; columns: {', '.join(schema.names)}",
+        )
+    dtype = schema.field(index).type
+    for name in bucketing.inner:
+        place = dtype.get_field_index(name) if pa.types.is_struct(dtype) else -1
+        if place < 0:
+            raise TableError(
+                "bucket.field", f"event time {bucketing.field_text}: no field {name!r} in {dtype}"
+            )
+        dtype = dtype.field(place).type
+    if dtype not in (NAIVE, pa.date32(), pa.int64()):
+        raise TableError(
+            "bucket.field", f"event time {bucketing.field_text!r} is {dtype}, not timestamp, date or bigint"
+        )

@@ -1,0 +1,219 @@
+"""From the messages of a chunk to rows with metadata columns, dead letters and tombstones."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.keys import MetadataColumn, TableSettings, Tombstones
+from kafka2hive.decode import Changes, make_decoder
+from kafka2hive.decode.contract.protocol import Decoder, Reason
+from kafka2hive.decode.rows.decoder import LINE_END, OBJECT, groups, most_rows
+from kafka2hive.decode.schemas.writers import WriterSchema, WriterSchemas
+from kafka2hive.model.errors import TableError
+from kafka2hive.plan.contract import ColumnsSeen, UnmappedFields
+from kafka2hive.schema_evolution.check import WrittenFieldsCheck
+from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
+from kafka2hive.task.record_columns import FRAMED, KeyAndHeaderColumns
+from kafka2hive.task.rejections import Rejections, without_rejections
+from kafka2hive.task.rows import beyond_record_times, rows_of_nulls, value_spec, with_metadata
+from kafka2hive.task.schema_headers import OF_VALUES, SchemaHeaders
+from kafka2hive.task.unwritable import rows_not_held, unwritable_of
+
+LARGEST_VALUE = 64 * 1024 * 1024
+"""Bytes that a decoder takes; a larger value is a dead letter."""
+
+NOWHERE: Positions = np.array([], dtype=np.int64)
+
+_MOST_KEPT = 1_000  # tens of KB each
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedChunk:
+    """A chunk, or a part of one: every message of it is in one of the four. `batches`: rows, all of a message in one batch,
+    and the position of each row's message (None: all messages, one row each).
+
+    `skipped` are tombstones that the table does not write, `without_rows` messages that hold no row.
+    """
+
+    batches: Sequence[tuple[pa.RecordBatch, Positions | None]]
+    rejections: Sequence[Rejections]
+    skipped: Positions
+    without_rows: Positions
+
+
+def _made(
+    table: TableSettings, writers: WriterSchemas | WriterSchema | None, key_writers: WriterSchemas | None
+) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
+    changes = Changes()
+    try:
+        check = None if table.schema_evolution == "ignore" else WrittenFieldsCheck(table)
+        decoder = make_decoder(replace(value_spec(table, writers, changes), check=check))
+        return decoder, KeyAndHeaderColumns(table, key_writers, changes), changes
+    except ValueError as error:
+        raise TableError("decode.schema", f"{table.table}: {error}") from error
+
+
+@lru_cache(_MOST_KEPT)
+def _kept(table: TableSettings, thread: int) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
+    """Keep a decoder per thread: making one costs as much as decoding some hundred records."""
+    return _made(table, None, None)
+
+
+class ChunkDecoder:
+    """Decodes the chunks of one table."""
+
+    def __init__(
+        self,
+        table: TableSettings,
+        writers: WriterSchemas | WriterSchema | None = None,
+        key_writers: WriterSchemas | None = None,
+    ) -> None:
+        """Raises TableError if the table's format cannot fill its columns."""
+        self._table = table
+        # one with writers of its own is made anew: which schemas there are may differ by task
+        is_plain = writers is None and key_writers is None
+        self._decoder, self._parts, self._changes = (
+            _kept(table, threading.get_ident()) if is_plain else _made(table, writers, key_writers)
+        )
+        self._changes.take()  # what a task counted that was given up
+        self._changes.take_defaults()
+        self._filled = FilledColumns(table)
+        self._unmapped = UnmappedFieldsOfTask(table)
+        self._unwritable = unwritable_of(table.writer)
+        in_metadata = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
+        names_schemas = table.format in FRAMED and not isinstance(writers, WriterSchema)
+        indexes = table.wire_format.indexes
+        self._schema_headers = SchemaHeaders(OF_VALUES, table.format, indexes) if names_schemas else None
+        self._joins_headers = names_schemas and table.framing == "header"
+        self._wants_headers = in_metadata or self._parts.wants_headers or self._joins_headers
+
+    def decode(self, chunk: Chunk) -> Iterator[DecodedChunk]:
+        """The chunk at once; in parts where messages may hold several rows, so that no part holds many more than a chunk does.
+
+        Never raises for what a message holds; raises TableError where its writer's schema cannot be had.
+        """
+        if chunk.value_bytes > LARGEST_VALUE:  # a chunk this large is one message (Chunk.split)
+            reason = Reason("decode.oversized", f"{chunk.value_bytes} bytes, {LARGEST_VALUE} are allowed")
+            yield DecodedChunk((), [(np.arange(len(chunk)), [reason] * len(chunk))], NOWHERE, NOWHERE)
+            return
+        values = chunk.values()
+        chosen, tombstones, refused = self._split(chunk, values)
+        skipped = tombstones if self._table.tombstones is Tombstones.SKIP else NOWHERE
+        batches = []
+        if len(tombstones) > len(skipped):
+            nulls = rows_of_nulls(self._decoder.schema, len(tombstones))
+            batches = [self._whole(nulls, chunk, tombstones, refused)]
+        for part in self._parts_of(values, chosen):
+            rows, places, rejected, empty = self._decode(chunk, values, part)
+            refused += rejected
+            batches.insert(0, self._whole(rows, chunk, places, refused))
+            yield DecodedChunk(batches, refused, skipped, empty)
+            batches, refused, skipped = [], [], NOWHERE
+
+    def columns_seen(self) -> ColumnsSeen:
+        """Over all chunks so far."""
+        return self._filled.seen()
+
+    def unmapped_fields(self) -> UnmappedFields:
+        """Over all chunks so far."""
+        return self._unmapped.found()
+
+    def changed(self) -> tuple[tuple[str, int], ...]:
+        """How many values the map's leeway changed since the last time, by kind."""
+        return self._changes.take()
+
+    def _split(
+        self, chunk: Chunk, values: pa.BinaryArray
+    ) -> tuple[Positions | None, Positions, list[Rejections]]:
+        """Positions of the messages to decode (None: all), those of the tombstones, and what is refused unread."""
+        if not values.null_count and not self._wants_headers:
+            return None, NOWHERE, []
+        tombstones = values.is_null().to_numpy(zero_copy_only=False)
+        unreadable = chunk.unreadable_headers() if self._wants_headers else NOWHERE
+        to_decode = ~tombstones
+        to_decode[unreadable] = tombstones[unreadable] = False
+        reasons = [Reason("headers.utf8", "the name of a header is not UTF-8")] * len(unreadable)
+        return (
+            None if to_decode.all() else np.flatnonzero(to_decode),
+            np.flatnonzero(tombstones),
+            [(unreadable, reasons)] if reasons else [],
+        )
+
+    def _parts_of(self, values: pa.BinaryArray, chosen: Positions | None) -> Iterator[Positions | None]:
+        """The messages to decode, so many at a time as may be rows together; at least one part, be it empty."""
+        every = np.arange(len(values)) if chosen is None else chosen
+        if not (self._table.may_hold_several and len(every)) or self._table.format == "plugin":
+            yield chosen
+            return
+        most = most_rows(values, LINE_END if self._table.rows == "lines" else OBJECT)[every]
+        for piece in groups(most):
+            yield every[piece]
+
+    def _decode(
+        self, chunk: Chunk, values: pa.BinaryArray, chosen: Positions | None
+    ) -> tuple[pa.RecordBatch, Positions | None, list[Rejections], Positions]:
+        """Rows of the accepted messages among the chosen, the positions of these (None: all), the rejected, and those without
+        a row.
+        """
+        if chosen is not None:
+            values = values.take(pa.array(chosen))
+        framed, unreadable = values, dict[int, Reason]()
+        if self._joins_headers and self._schema_headers is not None:
+            framed, unreadable = self._schema_headers.joined(values, chunk.header_pairs(chosen))
+        decoded = self._decoder.decode(framed)
+        self._filled.note(decoded.rows, values, self._changes.take_defaults())
+        self._unmapped.note(values, decoded, chunk, chosen)
+        if not (len(decoded.rejected) or self._table.may_hold_several or decoded.without_rows is not None):
+            return decoded.rows, chosen, [], NOWHERE
+        rejected = decoded.rejected.to_numpy().astype(np.int64)
+        reasons = [
+            unreadable.get(place, reason)
+            for place, reason in zip(rejected.tolist(), decoded.reasons, strict=True)
+        ]
+        accepted = decoded.accepted.to_numpy().astype(np.int64)
+        empty = NOWHERE if decoded.without_rows is None else decoded.without_rows.to_numpy().astype(np.int64)
+        if chosen is not None:
+            rejected, accepted, empty = chosen[rejected], chosen[accepted], chosen[empty]
+        reasons = self._with_hints(chunk, rejected, reasons)
+        return decoded.rows, accepted, [(rejected, reasons)] if len(rejected) else [], empty
+
+    def _with_hints(self, chunk: Chunk, rejected: Positions, reasons: list[Reason]) -> list[Reason]:
+        """Whether the headers of messages that are not framed say what their schema is."""
+        if self._schema_headers is None or self._joins_headers:
+            return reasons
+        unframed = [place for place, reason in enumerate(reasons) if reason.code.endswith(".frame")]
+        if unframed:
+            hints = self._schema_headers.hint(chunk.header_pairs(rejected[unframed]))
+            for place, hint in zip(unframed, hints, strict=True):
+                reasons[place] = replace(reasons[place], text=reasons[place].text + hint)
+        return reasons
+
+    def _whole(
+        self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, refused: list[Rejections]
+    ) -> tuple[pa.RecordBatch, Positions | None]:
+        """With the columns of key, headers and metadata; whose key or headers are bad, whose time no column holds, or
+        which the table's file format cannot hold, goes to `refused`.
+        """
+        rows, chosen, bad = self._parts.add_to(rows, chunk, chosen)
+        if bad is not None:
+            refused.append(bad)
+        rows = with_metadata(
+            values=rows, chunk=chunk, metadata=self._table.metadata, zone=self._table.zone, positions=chosen
+        )
+        beyond, reasons = beyond_record_times(rows, chunk, self._table.metadata, chosen)
+        if reasons:
+            every = np.arange(len(rows)) if chosen is None else chosen
+            rows, chosen, bad = without_rejections(rows, every, beyond, reasons)
+            refused.append(bad)
+        if self._unwritable is not None:
+            unwritable, reasons = rows_not_held(rows, self._unwritable)
+            if reasons:
+                every = np.arange(len(rows)) if chosen is None else chosen
+                rows, chosen, bad = without_rejections(rows, every, unwritable, reasons)
+                refused.append(bad)
+        return rows, chosen

@@ -1,0 +1,197 @@
+"""A consumer whose deliveries are counted as they come, before anything is done with them.
+
+`Fetch` decides what becomes of a record and when a range is read; what it may have lost, doubled or ended too early
+shows when its counts are compared with these (plan/contract.py).
+"""
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import filterfalse, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from confluent_kafka import KafkaError, Message
+from confluent_kafka import TopicPartition as Assignment
+
+from kafka2hive.model.errors import AccessRefused, Kafka2HiveError
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.plan.contract import NEVER, Delivered
+from kafka2hive.task.fetch.consumer import ConsumerPort
+
+Key = tuple[str, int]
+"""Topic and number of a topic partition."""
+
+Offsets = npt.NDArray[np.int64]
+
+
+class FetchBug(Kafka2HiveError):
+    """Kafka's client handed out a record it was not asked for: nothing of this attempt may be used."""
+
+
+def _wrong_record(what: str) -> FetchBug:
+    return FetchBug("task.wrong_record", what, "report it: a bug; nothing of this attempt is used")
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRun:
+    """Consecutive messages of one topic partition, as delivered."""
+
+    key: Key
+    messages: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What one call delivered: records in `runs`, and the client's errors and ends of the log as `events`."""
+
+    runs: tuple[DeliveryRun, ...] = ()
+    events: tuple[Any, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.events)
+
+
+@dataclass(slots=True)
+class _Count:
+    """A range being delivered; `next` is the lowest offset that may come next."""
+
+    range: OffsetRange
+    next: int
+    begun: int = NEVER
+    records: int = 0
+    absent: int = 0
+    position: int = NEVER
+    log_end: int = NEVER
+    given_up: bool = False
+
+    def pass_to(self, offset: int, records: int = 0) -> None:
+        """Everything below `offset` was delivered or has no record; `records` of it lie inside the range."""
+        if offset > self.next:  # else an end of the log that was reported before
+            end = self.range.end
+            self.absent += min(offset, end) - min(self.next, end) - records
+            self.records += records
+            self.next = offset
+
+
+class CountedConsumer:
+    """The same calls as the consumer's, all of a wave's ranges counted. `expect` comes before each `assign`."""
+
+    def __init__(self, consumer: ConsumerPort) -> None:
+        self._consumer = consumer
+        self._counts: dict[Key, _Count] = {}
+
+    @property
+    def last_error(self) -> str:
+        return self._consumer.last_error
+
+    @last_error.setter
+    def last_error(self, text: str) -> None:
+        self._consumer.last_error = text
+
+    @property
+    def complaints(self) -> dict[str, KafkaError]:
+        return self._consumer.complaints
+
+    def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
+        return self._consumer.refused(since, certain=certain)
+
+    def expect(self, ranges: Sequence[OffsetRange]) -> None:
+        """The ranges that the next assignment is for, of different topic partitions; earlier counts are forgotten."""
+        self._counts = {
+            (r.topic_partition.topic, r.topic_partition.number): _Count(r, r.start) for r in ranges
+        }
+
+    def assign(self, assignments: list[Assignment]) -> None:
+        self._consumer.assign(assignments)
+        for assigned in self._consumer.assignment():
+            count = self._counts.get((assigned.topic, assigned.partition))
+            if count is not None:
+                count.begun = assigned.offset
+
+    def incremental_unassign(self, assignments: list[Assignment]) -> None:
+        self._give_up([(a.topic, a.partition) for a in assignments])
+        self._consumer.incremental_unassign(assignments)
+
+    def unassign(self) -> None:
+        self._give_up(list(self._counts))
+        self._consumer.unassign()
+
+    def _give_up(self, keys: Sequence[Key]) -> None:
+        """Ask for the client's positions while it has them."""
+        asked = [key for key in keys if key in self._counts and not self._counts[key].given_up]
+        if not asked:
+            return
+        for found in self._consumer.position([Assignment(topic, number) for topic, number in asked]):
+            self._counts[found.topic, found.partition].position = max(NEVER, found.offset)
+        for key in asked:
+            self._counts[key].given_up = True
+
+    def consume(self, count: int, seconds: float) -> Delivery:
+        """At most `count` messages and events, waiting `seconds` at most.
+
+        Raises FetchBug for a record of a topic partition or offset that was not requested, or not the next in order.
+        """
+        messages = self._consumer.consume(count, seconds)
+        events = tuple(filter(Message.error, messages))
+        if events:
+            messages = list(filterfalse(Message.error, messages))
+        runs = tuple(_runs(messages))
+        for run in runs:
+            self._count_records(run)
+        for event in events:
+            self._count_log_end(event)
+        return Delivery(runs, events)
+
+    def _count_records(self, run: DeliveryRun) -> None:
+        count = self._counts.get(run.key)
+        offsets: Offsets = np.fromiter(map(Message.offset, run.messages), np.int64, len(run.messages))
+        if count is None:
+            raise _wrong_record(
+                f"offset {offsets[0]} of {run.key[0]}-{run.key[1]} was delivered, which was not requested"
+            )
+        first, last = int(offsets[0]), int(offsets[-1])
+        if first < count.next or (len(offsets) > 1 and int(np.diff(offsets).min()) < 1):
+            raise _wrong_record(
+                f"{count.range}: expected offset {count.next} or later, each once and in order,"
+                f" got {len(offsets)} records {first}..{last}"
+            )
+        count.pass_to(last + 1, int(np.searchsorted(offsets, count.range.end)))
+
+    def _count_log_end(self, event: Any) -> None:
+        if event.error().code() != KafkaError._PARTITION_EOF:
+            return
+        count = self._counts.get((event.topic(), event.partition()))
+        if count is not None:
+            count.log_end = event.offset()
+            count.pass_to(count.log_end)
+
+    def delivered(self, ranges: Sequence[OffsetRange]) -> tuple[Delivered, ...]:
+        """The counts of expected ranges that have been read."""
+        keys = [(r.topic_partition.topic, r.topic_partition.number) for r in ranges]
+        self._give_up(keys)
+        counts = [self._counts[key] for key in keys]
+        return tuple(
+            Delivered(
+                range=c.range,
+                begun=c.begun,
+                records=c.records,
+                absent=c.absent,
+                position=c.position,
+                log_end=c.log_end,
+            )
+            for c in counts
+        )
+
+
+def _runs(messages: list[Any]) -> Iterator[DeliveryRun]:
+    if not messages:
+        return
+    topics = list(map(Message.topic, messages))
+    numbers = np.fromiter(map(Message.partition, messages), np.int32, len(messages))
+    changes = numbers[1:] != numbers[:-1]
+    if len(set(topics)) > 1:
+        changes |= np.fromiter(map(operator.ne, topics, topics[1:]), np.bool_, len(changes))
+    for start, stop in pairwise([0, *(np.flatnonzero(changes) + 1).tolist(), len(messages)]):
+        yield DeliveryRun((topics[start], int(numbers[start])), messages[start:stop])

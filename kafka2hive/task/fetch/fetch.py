@@ -1,0 +1,257 @@
+"""Read planned ranges from Kafka: every record of `[start, end)` once, in offset order per range, nothing else.
+
+All ranges that a consumer can read at once are assigned together (reader.py), so a task of many small ranges waits
+for the broker once, not once per range. A range ends at a record at or beyond `end`, or at the end of the log
+(`enable.partition.eof`) when compaction, aborted transactions or their markers leave no record before `end`.
+"""
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, Message
+from confluent_kafka import TopicPartition as Assignment
+
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.plan.contract import TableFailure
+from kafka2hive.task.fetch.chunk import Chunk, Segment
+from kafka2hive.task.fetch.consumer import GONE, TRANSIENT
+from kafka2hive.task.fetch.delivery_count import CountedConsumer, Delivery, Key
+
+CHUNK_RECORDS = 16_000  # fewer: the cost per chunk shows; more: messages leave the processor's cache, and pages are cleared
+CHUNK_BYTES = 16 * 1024 * 1024
+_HELD_BYTES = 2 * CHUNK_BYTES  # over all tables that have not filled a chunk yet
+_POLL_SECONDS = 0.05
+_TRANSIENT_SECONDS = 10.0  # how long a problem may last that can pass: a new leader, stale metadata
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRequest:
+    """A range that is read for a table."""
+
+    table: str
+    range: OffsetRange
+
+
+@dataclass(frozen=True, slots=True)
+class TableRead:
+    """All of a table's ranges of this fetch have been read to their ends; its last chunk came before."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableUnreadable:
+    """A range of the table cannot be read; no more chunks of the table come."""
+
+    table: str
+    failure: TableFailure
+
+
+Event = Chunk | TableRead | TableUnreadable
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A range being read; `position` is the lowest offset that may come next; `problem` what seems wrong, since when."""
+
+    table: str
+    range: OffsetRange
+    position: int
+    problem: tuple[float, TableFailure] | None = None
+
+
+@dataclass(slots=True)
+class _Held:
+    """Messages of a table that wait for a chunk to fill."""
+
+    segments: list[Segment] = field(default_factory=list)
+    messages: list[Any] = field(default_factory=list)
+    bytes: int = 0
+
+
+class Fetch:
+    """One wave, being read. Iterate over it for events; `drop` a table whose records are no longer needed."""
+
+    def __init__(
+        self,
+        consumer: CountedConsumer,
+        wave: Sequence[RangeRequest],
+        stall_seconds: float,
+        progress: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`progress` is called at every poll: waiting for Kafka has its own limit, `stall_seconds`."""
+        self._consumer = consumer
+        self._stall_seconds = stall_seconds
+        self._progress = progress
+        self._readings = {
+            (r.range.topic_partition.topic, r.range.topic_partition.number): _Reading(
+                r.table, r.range, r.range.start
+            )
+            for r in wave
+        }
+        self._open: dict[str, int] = {}
+        for request in wave:
+            self._open[request.table] = self._open.get(request.table, 0) + 1
+        self._held: dict[str, _Held] = {table: _Held() for table in self._open}
+        self._held_bytes = 0
+        self._read_to_end: list[Key] = []  # to be released
+        self._mean_bytes = 4096.0
+
+    def drop(self, table: str) -> None:
+        ended = [key for key, reading in self._readings.items() if reading.table == table]
+        for key in ended:
+            del self._readings[key]
+        self._open.pop(table, None)
+        self._held_bytes -= self._held.pop(table, _Held()).bytes
+        self._release(ended)
+
+    def __iter__(self) -> Iterator[Event]:
+        """Raises ServiceUnavailable when nothing came for `stall_seconds`, FetchBug for a record that was not requested.
+
+        AccessRefused within seconds when nothing comes because brokers refuse this client.
+        """
+        self._consumer.assign(
+            [Assignment(topic, number, r.range.start) for (topic, number), r in self._readings.items()]
+        )
+        last = time.monotonic()
+        while self._readings:
+            delivery = self._consumer.consume(self._batch(), _POLL_SECONDS)
+            self._progress()
+            now = time.monotonic()
+            if not delivery:
+                stalled = now - last > self._stall_seconds
+                allowed = 0.0 if stalled else min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
+                lasting = now - last > min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
+                if lasting and (refused := self._consumer.refused(last, certain=not stalled)):
+                    raise refused
+                failed = self._fail_lasting_problems(now, allowed)
+                yield from failed
+                if stalled and failed:
+                    last = time.monotonic()  # the others get their time
+                elif stalled:
+                    raise self._stall()
+                continue
+            yield from self._sort(delivery, now)
+            last = time.monotonic()  # not `now`: the consumer of these events may have taken its time
+        self._consumer.unassign()
+
+    def _batch(self) -> int:
+        """How many messages to ask for: never more than can come, or the client waits for the rest in vain."""
+        left = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
+        return max(1, min(CHUNK_RECORDS, left, int(CHUNK_BYTES / self._mean_bytes)))
+
+    def _sort(self, delivery: Delivery, now: float) -> Iterator[Event]:
+        """Ranges that end here are released together, before their records are dealt with: each release takes a turn of
+        the client's thread, and what is not released is read on.
+        """
+        came: list[Event] = []
+        for run in delivery.runs:
+            came += self._take(run.key, run.messages)
+        for event in delivery.events:
+            came += self._on_event(event, now)
+        ended, self._read_to_end = self._read_to_end, []
+        self._release(ended)
+        yield from came
+
+    def _take(self, key: Key, run: list[Any]) -> Iterator[Event]:
+        reading = self._readings.get(key)
+        if reading is None:
+            return  # beyond the end of a range that is read, or of a table that was dropped
+        end, last = reading.range.end, run[-1].offset()
+        reading.position = last + 1
+        reading.problem = None
+        if last >= end:
+            run = run[: bisect_left(run, end, key=Message.offset)]
+        if run:
+            size = sum(map(len, run))
+            self._mean_bytes = max(1.0, size / len(run))
+            epoch = run[-1].leader_epoch()
+            held = self._held[reading.table]
+            held.segments.append(Segment(reading.range, len(run), size, -1 if epoch is None else epoch))
+            held.messages.extend(run)
+            held.bytes += size
+            self._held_bytes += size
+            if len(held.messages) >= CHUNK_RECORDS or held.bytes >= CHUNK_BYTES:
+                yield from self._emit(reading.table)
+            elif self._held_bytes >= _HELD_BYTES:
+                yield from self._emit(max(self._held, key=lambda table: self._held[table].bytes))
+        if reading.position >= end:
+            yield from self._end(key)
+
+    def _end(self, key: Key) -> Iterator[Event]:
+        table = self._readings.pop(key).table
+        self._read_to_end.append(key)
+        self._open[table] -= 1
+        if self._open[table] == 0:
+            yield from self._emit(table)
+            del self._open[table], self._held[table]
+            yield TableRead(table)
+
+    def _emit(self, table: str) -> Iterator[Event]:
+        held = self._held[table]
+        self._held[table] = _Held()
+        self._held_bytes -= held.bytes
+        if held.messages:
+            yield from Chunk(table, tuple(held.segments), held.messages).split(2 * CHUNK_BYTES)
+
+    def _release(self, keys: Sequence[Key]) -> None:
+        if keys and self._readings:  # the last ones are given up by `unassign`
+            self._consumer.incremental_unassign([Assignment(topic, number) for topic, number in keys])
+
+    def _on_event(self, message: Any, now: float) -> Iterator[Event]:
+        error = message.error()
+        if message.topic() is None or error.code() in TRANSIENT:
+            self._consumer.last_error = str(error)
+            return
+        key = (message.topic(), message.partition())
+        reading = self._readings.get(key)
+        if reading is None:
+            return
+        if error.code() == KafkaError._PARTITION_EOF:
+            if message.offset() >= reading.range.end:
+                yield from self._end(key)
+            else:
+                text = f"{reading.range}: the log ends at {message.offset()}; truncated, or a transaction is still open"
+                reading.problem = now, TableFailure("kafka.beyond_log_end", text)
+            return
+        self.drop(reading.table)
+        yield TableUnreadable(reading.table, _failure(reading, error))
+
+    def _fail_lasting_problems(self, now: float, allowed_seconds: float) -> list[Event]:
+        """A problem that has lasted for longer than is allowed fails its table."""
+        failed: list[Event] = []
+        for (topic, number), reading in list(self._readings.items()):
+            complaint = self._consumer.complaints.get(f"{topic} [{number}]")
+            if reading.problem is None and complaint is not None:
+                reading.problem = now, _failure(reading, complaint)
+            if reading.problem is None or reading.table not in self._open:
+                continue
+            since, failure = reading.problem
+            if now - since >= allowed_seconds:
+                self.drop(reading.table)
+                failed.append(TableUnreadable(reading.table, failure))
+        return failed
+
+    def _stall(self) -> ServiceUnavailable:
+        wanted = ", ".join(f"{r.range} from {r.position}" for r in self._readings.values())
+        return ServiceUnavailable(
+            "kafka.stalled",
+            f"no record for {self._stall_seconds:.0f} s; still wanted: {wanted};"
+            f" the client's last error: {self._consumer.last_error or 'none'}",
+            "look at the brokers that lead these topic partitions",
+        )
+
+
+def _failure(reading: _Reading, error: KafkaError) -> TableFailure:
+    where = f"{reading.range}, at offset {reading.position}: {error.str()}"
+    if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+        return TableFailure("kafka.offset_out_of_range", where)
+    if error.code() in GONE:
+        return TableFailure("kafka.unknown_topic_partition", where)
+    if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        return TableFailure("kafka.denied", where)
+    return TableFailure(f"kafka.{error.name().lstrip('_').lower()}", where)

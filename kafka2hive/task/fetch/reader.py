@@ -1,0 +1,109 @@
+"""The read loop of every task and command: all ranges of several tables, each record once, with the client's own counts.
+
+A consumer reads a topic partition from one place only, so ranges that overlap in topic partitions are read in waves.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.plan.contract import Delivered
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.consumer import ConsumerPort
+from kafka2hive.task.fetch.delivery_count import CountedConsumer
+from kafka2hive.task.fetch.fetch import Fetch, RangeRequest, TableRead, TableUnreadable
+
+
+@dataclass(frozen=True, slots=True)
+class TableDelivered:
+    """All of a table's ranges have been read. `delivered`: what the client says of each that is not empty."""
+
+    table: str
+    delivered: tuple[Delivered, ...]
+
+
+Event = Chunk | TableDelivered | TableUnreadable
+
+
+class RangeReader:
+    """Iterate over it once for events; `drop` a table whose records are no longer needed.
+
+    The chunks of a table end with one TableDelivered, or with one TableUnreadable. What `open_fetch` reads is compared
+    with what was delivered by whoever counts the chunks (plan/contract.py).
+    """
+
+    def __init__(
+        self,
+        consumer: ConsumerPort,
+        ranges: Mapping[str, Sequence[OffsetRange]],
+        stall_seconds: float,
+        progress: Callable[[], None],
+        open_fetch: type[Fetch] = Fetch,
+    ) -> None:
+        """`ranges` by table."""
+        self._consumer = CountedConsumer(consumer)
+        self._stall_seconds = stall_seconds
+        self._progress = progress
+        self._open_fetch = open_fetch
+        self._waves = waves([RangeRequest(table, r) for table, some in ranges.items() for r in some])
+        self._waves_left = dict.fromkeys(ranges, 0)
+        for wave in self._waves:
+            for table in {request.table for request in wave}:
+                self._waves_left[table] += 1
+        self._delivered: dict[str, tuple[Delivered, ...]] = {}
+        self._fetch: Fetch | None = None
+
+    def __iter__(self) -> Iterator[Event]:
+        """Raises what Fetch raises: ServiceUnavailable, AccessRefused, FetchBug."""
+        for table in [table for table, waves_left in self._waves_left.items() if not waves_left]:
+            yield from self._end(table)
+        for wave in self._waves:
+            if wanted := [request for request in wave if request.table in self._waves_left]:
+                yield from self._read(wanted)
+
+    def drop(self, table: str) -> None:
+        """No more events of this table come."""
+        self._waves_left.pop(table, None)
+        if self._fetch is not None:
+            self._fetch.drop(table)
+
+    def _read(self, wave: Sequence[RangeRequest]) -> Iterator[Event]:
+        self._consumer.expect([request.range for request in wave])
+        self._fetch = self._open_fetch(self._consumer, wave, self._stall_seconds, self._progress)
+        for event in self._fetch:
+            if event.table not in self._waves_left:
+                continue  # it was dropped while this event was on its way
+            match event:
+                case TableRead(table):
+                    ranges = [request.range for request in wave if request.table == table]
+                    known = self._delivered.get(table, ())
+                    self._delivered[table] = (*known, *self._consumer.delivered(ranges))
+                    self._waves_left[table] -= 1
+                    if not self._waves_left[table]:
+                        yield from self._end(table)
+                case TableUnreadable(table):
+                    del self._waves_left[table]
+                    yield event
+                case _:
+                    yield event
+
+    def _end(self, table: str) -> Iterator[Event]:
+        del self._waves_left[table]
+        yield TableDelivered(table, self._delivered.pop(table, ()))
+
+
+def waves(requests: Sequence[RangeRequest]) -> list[list[RangeRequest]]:
+    """The requests that can be assigned at once, in the order of the requests. Empty ranges are left out."""
+    result: list[list[RangeRequest]] = []
+    used: list[set[TopicPartition]] = []
+    for request in requests:
+        topic_partition = request.range.topic_partition
+        if not len(request.range):
+            continue
+        at = next((n for n, seen in enumerate(used) if topic_partition not in seen), len(used))
+        if at == len(used):
+            result.append([])
+            used.append(set())
+        result[at].append(request)
+        used[at].add(topic_partition)
+    return result

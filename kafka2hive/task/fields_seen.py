@@ -1,0 +1,186 @@
+"""Which columns the records of a task filled, and which JSON keys they had that no column takes: for the warning about typos."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.keys import TableSettings
+from kafka2hive.config.keys.change_log import BEFORE, CHANGE_COLUMNS, change_log_of
+from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.decode.contract.protocol import Decoded
+from kafka2hive.decode.contract.sources import SourceTree, as_it_stands, in_small_letters, source_tree
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.plan.contract import ColumnsSeen, UnmappedField, UnmappedFields
+from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.rows import all_sources, value_columns
+
+MOST_MESSAGES = 20
+MOST_KEYS = 100
+LONGEST_MESSAGE = 64 * 1024
+LONGEST_KEY = 128
+NO_DEFAULTS: Mapping[str, int] = MappingProxyType({})
+
+
+class FilledColumns:
+    """Costs a look at each column's count of nulls until it is filled, and a few messages' keys where one is not."""
+
+    def __init__(self, table: TableSettings) -> None:
+        self._spelling = in_small_letters if table.any_case else as_it_stands
+        self._wanted = source_tree(all_sources(table), self._spelling)
+        is_log = change_log_of(table.source) is not None
+        own = (
+            column.name
+            for column in value_columns(table)
+            if not is_log or column.name not in (*CHANGE_COLUMNS, BEFORE)
+        )
+        self._empty = list(own) if table.format != "raw" else []
+        self._has_keys = table.format == "json" and not is_log
+        self._rows = 0
+        self._looked_at = 0
+        self._unmapped: dict[str, None] = {}
+
+    def note(
+        self, rows: pa.RecordBatch, messages: pa.BinaryArray, defaults: Mapping[str, int] = NO_DEFAULTS
+    ) -> None:
+        """`messages` is what `rows` were decoded from, refused ones among them. `defaults`: how many of the values are the
+        column's default, which a misspelled column has in every row.
+        """
+        self._rows += len(rows)
+        self._empty = [
+            name for name in self._empty if rows.column(name).null_count + defaults.get(name, 0) >= len(rows)
+        ]
+        if self._empty and self._has_keys and self._looked_at < MOST_MESSAGES:
+            for message in messages.slice(0, MOST_MESSAGES - self._looked_at).to_pylist():
+                self._looked_at += 1
+                self._look_at(message)
+
+    def _look_at(self, message: bytes) -> None:
+        if len(message) > LONGEST_MESSAGE:
+            return
+        try:
+            document = orjson.loads(message)
+        except orjson.JSONDecodeError:
+            return
+        self._compare(document, self._wanted, ())
+
+    def _compare(self, value: Any, wanted: SourceTree, path: tuple[str, ...]) -> None:
+        if not isinstance(value, dict):
+            return
+        for key, inner in value.items():
+            known = wanted.inner.get(self._spelling(key))
+            if known is not None:
+                if known.inner:
+                    self._compare(inner, known, (*path, key))
+            elif len(self._unmapped) < MOST_KEYS and len(key) <= LONGEST_KEY:
+                self._unmapped[path_text((*path, key))] = None
+
+    def seen(self) -> ColumnsSeen:
+        return ColumnsSeen(self._rows, tuple(self._empty), tuple(self._unmapped) if self._empty else ())
+
+
+MOST_FIELDS = 100
+LONGEST_NAME = 128
+SAMPLE = 100
+"""Messages of a batch that are looked at, evenly apart; below 1 % of a task."""
+
+Shape = tuple[str, ...]
+"""The keys of an object, in their order."""
+
+_LONGEST_MESSAGE = 64 * 1024
+_MOST_SHAPES = 1_000
+_MOST_CANDIDATES = 50
+
+
+class UnmappedFieldsOfTask:
+    """Fields of the messages' own objects, of a table whose messages are JSON objects."""
+
+    def __init__(self, table: TableSettings) -> None:
+        self._spelling = in_small_letters if table.any_case else as_it_stands
+        self._mapped = frozenset(source_tree(all_sources(table), self._spelling).inner)
+        one_row = table.format == "json" and not table.may_hold_several
+        self._has_fields = one_row and change_log_of(table.source) is None
+        self._by_shape: dict[Shape, tuple[str, ...]] = {}
+        self._looked_at = 0
+        self._records: Counter[str] = Counter()
+        self._examples: dict[str, tuple[TopicPartition, int]] = {}
+
+    def note(
+        self, messages: pa.BinaryArray, decoded: Decoded, chunk: Chunk, chosen: Positions | None
+    ) -> None:
+        """`messages` is what was decoded: those of the chunk at the positions `chosen`, None: all."""
+        if not self._has_fields or not len(decoded.accepted):
+            return
+        accepted = decoded.accepted.to_numpy()
+        sample = accepted[np.linspace(0, len(accepted) - 1, min(SAMPLE, len(accepted)), dtype=np.int64)]
+        shapes = list(map(_shape, messages.take(pa.array(sample)).to_pylist()))
+        firsts = dict(zip(reversed(shapes), reversed(sample.tolist()), strict=True))
+        for shape, records in Counter(shapes).items():
+            if shape is not None:
+                position = firsts[shape]
+                self._count(shape, records, chunk, position if chosen is None else chosen[position])
+        for name in decoded.new_keys:
+            if name[:LONGEST_NAME] not in self._records:
+                self._search(name=name, messages=messages, accepted=accepted, chunk=chunk, chosen=chosen)
+
+    def found(self) -> UnmappedFields:
+        fields = (
+            UnmappedField(name=name, records=records, topic_partition=place, offset=offset)
+            for name, records in self._records.items()
+            for place, offset in [self._examples[name]]
+        )
+        return UnmappedFields(self._looked_at, tuple(fields))
+
+    def _unmapped(self, shape: Shape) -> tuple[str, ...]:
+        names = self._by_shape.get(shape)
+        if names is None:
+            names = tuple(key[:LONGEST_NAME] for key in shape if self._spelling(key) not in self._mapped)
+            if len(self._by_shape) < _MOST_SHAPES:
+                self._by_shape[shape] = names
+        return names
+
+    def _count(self, shape: Shape, records: int, chunk: Chunk, position: int) -> None:
+        """`position`: of one of these records in the chunk."""
+        self._looked_at += records
+        for name in self._unmapped(shape):
+            if name not in self._examples:
+                if len(self._examples) == MOST_FIELDS:
+                    continue
+                at = np.array([position], np.int64)
+                place = TopicPartition(chunk.topics(at)[0].as_py(), chunk.numbers(at)[0].as_py())
+                self._examples[name] = place, chunk.offsets(at)[0].as_py()
+            self._records[name] += records
+
+    def _search(
+        self,
+        name: str,
+        messages: pa.BinaryArray,
+        accepted: Positions,
+        chunk: Chunk,
+        chosen: Positions | None,
+    ) -> None:
+        """The first message with a name that the sample does not have: once for each name that the decoder meets."""
+        key = rf'"{re.escape(name.encode()).decode()}"[ \t\r\n]*:'  # the decoder knows keys without escapes
+        holds = pc.match_substring_regex(messages, key).to_numpy(zero_copy_only=False)
+        for position in accepted[holds[accepted]][:_MOST_CANDIDATES].tolist():
+            shape = _shape(messages[position].as_py())
+            if shape is not None and name in shape:
+                self._count(shape, 1, chunk, position if chosen is None else chosen[position])
+                return
+
+
+def _shape(message: bytes) -> Shape | None:
+    """None: it is too long to be looked at, or no JSON for orjson."""
+    if len(message) > _LONGEST_MESSAGE:
+        return None
+    try:
+        document = orjson.loads(message)
+    except orjson.JSONDecodeError:
+        return None
+    return tuple(document) if isinstance(document, dict) else ()

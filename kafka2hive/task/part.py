@@ -1,0 +1,180 @@
+"""A table's part of a task, and what the parts of one task share while it runs."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from uuid import uuid4
+
+import pyarrow as pa
+
+from kafka2hive.config.keys import TableSettings
+from kafka2hive.model.files import FileKind
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.plan.contract import TableFailure, TableManifest, TableTask, TaskPlan, TaskSettings
+from kafka2hive.storage.port import Clock, FileSystem
+from kafka2hive.task.chunk_decoder import ChunkDecoder
+from kafka2hive.task.fetch.consumer import ConsumerPort
+from kafka2hive.task.sink import OpenSink, RowSink
+from kafka2hive.task.write.destination import Destination
+from kafka2hive.task.write.limits import TaskLimits
+from kafka2hive.task.write.table_writer import TableWriter
+from kafka2hive.task.writer_schemas import key_writers_of, writers_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePart:
+    """One table in one task: what is read, how it becomes rows, and where they go.
+
+    `index` is the task's. `files_of` is the plan that the files are named by (behind a shuffle they hold rows of all
+    tasks); None: the task's own.
+    """
+
+    index: int
+    task: TableTask
+    settings: TaskSettings
+    files_of: TaskPlan | None = None
+
+    @property
+    def table(self) -> TableSettings:
+        return self.settings.tables[self.task.table]
+
+    @property
+    def ranges(self) -> tuple[OffsetRange, ...]:
+        return self.task.ranges
+
+    def data(self, attempt: str) -> Destination:
+        """The destination of the table's rows."""
+        return self._destination(FileKind.DATA, attempt, self.task.table, self.table.location)
+
+    def dead_letters(self, attempt: str) -> Destination:
+        """The destination of its dead letters, which are staged with the table's files."""
+        settings = self.settings
+        return self._destination(
+            FileKind.DEAD_LETTER, attempt, settings.dead_letter_table, settings.dead_letter_location
+        )
+
+    def failed(self, failure: TableFailure) -> TableManifest:
+        task = self.task
+        return TableManifest(
+            table=task.table,
+            task=self.index,
+            generation=task.generation,
+            epoch=task.epoch,
+            failure=failure,
+        )
+
+    def _destination(self, kind: FileKind, attempt: str, hive_table: str, location: str) -> Destination:
+        named = TaskPlan(self.index, (self.task,)) if self.files_of is None else self.files_of
+        (task,) = named.tables
+        return Destination(
+            kind=kind,
+            hive_table=hive_table,
+            location=location,
+            staging=staging_directory(self.table.location),
+            table=task.table,
+            ledger_id=task.ledger_id,
+            generation=task.generation,
+            epoch=task.epoch,
+            task=named.index,
+            ranges=tuple(r for r in task.ranges if len(r)),
+            attempt=attempt,
+            planned_at_ms=task.planned_at_ms,
+        )
+
+
+def only_part(share: TaskPlan, settings: TaskSettings, files_of: TaskPlan | None = None) -> TablePart:
+    """The part of a plan that has one table."""
+    (task,) = share.tables
+    return TablePart(index=share.index, task=task, settings=settings, files_of=files_of)
+
+
+def new_attempt() -> str:
+    """A name for one try of a table's part, written into the footers of its files."""
+    return uuid4().hex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEnvironment:
+    """What all parts of a task share. Closing it waits for the threads that close files.
+
+    `consumer` is asked for when records are read. `progress` is called whenever something was read or written.
+    `other_sink`: where the rows go instead of files; then nothing is written to `files`.
+    """
+
+    settings: TaskSettings
+    files: FileSystem
+    consumer: Callable[[], ConsumerPort]
+    progress: Callable[[], None]
+    limits: TaskLimits
+    other_sink: OpenSink | None = None
+
+    @property
+    def writes_files(self) -> bool:
+        return self.other_sink is None
+
+    def open_sink(self, table: TableSettings, destination: Destination, schema: pa.Schema) -> RowSink:
+        if self.other_sink is not None:
+            return self.other_sink(destination, schema)
+        options = table.writer_of(destination.kind)
+        return TableWriter(
+            destination=destination,
+            files=self.files,
+            schema=schema,
+            options=options,
+            limits=self.limits,
+            progress=self.progress,
+        )
+
+    def decoder(self, table: TableSettings) -> ChunkDecoder:
+        """Raises TableError if the table's format cannot fill its columns."""
+        writers = writers_of(table, self.settings, self.files, keeps=self.writes_files)
+        of_keys = key_writers_of(table, self.settings, self.files, keeps=self.writes_files)
+        return ChunkDecoder(table, writers, of_keys)
+
+    def close(self) -> None:
+        self.limits.closer.stop()
+
+
+def task_environment(
+    settings: TaskSettings,
+    files: FileSystem,
+    consumer: Callable[[], ConsumerPort],
+    progress: Callable[[], None] = lambda: None,
+    *,
+    other_sink: OpenSink | None = None,
+    clock: Clock | None = None,
+) -> TaskEnvironment:
+    """With limits of its own. `clock` times the retries of files; None: the real one."""
+    limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes, clock)
+    return TaskEnvironment(
+        settings=settings,
+        files=files,
+        consumer=consumer,
+        progress=progress,
+        limits=limits,
+        other_sink=other_sink,
+    )
+
+
+@dataclass(slots=True)
+class PhaseTimes:
+    """Seconds that a table's part has spent in each phase: fetch, decode, bucket, write, close."""
+
+    _seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def add(self, phase: str, seconds: float) -> None:
+        self._seconds[phase] += seconds
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        begun = perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[phase] += perf_counter() - begun
+
+    def by_phase(self) -> tuple[tuple[str, float], ...]:
+        return tuple(self._seconds.items())

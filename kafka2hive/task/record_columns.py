@@ -1,0 +1,204 @@
+"""Columns that take values of a record's key and headers, put beside those of its value."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.keys import Column, RecordPart, TableSettings, WireFormat
+from kafka2hive.decode import DecoderSpec, Source, make_decoder
+from kafka2hive.decode.contract.protocol import Changes, Reason
+from kafka2hive.decode.schemas.writers import WriterSchemas
+from kafka2hive.decode.values.texts import TextColumn
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.rejections import Rejections, without_rejections
+from kafka2hive.task.rows import column_schema
+from kafka2hive.task.schema_headers import OF_KEYS, SchemaHeaders
+
+FRAMED = ("avro", "protobuf", "json_schema")
+"""Formats whose data a registry's serializer writes a schema's id to."""
+
+Found = tuple[dict[str, pa.Array], dict[int, Reason]]
+"""Columns by name, one value per record; and for each rejected record its place and the reason."""
+
+
+class RawKeyColumns:
+    """Each takes the whole key, a text."""
+
+    def __init__(self, columns: Sequence[Column], zone: str, changes: Changes | None = None) -> None:
+        self._columns = [
+            (
+                c.name,
+                TextColumn(
+                    column=c.name,
+                    dtype=parse_hive_type(c.type),
+                    zone=zone,
+                    unit=c.unit,
+                    family="key",
+                    leeway=c.leeway,
+                    changes=changes,
+                    label=f"{c.name} (the key)",
+                ),
+            )
+            for c in columns
+        ]
+
+    def read(self, keys: pa.BinaryArray) -> Found:
+        columns: dict[str, pa.Array] = {}
+        rejected: dict[int, Reason] = {}
+        for name, column in self._columns:
+            columns[name], bad = column.read_bytes(keys)
+            rejected = bad | rejected
+        return columns, rejected
+
+
+class DecodedKeyColumns:
+    """Each takes what its path leads to in the decoded key. A record without a key has NULL in all of them."""
+
+    def __init__(
+        self,
+        format: str,
+        columns: Sequence[Column],
+        zone: str,
+        writers: WriterSchemas | None,
+        wire: WireFormat,
+        changes: Changes | None = None,
+    ) -> None:
+        """Raises ValueError if the format cannot fill them."""
+        self._schema = pa.schema([(column.name, parse_hive_type(column.type)) for column in columns])
+        sources = [Source(column.path, column.unit, column.leeway) for column in columns]
+        self._decoder = make_decoder(
+            DecoderSpec(
+                format, self._schema, zone, sources, writers=writers, wire=wire, changes=changes or Changes()
+            )
+        )
+
+    def read(self, keys: pa.BinaryArray) -> Found:
+        """Raises SchemaRegistryUnavailable, see AvroDecoder."""
+        places = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
+        decoded = self._decoder.decode(keys.drop_null() if keys.null_count else keys)
+        rows = np.full(len(keys), -1)
+        rows[places[decoded.accepted.to_numpy()]] = np.arange(len(decoded.rows))
+        order = pa.array(rows, mask=rows < 0)
+        columns = {name: decoded.rows.column(name).take(order) for name in self._schema.names}
+        bad = places[decoded.rejected.to_numpy()].tolist()
+        return columns, dict(zip(bad, map(_of_key, decoded.reasons), strict=True))
+
+
+class HeaderColumns:
+    """Each takes the value of a header by its name. If a header repeats, the last value wins; a record without it has NULL."""
+
+    def __init__(self, columns: Sequence[Column], zone: str, changes: Changes | None = None) -> None:
+        """`columns` are taken from headers. Raises ValueError for a type with parts."""
+        self._columns = [
+            (
+                column.name,
+                column.path[0],
+                TextColumn(
+                    column=column.name,
+                    dtype=parse_hive_type(column.type),
+                    zone=zone,
+                    unit=column.unit,
+                    family="header",
+                    leeway=column.leeway,
+                    changes=changes,
+                    label=f"{column.name} (header {column.path[0]})",
+                ),
+            )
+            for column in columns
+        ]
+        self._names = {header for _, header, _ in self._columns}
+
+    def read(self, headers: Sequence[Sequence[tuple[str, bytes | None]] | None]) -> Found:
+        """`headers`: of each record its names and values."""
+        found: dict[str, list[bytes | None]] = {name: [None] * len(headers) for name in self._names}
+        for place, pairs in enumerate(headers):
+            for name, value in pairs or ():
+                if name in found:
+                    found[name][place] = value
+        values = {name: pa.array(texts, pa.binary()) for name, texts in found.items()}
+        columns: dict[str, pa.Array] = {}
+        rejected: dict[int, Reason] = {}
+        for name, header, column in self._columns:
+            columns[name], bad = column.read_bytes(values[header])
+            rejected = bad | rejected  # the first column's reason stands
+        return columns, rejected
+
+
+class KeyAndHeaderColumns:
+    """Reads keys and headers if a column asks for them."""
+
+    def __init__(
+        self, table: TableSettings, writers: WriterSchemas | None, changes: Changes | None = None
+    ) -> None:
+        """`writers`: of the schemas of keys. Raises ValueError if a key's format cannot fill its columns."""
+        self._schema = column_schema(table)
+        headers = [column for column in table.columns if column.part is RecordPart.HEADER]
+        keys = [column for column in table.columns if column.part is RecordPart.KEY]
+        self._headers = HeaderColumns(headers, table.zone, changes) if headers else None
+        self._key_schemas: SchemaHeaders | None = None
+        self._keys: RawKeyColumns | DecodedKeyColumns | None = None
+        if keys and table.key_format == "raw":
+            self._keys = RawKeyColumns(keys, table.zone, changes)
+        elif keys:
+            wire = table.wire_format
+            self._keys = DecodedKeyColumns(
+                format=table.key_format,
+                columns=keys,
+                zone=table.zone,
+                writers=writers,
+                wire=wire,
+                changes=changes,
+            )
+            if wire.framing == "header" and table.key_format in FRAMED:
+                self._key_schemas = SchemaHeaders(OF_KEYS, table.key_format, wire.indexes)
+
+    @property
+    def wants_headers(self) -> bool:
+        return self._headers is not None or self._key_schemas is not None
+
+    def add_to(
+        self, rows: pa.RecordBatch, chunk: Chunk, positions: Positions | None
+    ) -> tuple[pa.RecordBatch, Positions | None, Rejections | None]:
+        """Return whole rows of the messages at `positions` (None: all), those positions, and the rejected messages."""
+        if self._keys is None and self._headers is None:
+            return rows, positions, None
+        columns = {name: rows.column(name) for name in rows.schema.names}
+        rejected: dict[int, Reason] = {}
+        for found, bad in self._found(chunk, positions):
+            columns |= found
+            rejected = bad | rejected  # the first reason stands
+        whole = pa.RecordBatch.from_arrays(
+            [columns[name] for name in self._schema.names], schema=self._schema
+        )
+        if not rejected:
+            return whole, positions, None
+        every = np.arange(len(chunk)) if positions is None else positions
+        places = sorted(rejected)
+        return without_rejections(
+            whole, every, np.array(places, dtype=np.int64), [rejected[place] for place in places]
+        )
+
+    def _found(self, chunk: Chunk, positions: Positions | None) -> Iterator[Found]:
+        if self._keys is not None:
+            yield self._of_keys(self._keys, chunk, positions)
+        if self._headers is not None:
+            yield self._headers.read(chunk.header_pairs(positions))
+
+    def _of_keys(
+        self, columns: RawKeyColumns | DecodedKeyColumns, chunk: Chunk, positions: Positions | None
+    ) -> Found:
+        keys = chunk.keys(positions)
+        if self._key_schemas is None:
+            return columns.read(keys)
+        keys, bad = self._key_schemas.joined(keys, chunk.header_pairs(positions))
+        found, rejected = columns.read(keys)
+        return found, rejected | {
+            place: _of_key(reason) for place, reason in bad.items() if place in rejected
+        }
+
+
+def _of_key(reason: Reason) -> Reason:
+    return replace(reason, code=f"key.{reason.code}")

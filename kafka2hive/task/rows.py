@@ -1,0 +1,150 @@
+"""The columns of a table's rows, and what is added to what a decoder makes: metadata columns, rows of nulls for tombstones."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.keys import Column, MetadataColumn, RecordPart, TableSettings
+from kafka2hive.config.keys.bucket_path import read_bucket_path
+from kafka2hive.config.keys.change_log import change_log_of, told_decimals
+from kafka2hive.config.keys.columns import METADATA_TYPES
+from kafka2hive.decode import Changes, DecoderSpec, Source, WriterSchema, WriterSchemas
+from kafka2hive.decode.contract.protocol import Reason
+from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.task.bucket.times import record_wall_clock
+from kafka2hive.task.fetch.chunk import Chunk, Positions
+
+_METADATA_TYPES = {column: parse_hive_type(text) for column, text in METADATA_TYPES.items()}
+
+Metadata = Sequence[tuple[MetadataColumn, str]]
+
+
+def column_schema(table: TableSettings) -> pa.Schema:
+    """Return all columns but the metadata, in the map's order."""
+    return _schema(table.columns)
+
+
+def value_columns(table: TableSettings) -> list[Column]:
+    """Return the columns that the record's value fills."""
+    return [column for column in table.columns if column.part is RecordPart.VALUE]
+
+
+def value_schema(table: TableSettings) -> pa.Schema:
+    return _schema(value_columns(table))
+
+
+def value_sources(table: TableSettings) -> list[Source]:
+    return [source_of(column) for column in value_columns(table)]
+
+
+def value_spec(
+    table: TableSettings, writers: WriterSchemas | WriterSchema | None, changes: Changes
+) -> DecoderSpec:
+    """Of the values of a table's records, without a check of the fields that they were written with."""
+    return DecoderSpec(
+        format=table.format,
+        schema=value_schema(table),
+        zone=table.zone,
+        sources=value_sources(table),
+        any_case=table.any_case,
+        writers=writers,
+        wire=table.wire_format,
+        rows=table.rows,
+        csv=table.csv,
+        change_log=change_log_of(table.source),
+        decimals=told_decimals(table.source),
+        table=table.table,
+        plugin=table.plugin,
+        changes=changes,
+    )
+
+
+def all_sources(table: TableSettings) -> list[Source]:
+    """Return the sources of all values, further paths included."""
+    sources = value_sources(table)
+    return [*sources, *(replace(one, keys=keys) for one in sources for keys in one.leeway.others)]
+
+
+def source_of(column: Column) -> Source:
+    return Source(column.path or (column.name,), column.unit, column.leeway)
+
+
+def _schema(columns: Sequence[Column]) -> pa.Schema:
+    return pa.schema([(column.name, parse_hive_type(column.type)) for column in columns])
+
+
+def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:
+    return pa.schema([*values, *(pa.field(name, _METADATA_TYPES[column]) for column, name in metadata)])
+
+
+def schema_in_files(table: TableSettings) -> pa.Schema:
+    """Return the columns of the files: a Hive partition column takes its values from the path, never from the file."""
+    in_path = {name.lower() for name in read_bucket_path(table.bucketing.path).names}
+    whole = row_schema(column_schema(table), table.metadata)
+    return pa.schema([field for field in whole if field.name.lower() not in in_path])
+
+
+def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: Positions | None) -> pa.Array:
+    """Return one metadata column, a value per position; None: all messages once.
+
+    Timestamps are the wall clock of `zone`, null outside the years 1 to 9999.
+    """
+    match column:
+        case MetadataColumn.TOPIC:
+            return chunk.topics(positions)
+        case MetadataColumn.PARTITION:
+            return chunk.numbers(positions)
+        case MetadataColumn.OFFSET:
+            return chunk.offsets(positions)
+        case MetadataColumn.KEY:
+            return chunk.keys(positions)
+        case MetadataColumn.HEADERS:
+            return chunk.headers(positions)
+        case MetadataColumn.TIMESTAMP:
+            return record_wall_clock(chunk.timestamps(positions), zone)
+        case MetadataColumn.ORDINAL:
+            return _ordinals(len(chunk), positions)
+
+
+def _ordinals(messages: int, positions: Positions | None) -> pa.Int32Array:
+    """Return the place of each row among the rows of its message, from 0. `positions` holds all rows of a message or none."""
+    if positions is None:
+        return pa.array(np.zeros(messages, np.int32))
+    return pa.array((np.arange(len(positions)) - np.searchsorted(positions, positions)).astype(np.int32))
+
+
+def with_metadata(
+    values: pa.RecordBatch, chunk: Chunk, metadata: Metadata, zone: str, positions: Positions | None
+) -> pa.RecordBatch:
+    """Append the metadata columns to `values`, which holds one row per position, in message order."""
+    if not metadata:
+        return values
+    columns = [metadata_column(chunk, column, zone, positions) for column, _ in metadata]
+    return pa.RecordBatch.from_arrays([*values.columns, *columns], schema=row_schema(values.schema, metadata))
+
+
+def beyond_record_times(
+    rows: pa.RecordBatch, chunk: Chunk, metadata: Metadata, positions: Positions | None
+) -> tuple[Positions, list[Reason]]:
+    """Return the rows of `with_metadata` whose record has a timestamp that no column can hold, and why."""
+    names = [name for column, name in metadata if column is MetadataColumn.TIMESTAMP]
+    if not names or not rows.column(names[0]).null_count:
+        return np.array([], np.int64), []
+    times = chunk.timestamps(positions)
+    held = rows.column(names[0]).is_valid().to_numpy(zero_copy_only=False)
+    beyond = np.flatnonzero(times.is_valid().to_numpy(zero_copy_only=False) & ~held)
+    shown = times.take(pa.array(beyond)).to_pylist()
+    return beyond, [
+        Reason(
+            "metadata.timestamp",
+            f"the record's timestamp, {time} ms since 1970, is outside the years 1 to 9999",
+        )
+        for time in shown
+    ]
+
+
+def rows_of_nulls(values: pa.Schema, rows: int) -> pa.RecordBatch:
+    """Return the nulls that tombstones write into the value's columns."""
+    return pa.RecordBatch.from_arrays([pa.nulls(rows, field.type) for field in values], schema=values)

@@ -1,0 +1,233 @@
+"""A task from plan to manifests: fetch, decode, bucket, write, all in this process, one manifest per table.
+
+Runs in a Spark Python worker, or in any process. What concerns one table becomes a manifest with a failure while the
+other tables continue; an error that belongs to no table is raised, and Spark tries the task again.
+"""
+
+import gc
+import logging
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from kafka2hive.config.keys import StorageOptions
+from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
+from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
+from kafka2hive.storage.port import Clock, FileSystem
+from kafka2hive.task.failures import TableErrors, needs_spark, on_this_host
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.consumer import forget_consumer, process_consumer
+from kafka2hive.task.fetch.delivery_count import FetchBug
+from kafka2hive.task.fetch.fetch import Fetch, TableUnreadable
+from kafka2hive.task.fetch.reader import Event, RangeReader, TableDelivered
+from kafka2hive.task.part import TablePart, TaskEnvironment, task_environment
+from kafka2hive.task.table import BucketedRows, OpenEnd, TableRun
+from kafka2hive.task.watchdog import Watchdog
+from kafka2hive.task.write.upload import AMBIGUOUS
+
+log = logging.getLogger(__name__)
+
+Output: TypeAlias = TableManifest | pa.RecordBatch
+"""What a task gives: one manifest per table, and before it the rows that its end hands on (RowEnd)."""
+
+SECOND_READS = 2
+_SECOND_READ_WITHIN_SECONDS = 60.0
+
+_connected: dict[tuple[int, StorageOptions], FileSystem] = {}
+
+
+def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
+    """One manifest per table of the plan, in the order in which the tables end.
+
+    Tables that are not read because Kafka refuses this process have manifests that say why: no other try would help.
+    Raises ServiceUnavailable when Kafka gives nothing for `stall_seconds`; ends the process (exit 70) when anything
+    else makes no progress for as long. A second run of the same plan writes other files under other names.
+    """
+    yield from manifests_of(run_in_worker(plan, settings, partial(Task, plan)))
+
+
+def run_in_worker(
+    plan: TaskPlan, settings: TaskSettings, make_task: Callable[[TaskEnvironment], "Task"]
+) -> Iterator[Output]:
+    """The outputs of a task with this process's clients, under a watchdog; see `run_task`."""
+    with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
+        files, consumer = process_files(settings.storage), partial(process_consumer, settings.kafka)
+        told: set[str] = set()
+        try:
+            for output in make_task(task_environment(settings, files, consumer, watchdog.touch)).outputs():
+                if isinstance(output, TableManifest):
+                    told.add(output.table)
+                with watchdog.idle():
+                    yield output
+        except (AccessRefused, ConfigError) as error:
+            forget_consumer(settings.kafka)
+            for task in (task for task in plan.tables if task.table not in told):
+                part = TablePart(index=plan.index, task=task, settings=settings)
+                yield part.failed(on_this_host(error))
+        except (ServiceUnavailable, FetchBug):
+            forget_consumer(settings.kafka)
+            raise
+
+
+def manifests_of(outputs: Iterator[Output]) -> Iterator[TableManifest]:
+    return (output for output in outputs if isinstance(output, TableManifest))
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Let Python look for cycles after 100,000 new objects instead of 700: messages hold no cycles, and looking through
+    them again and again took a seventh of a task.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(100_000)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def process_files(options: StorageOptions) -> FileSystem:
+    """Return this process's file system: clients do not survive a fork, and connecting costs time."""
+    from kafka2hive.storage.connect import connect
+
+    key = (os.getpid(), options)
+    if key not in _connected:
+        _connected[key] = connect(options)
+    return _connected[key]
+
+
+class Task:
+    """The read loop of all commands: every record of the plan's ranges, decoded, counted and handed to its table's end."""
+
+    def __init__(
+        self,
+        plan: TaskPlan,
+        environment: TaskEnvironment,
+        *,
+        open_end: OpenEnd = BucketedRows,
+        files_of: TaskPlan | None = None,
+        retried: tuple[type[Exception], ...] = (),
+        open_fetch: type[Fetch] = Fetch,
+    ) -> None:
+        """`open_end`: where rows go. `files_of`: see TablePart. `retried`: errors of a table that end the task instead.
+
+        If rows become files, a table is read again after an ambiguous error of its storage. What `open_fetch` reads is
+        compared with what was delivered.
+        """
+        self._environment = environment
+        self._parts = tuple(
+            TablePart(index=plan.index, task=task, settings=environment.settings, files_of=files_of)
+            for task in plan.tables
+        )
+        self._open_end = open_end
+        self._retried = retried
+        self._open_fetch = open_fetch
+        self._runs: dict[str, TableRun] = {}
+        self._reader: RangeReader | None = None
+        self._closing: list[TableRun] = []
+        self._again: list[TablePart] = []
+        most = SECOND_READS if environment.writes_files else 0
+        self._second_reads = SecondReads(environment.limits.clock, most=most)
+
+    def run(self) -> Iterator[TableManifest]:
+        return manifests_of(self.outputs())
+
+    def outputs(self) -> Iterator[Output]:
+        """Read all tables; tables whose file had an ambiguous failure are read again, as new attempts."""
+        try:
+            yield from self._read(self._parts)
+            while self._again:
+                again, self._again = tuple(self._again), []
+                yield from self._read(again)
+        finally:
+            for run in self._runs.values():
+                run.abandon()  # none is left if all went well
+            self._environment.close()
+
+    def _read(self, parts: tuple[TablePart, ...]) -> Iterator[Output]:
+        for part in parts:
+            yield from self._step(part, self._begin(part))
+        environment = self._environment
+        self._reader = RangeReader(
+            consumer=environment.consumer(),
+            ranges={name: run.part.ranges for name, run in self._runs.items()},
+            stall_seconds=environment.settings.stall_seconds,
+            progress=environment.progress,
+            open_fetch=self._open_fetch,
+        )
+        asked = time.perf_counter()
+        for event in self._reader:
+            run = self._runs[event.table]
+            run.times.add("fetch", time.perf_counter() - asked)
+            yield from self._step(run.part, self._on(run, event))
+            asked = time.perf_counter()
+        while self._closing:
+            run = self._closing.pop(0)
+            yield from self._step(run.part, self._manifest(run))
+
+    def _step(self, part: TablePart, outputs: Iterator[Output]) -> Iterator[Output]:
+        """One step of one table: an error of the table gives its files up and is its failure.
+
+        Nothing is told yet if its ranges are to be read again.
+        """
+        table = part.task.table
+        with TableErrors(self._retried) as errors:
+            yield from outputs
+        if errors.failure is None:
+            return
+        if (run := self._runs.pop(table, None)) is not None:
+            run.abandon()
+        if self._reader is not None:
+            self._reader.drop(table)
+        if isinstance(errors.error, AMBIGUOUS) and self._second_reads.may_begin(table):
+            log.warning("%s is read once more by task %d: %s", table, part.index, errors.error)
+            self._again.append(part)
+        else:
+            yield part.failed(errors.failure)
+
+    def _begin(self, part: TablePart) -> Iterator[Output]:
+        if part.table.sql is not None:
+            raise needs_spark(part.task.table)
+        self._runs[part.task.table] = TableRun(part, self._environment, self._open_end)
+        yield from ()
+
+    def _on(self, run: TableRun, event: Event) -> Iterator[Output]:
+        match event:
+            case Chunk():
+                yield from run.take(event)
+            case TableDelivered(_, delivered):
+                run.complete(delivered)
+                self._closing.append(run)
+            case TableUnreadable(_, failure):
+                raise failure.error
+
+    def _manifest(self, run: TableRun) -> Iterator[Output]:
+        manifest = run.manifest()
+        del self._runs[run.part.task.table]
+        yield manifest
+
+
+class SecondReads:
+    """How often a task may read a table again: `most` times each, within a minute of the task's first failure."""
+
+    def __init__(self, clock: Clock, most: int = SECOND_READS) -> None:
+        self._clock = clock
+        self._most = most
+        self._begun: Counter[str] = Counter()
+        self._failed_at: float | None = None
+
+    def may_begin(self, table: str) -> bool:
+        """The table failed: whether to read it once more. Counts it."""
+        now = self._clock.monotonic()
+        if self._failed_at is None:
+            self._failed_at = now
+        if self._begun[table] >= self._most or now - self._failed_at >= _SECOND_READ_WITHIN_SECONDS:
+            return False
+        self._begun[table] += 1
+        return True

@@ -1,0 +1,83 @@
+"""Where each row comes from: a column that goes through the SELECT beside the row, and is checked behind it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.keys.columns import COORDINATES as COORDINATES
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.task.fetch.chunk import Chunk, Positions
+
+TYPE = pa.struct([("task", pa.int32()), ("range", pa.int32()), ("offset", pa.int64()), ("time", pa.int64())])
+"""Index of the task in the epoch, of the range in the task's share of the table, offset, the record's time (epoch ms)."""
+
+
+def coordinates(
+    chunk: Chunk, positions: Positions | None, task: int, ranges: Sequence[OffsetRange]
+) -> pa.StructArray:
+    """Return one per chosen message (None: all)."""
+    index = {source: number for number, source in enumerate(ranges)}
+    every = np.arange(len(chunk)) if positions is None else positions
+    numbers = np.repeat(
+        np.array([index[segment.range] for segment in chunk.segments], np.int32),
+        chunk.count_by_segment(every),
+    )
+    tasks = np.full(len(every), task, np.int32)
+    columns = [pa.array(tasks), pa.array(numbers), chunk.offsets(positions), chunk.timestamps(positions)]
+    return pa.StructArray.from_arrays(columns, fields=list(TYPE))
+
+
+class Arrivals:
+    """Proves that the rows of one task arrive at most once each, and counts them by range."""
+
+    def __init__(self, table: str, task: int, ranges: Sequence[OffsetRange]) -> None:
+        self._table = table
+        self._task = task
+        self._ranges = ranges
+        self._starts = np.array([r.start for r in ranges], np.int64)
+        self._ends = np.array([r.end for r in ranges], np.int64)
+        self._next = self._starts.copy()
+        self._counts = np.zeros(len(ranges), np.int64)
+
+    def note(self, column: pa.StructArray) -> tuple[Positions, pa.Int64Array, pa.Int64Array]:
+        """Return the range, the offset and the time of each row.
+
+        Raises TableError (`sql.coordinates`) where a row came before: a plan that multiplies rows; AccountingMismatch
+        where it comes from elsewhere, which no plan that was let through can do.
+        """
+        tasks, numbers, offsets, times = (column.field(name) for name in ("task", "range", "offset", "time"))
+        if column.null_count or tasks.null_count or numbers.null_count or offsets.null_count:
+            raise AccountingMismatch(f"{self._table}: a row of the SELECT has lost its offset")
+        of_range = numbers.to_numpy(zero_copy_only=False).astype(np.int64)
+        at = offsets.to_numpy(zero_copy_only=False)
+        if (tasks.to_numpy(zero_copy_only=False) != self._task).any() or (
+            len(of_range) and not 0 <= of_range.min() <= of_range.max() < len(self._ranges)
+        ):
+            raise AccountingMismatch(f"{self._table}: the SELECT gave task {self._task} rows of another task")
+        for number in np.unique(of_range).tolist():
+            self._in_order(number, at[of_range == number])
+        return of_range, offsets, times
+
+    def _in_order(self, number: int, at: Positions) -> None:
+        """Spark keeps the order of rows that it does not move, so ascending offsets prove that none comes twice."""
+        source = self._ranges[number]
+        if at.max() >= source.end or at.min() < source.start:
+            raise AccountingMismatch(f"{self._table}: the SELECT gave rows outside of {source}")
+        before = np.concatenate(([self._next[number] - 1], at[:-1]))
+        again = np.flatnonzero(at <= before)
+        if len(again):
+            raise TableError(
+                "sql.coordinates",
+                f"{self._table}: the SELECT gives more than one row of {source.topic_partition}@{at[again[0]]}",
+                "each record becomes one row or none: in a join, each record may match one row of the other table at most;"
+                " nothing was committed",
+            )
+        self._next[number] = at[-1] + 1
+        self._counts[number] += len(at)
+
+    def counts(self) -> tuple[int, ...]:
+        """Rows by range."""
+        return tuple(self._counts.tolist())

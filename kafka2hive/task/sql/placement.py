@@ -1,0 +1,207 @@
+"""The rows of one task behind the SELECT: proven to come once, with their buckets.
+
+A row that cannot be written makes its record a dead letter. What went through the SELECT is not the record any more, so the
+record is read from Kafka again: a dead letter holds every byte of it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.decode.contract.protocol import Reason
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.plan.contract import Refusal
+from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
+from kafka2hive.task.dead_letters import DeadLetterFiles
+from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.fetch import TableUnreadable
+from kafka2hive.task.fetch.reader import RangeReader
+from kafka2hive.task.part import TablePart, TaskEnvironment, new_attempt
+from kafka2hive.task.rows import column_schema, row_schema, schema_in_files
+from kafka2hive.task.sql.coordinates import COORDINATES, Arrivals
+from kafka2hive.task.unwritable import rows_not_held, unwritable_of
+
+MOST_LATE_LETTERS = 100_000
+"""The bound of one task: more are not bad records, but a wrong SELECT."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Rows as they stand in files; for each the index of its bucket's path, its range's number and its offset."""
+
+    rows: pa.RecordBatch
+    ids: BucketIds
+    of_range: Positions
+    offsets: Positions
+
+
+class PlacedRows:
+    """`take` batches, then `finish`, then ask for the counts; `abandon` at any time.
+
+    All but `abandon` raise the errors of this table (TABLE_ERRORS).
+    """
+
+    def __init__(self, part: TablePart, environment: TaskEnvironment) -> None:
+        """Raises TableError if the table's bucket does not fit its columns."""
+        table = part.table
+        self.schema = schema_in_files(table)
+        self._table = part.task.table
+        self._environment = environment
+        self._unwritable = unwritable_of(table.writer)
+        self._whole = row_schema(column_schema(table), table.metadata)
+        planned_at_ms = part.task.planned_at_ms
+        self._bucketer = Bucketer(
+            bucketing=table.bucketing,
+            table_zone=table.zone,
+            schema=self._whole,
+            planned_at_ms=planned_at_ms,
+            table=table.table,
+        )
+        self._arrivals = Arrivals(part.task.table, part.index, part.ranges)
+        self._late = LateLetters(part.task.table, part.ranges)
+        self._letters = DeadLetterFiles(part, environment, new_attempt())
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the buckets so far; the list grows, and nothing in it changes."""
+        return self._bucketer.paths
+
+    def take(self, batch: pa.RecordBatch) -> Placed:
+        of_range, offsets, times = self._arrivals.note(batch.column(COORDINATES))
+        rows = batch.select(self._whole.names).cast(self._whole)
+        places: Positions = np.arange(len(rows))
+        if self._unwritable is not None:
+            bad, reasons = rows_not_held(rows, self._unwritable)
+            if reasons:
+                self._refuse(of_range, offsets, bad, reasons)
+                places = np.setdiff1d(places, bad)
+                rows = rows.take(pa.array(places))
+        assigned = self._bucketer.assign(rows, lambda: times.take(pa.array(places)))
+        if len(assigned.refused):
+            self._refuse(of_range, offsets, places[assigned.refused], assigned.reasons)
+        kept = assigned.ids != NO_BUCKET
+        if not kept.all():
+            rows, places = rows.filter(pa.array(kept)), places[kept]
+        at = offsets.to_numpy(zero_copy_only=False)[places]
+        return Placed(rows.select(self.schema.names), assigned.ids[kept], of_range[places], at)
+
+    def _refuse(
+        self, of_range: Positions, offsets: pa.Int64Array, places: Positions, reasons: list[Reason]
+    ) -> None:
+        for place, reason in zip(places.tolist(), reasons, strict=True):
+            self._late.add(int(of_range[place]), offsets[place].as_py(), reason)
+
+    def finish(self) -> None:
+        """Begin to close the files of dead letters."""
+        if len(self._late):
+            for letters in self._late.records(self._environment):
+                self._letters.add(*letters)
+        self._letters.sink.finish()
+
+    def letter_files(self) -> tuple[DataFile, ...]:
+        """Wait for them."""
+        files = tuple(self._letters.sink.results())
+        if self._letters.sink.rows != sum(self.refused()):
+            raise AccountingMismatch(
+                f"{self._table}: {self._letters.sink.rows} rows in late dead-letter files"
+            )
+        return files
+
+    def placed(self) -> tuple[int, ...]:
+        """Return the rows by range, without the refused ones."""
+        counts = zip(self._arrivals.counts(), self.refused(), strict=True)
+        return tuple(arrived - refused for arrived, refused in counts)
+
+    def refused(self) -> tuple[int, ...]:
+        """By range."""
+        return self._late.counts()
+
+    def refusals(self) -> tuple[Refusal, ...]:
+        return self._letters.refusals()
+
+    def abandon(self) -> None:
+        """Give all files up; never raises."""
+        self._letters.sink.abandon()
+
+
+class LateLetters:
+    """Rows of a table's part that cannot be written: `add` each, then read their `records` once."""
+
+    def __init__(self, table: str, ranges: Sequence[OffsetRange]) -> None:
+        self._table = table
+        self._ranges = ranges
+        self._reasons: list[dict[int, Reason]] = [{} for _ in ranges]
+
+    def add(self, number: int, offset: int, reason: Reason) -> None:
+        """Note a row of the range with this number. Raises TableError (`sql.no_bucket`) if there are too many."""
+        self._reasons[number][offset] = reason
+        if len(self) > MOST_LATE_LETTERS:
+            source = self._ranges[number].topic_partition
+            raise TableError(
+                "sql.no_bucket",
+                f"{self._table}: more than {MOST_LATE_LETTERS} rows of the SELECT cannot be written,"
+                f" {source}@{offset} is one: {reason}",
+                "let the SELECT mend such rows (coalesce), or leave them out (WHERE .. IS NOT NULL)",
+            )
+
+    def __len__(self) -> int:
+        return sum(map(len, self._reasons))
+
+    def counts(self) -> tuple[int, ...]:
+        """By range."""
+        return tuple(map(len, self._reasons))
+
+    def records(self, environment: TaskEnvironment) -> Iterator[tuple[Chunk, Positions, list[Reason]]]:
+        """Read these records again: chunks, the positions of the records in them, and their reasons.
+
+        Raises TableError if Kafka does not give all of them any more.
+        """
+        spans = {
+            OffsetRange(source.topic_partition, min(wanted), max(wanted) + 1): wanted
+            for source, wanted in zip(self._ranges, self._reasons, strict=True)
+            if wanted
+        }
+        reader = RangeReader(
+            environment.consumer(),
+            {self._table: list(spans)},
+            environment.settings.stall_seconds,
+            environment.progress,
+        )
+        found = 0
+        for event in reader:
+            match event:
+                case TableUnreadable(_, failure):
+                    raise failure.error
+                case Chunk():
+                    positions, reasons = _wanted(event, spans)
+                    found += len(reasons)
+                    if reasons:
+                        yield event, positions, reasons
+        if found != len(self):
+            raise TableError(
+                "sql.no_bucket",
+                f"{self._table}: {len(self)} rows of the SELECT cannot be written, and {len(self) - found} of their records"
+                " have gone from Kafka since they were read",
+                "nothing was committed; the table is tried again by itself",
+            )
+
+
+def _wanted(chunk: Chunk, spans: dict[OffsetRange, dict[int, Reason]]) -> tuple[Positions, list[Reason]]:
+    offsets = chunk.offsets().to_pylist()
+    positions: list[int] = []
+    reasons: list[Reason] = []
+    start = 0
+    for segment in chunk.segments:
+        wanted = spans[segment.range]
+        for position in range(start, start + segment.count):
+            reason = wanted.get(offsets[position])
+            if reason is not None:
+                positions.append(position)
+                reasons.append(reason)
+        start += segment.count
+    return np.array(positions, np.int64), reasons

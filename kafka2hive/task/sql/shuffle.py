@@ -1,0 +1,211 @@
+"""The shuffle of a table with SQL: which part a row goes to, the rows that are sent, and those that are received."""
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.task.bucket.bucketer import BucketIds
+from kafka2hive.task.fetch.chunk import Positions
+from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
+from kafka2hive.task.rows import schema_in_files
+from kafka2hive.task.sql.coordinates import COORDINATES
+from kafka2hive.task.sql.placement import Placed, PlacedRows
+from kafka2hive.task.sql.shares import Came, RowsReceived, RowsWritten
+from kafka2hive.task.write.bucket_split import RowSources
+
+Marks = npt.NDArray[np.uint64]
+
+MOVED = pa.struct(
+    [
+        ("part", pa.int32()),
+        ("path", pa.string()),
+        ("range", pa.int32()),
+        ("offset", pa.int64()),
+        ("attempt", pa.int64()),
+    ]
+)
+"""Where a row goes, its bucket, the number of its range in the table's whole epoch, its offset, and the attempt that read it."""
+
+ROWS_TOGETHER = 100_000
+"""Rows of one bucket in one task that are never split: fewer are not worth another file."""
+
+
+class Parts:
+    """Which of `count` parts the rows of a task go to: all of a bucket to one, and of a large bucket further rows to the next.
+
+    A bucket is large when it holds more than an even part of the task's offsets: so the largest is spread over all parts.
+    """
+
+    def __init__(self, count: int, ranges: Sequence[OffsetRange], together: int = ROWS_TOGETHER) -> None:
+        self._count = count
+        self._together = max(together, -(-sum(map(len, ranges)) // count))
+        self._first: list[int] = []
+        self._seen = np.zeros(0, np.int64)
+
+    def of_rows(self, ids: BucketIds, paths: Sequence[str]) -> npt.NDArray[np.int32]:
+        self._first += [zlib.crc32(path.encode()) % self._count for path in paths[len(self._first) :]]
+        self._seen = np.concatenate([self._seen, np.zeros(len(paths) - len(self._seen), np.int64)])
+        order = np.argsort(ids, kind="stable")
+        there, starts, counts = np.unique(ids[order], return_index=True, return_counts=True)
+        place = np.empty(len(ids), np.int64)  # of each row among all rows of its bucket
+        place[order] = np.arange(len(ids)) - np.repeat(starts, counts) + np.repeat(self._seen[there], counts)
+        self._seen[there] += counts
+        parts = (np.array(self._first, np.int64)[ids] + place // self._together) % self._count
+        return parts.astype(np.int32)
+
+
+def marks_of(of_range: Positions, offsets: Positions, ranges: int) -> Marks:
+    """Return by range the sum of its offsets' hashes (splitmix64), in any order: no loss cancels out a doubled row."""
+    with np.errstate(over="ignore"):
+        mixed = offsets.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+        sums = np.zeros(ranges, np.uint64)
+        np.add.at(sums, of_range, mixed)
+    return sums
+
+
+class SentRows:
+    """A table's part of a task before the shuffle: `send` batches, then `finish`; `close` at the end, whatever happened.
+
+    Rows of the SELECT are checked and get their bucket, and the number of the task that writes it.
+    """
+
+    def __init__(
+        self,
+        attempt: int,
+        part: TablePart,
+        environment: TaskEnvironment,
+        *,
+        first: int,
+        parts: int,
+        together: int = ROWS_TOGETHER,
+    ) -> None:
+        """`first`: the number of the part's first range among those of the table's whole epoch, which names the files."""
+        self._attempt = attempt
+        self._index = part.index
+        self._first = first
+        self._parts = Parts(parts, part.ranges, together)
+        self._marks = np.zeros(len(part.ranges), np.uint64)
+        self._times = PhaseTimes()
+        self._placed = PlacedRows(part, environment)
+
+    def send(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows to write, each with where it goes and where it comes from."""
+        with self._times.timed("bucket"):
+            return self._moved(self._placed.take(batch))
+
+    def _moved(self, placed: Placed) -> pa.RecordBatch:
+        count, paths = len(placed.rows), self._placed.paths
+        self._marks += marks_of(placed.of_range, placed.offsets, len(self._marks))
+        moved = pa.StructArray.from_arrays(
+            [
+                pa.array(self._parts.of_rows(placed.ids, paths)),
+                pa.array(paths, pa.string()).take(pa.array(placed.ids)),
+                pa.array((placed.of_range + self._first).astype(np.int32)),
+                pa.array(placed.offsets),
+                pa.array(np.full(count, self._attempt, np.int64)),
+            ],
+            fields=list(MOVED),
+        )
+        return placed.rows.append_column(COORDINATES, moved)
+
+    def finish(self) -> RowsWritten:
+        """Wait for the files of dead letters."""
+        self._placed.finish()
+        files = self._placed.letter_files()
+        return RowsWritten(
+            attempt=self._attempt,
+            task=self._index,
+            rows=self._placed.placed(),
+            refused=self._placed.refused(),
+            marks=tuple(self._marks.tolist()),
+            refusals=self._placed.refusals(),
+            files=files,
+            seconds=self._times.by_phase(),
+        )
+
+    def close(self) -> None:
+        """Give up the files that were not told; never raises."""
+        self._placed.abandon()
+
+
+class ReceivedRows:
+    """One part of a table's rows behind the shuffle: `take` batches, then `finish`; `close` at the end.
+
+    Rows of all tasks become the files of their buckets, and are counted by where they come from.
+    """
+
+    def __init__(self, number: int, whole: TablePart, environment: TaskEnvironment) -> None:
+        """`whole` has all ranges of the table's epoch."""
+        self._part = number
+        self._table = whole.task.table
+        self._ranges = len(whole.ranges)
+        self._schema = schema_in_files(whole.table)
+        self._sources = RowSources(whole.ranges)
+        self._paths: list[str] = []
+        self._ids: dict[str, int] = {}
+        self._counts: dict[int, Positions] = {}
+        self._marks: dict[int, Marks] = {}
+        self._times = PhaseTimes()
+        self._data = environment.open_sink(whole.table, whole.data(new_attempt()), self._schema)
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        if len(batch):
+            with self._times.timed("write"):
+                self._take(batch)
+
+    def _take(self, batch: pa.RecordBatch) -> None:
+        moved = batch.column(COORDINATES)
+        part, path, of_range, offset, attempt = columns = moved.flatten()
+        if any(column.null_count for column in columns):
+            raise AccountingMismatch(f"{self._table}: a row has lost where it comes from in the shuffle")
+        numbers = of_range.to_numpy().astype(np.int64)
+        if (part.to_numpy() != self._part).any() or not 0 <= numbers.min() <= numbers.max() < self._ranges:
+            raise AccountingMismatch(f"{self._table}: part {self._part} got rows of elsewhere in the shuffle")
+        self._note(numbers, offset.to_numpy(), attempt.to_numpy())
+        rows = batch.select(self._schema.names).cast(self._schema)
+        self._data.add(rows, self._buckets(path), self._paths, self._sources.of_ranges(numbers))
+
+    def _buckets(self, path: pa.StringArray) -> BucketIds:
+        encoded = path.dictionary_encode()
+        own = []
+        for text in encoded.dictionary.to_pylist():
+            own.append(self._ids.setdefault(text, len(self._paths)))
+            if own[-1] == len(self._paths):
+                self._paths.append(text)
+        ids: BucketIds = np.array(own, np.int32)[encoded.indices.to_numpy()]
+        return ids
+
+    def _note(self, numbers: Positions, offsets: Positions, attempts: Positions) -> None:
+        for attempt in np.unique(attempts).tolist():
+            mine = attempts == attempt
+            counts = np.bincount(numbers[mine], minlength=self._ranges)
+            marks = marks_of(numbers[mine], offsets[mine], self._ranges)
+            if attempt in self._counts:
+                self._counts[attempt] += counts
+                self._marks[attempt] += marks
+            else:
+                self._counts[attempt], self._marks[attempt] = counts, marks
+
+    def finish(self) -> RowsReceived:
+        """Write what waits, and wait for the files."""
+        with self._times.timed("close"):
+            self._data.finish()
+            files = tuple(self._data.results())
+        came = tuple(
+            Came(number, attempt, int(counts[number]), int(self._marks[attempt][number]))
+            for attempt, counts in self._counts.items()
+            for number in np.flatnonzero(counts).tolist()
+        )
+        return RowsReceived(part=self._part, came=came, files=files, seconds=self._times.by_phase())
+
+    def close(self) -> None:
+        """Give up the files that were not told; never raises."""
+        self._data.abandon()

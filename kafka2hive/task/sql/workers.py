@@ -1,0 +1,161 @@
+"""What Spark's workers run around the SELECT and the shuffle, in processes of their own: batches in, batches out."""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
+from functools import partial
+from types import TracebackType
+
+import pyarrow as pa
+
+from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.plan.contract import TableFailure, TableManifest, TaskPlan, TaskSettings
+from kafka2hive.task.failures import TableErrors
+from kafka2hive.task.fetch.consumer import forget_consumer, process_consumer
+from kafka2hive.task.fetch.delivery_count import FetchBug
+from kafka2hive.task.part import TaskEnvironment, only_part, task_environment
+from kafka2hive.task.run import Task, process_files, run_in_worker, seldom_collected
+from kafka2hive.task.sql.records import RowsToSelect, with_records_of
+from kafka2hive.task.sql.rows import SelectedRows
+from kafka2hive.task.sql.shares import RecordsRead, RowsReceived, RowsWritten
+from kafka2hive.task.sql.shuffle import ReceivedRows, SentRows
+from kafka2hive.task.watchdog import Watchdog
+from kafka2hive.task.write.upload import AMBIGUOUS
+
+WRITTEN = pa.schema([("written", pa.binary())])
+"""What comes out in the end: one pickled RowsWritten per task, or RowsReceived per part of a shuffle."""
+
+
+def read_records(
+    share: TaskPlan,
+    attempt: int,
+    settings: TaskSettings,
+    tell: Callable[[RecordsRead], None],
+    files_of: TaskPlan | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the only table of `share`; at the end `tell` what was read. `files_of`: see TablePart.
+
+    An error of the table is told, too, and ends the rows. Raises what Spark is to try again.
+    """
+    (task,) = share.tables
+    reading = partial(Task, share, open_end=RowsToSelect, files_of=files_of, retried=AMBIGUOUS)
+    for output in run_in_worker(share, with_records_of(task.table, settings), reading):
+        if isinstance(output, TableManifest):
+            tell(RecordsRead(attempt, output))
+        else:
+            yield output
+
+
+def write_rows(
+    batches: Iterable[pa.RecordBatch], share: TaskPlan, attempt: int, settings: TaskSettings
+) -> RowsWritten:
+    """Write the rows that the SELECT gave of one task. An error of the table is a value; the rest is read all the same."""
+    with _BehindSelect(batches, settings) as select:
+        part = only_part(share, settings)
+        with closing(SelectedRows(attempt, part, select.environment)) as rows:
+            for batch in select.batches:
+                rows.take(batch)
+            return rows.finish()
+    return RowsWritten(attempt=attempt, task=share.index, failure=select.failure)
+
+
+def send_rows(
+    batches: Iterable[pa.RecordBatch],
+    share: TaskPlan,
+    whole: TaskPlan,
+    first: int,
+    parts: int,
+    attempt: int,
+    settings: TaskSettings,
+    tell: Callable[[RowsWritten], None],
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that the SELECT gave of one task, each with the part it goes to; at the end `tell` what was sent.
+
+    An error of the table is told, too, and ends the rows; the rest is read all the same.
+    """
+    with _BehindSelect(batches, settings) as select:
+        part = only_part(share, settings, files_of=whole)
+        sending = SentRows(attempt, part, select.environment, first=first, parts=parts)
+        with closing(sending) as rows:
+            for batch in select.batches:
+                sent = rows.send(batch)
+                with select.watchdog.idle():
+                    yield sent
+            tell(rows.finish())
+            return
+    tell(RowsWritten(attempt=attempt, task=share.index, failure=select.failure))
+
+
+def receive_rows(
+    batches: Iterable[pa.RecordBatch], part: int, whole: TaskPlan, settings: TaskSettings
+) -> RowsReceived:
+    """Write the rows of one part. An error of the table is a value; the rest is read all the same."""
+    with (
+        _BehindSelect(batches, settings) as select,
+        closing(ReceivedRows(part, only_part(whole, settings), select.environment)) as rows,
+    ):
+        for batch in select.batches:
+            rows.take(batch)
+        return rows.finish()
+    return RowsReceived(part=part, failure=select.failure)
+
+
+class _BehindSelect:
+    """One try of a table behind its SELECT, as a context. An error of the table ends it and is its `failure`.
+
+    Then the rest of the batches is read: the other side goes on sending, and tells what it has read at its end. After an
+    error of Kafka the next try gets a new consumer.
+    """
+
+    batches: Iterator[pa.RecordBatch]
+    environment: TaskEnvironment
+    watchdog: Watchdog
+
+    def __init__(self, batches: Iterable[pa.RecordBatch], settings: TaskSettings) -> None:
+        self._arriving = batches
+        self._settings = settings
+        self._errors = TableErrors(retried=AMBIGUOUS)
+        self._stack = ExitStack()
+
+    @property
+    def failure(self) -> TableFailure | None:
+        return self._errors.failure
+
+    def __enter__(self) -> "_BehindSelect":
+        settings = self._settings
+        consumer = partial(process_consumer, settings.kafka)  # asked for where records are read again
+        with ExitStack() as stack:
+            stack.enter_context(seldom_collected())
+            self.watchdog = stack.enter_context(Watchdog(settings.stall_seconds))
+            self.batches = _idle_between(self._arriving, self.watchdog)
+            files = process_files(settings.storage)
+            environment = task_environment(settings, files, consumer, self.watchdog.touch)
+            self.environment = stack.enter_context(closing(environment))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        with self._stack:
+            if isinstance(error, ServiceUnavailable | FetchBug):
+                forget_consumer(self._settings.kafka)
+            is_of_table = self._errors.__exit__(kind, error, trace)
+            if is_of_table:
+                for _ in self.batches:
+                    pass
+        return is_of_table
+
+
+def _idle_between(batches: Iterable[pa.RecordBatch], watchdog: Watchdog) -> Iterator[pa.RecordBatch]:
+    source = iter(batches)
+    while True:
+        with watchdog.idle():
+            batch = next(source, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def packed(written: RowsWritten | RowsReceived) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(written)], pa.binary())], schema=WRITTEN)

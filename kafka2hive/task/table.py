@@ -1,0 +1,253 @@
+"""One table within a task: its chunks become rows, buckets, files and dead letters, and everything is counted."""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.native_library import LIBRARY
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
+from kafka2hive.plan.contract import Delivered, TableManifest
+from kafka2hive.task.accounts import TableAccounts
+from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
+from kafka2hive.task.chunk_decoder import DecodedChunk
+from kafka2hive.task.dead_letters import DeadLetterFiles
+from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
+from kafka2hive.task.rejections import Rejections, rejected_messages, rows_of
+from kafka2hive.task.rows import column_schema, row_schema, schema_in_files
+from kafka2hive.task.write.bucket_split import RowSources
+
+
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """What becomes of the messages of one chunk; `rows` has the message of each row, all of a message in one item."""
+
+    rejections: list[Rejections] = field(default_factory=list)
+    filtered: list[Positions] = field(default_factory=list)
+    tombstones: list[Positions] = field(default_factory=list)
+    rows: list[Positions] = field(default_factory=list)
+
+
+class RowEnd(Protocol):
+    """Where the decoded rows of a table's part go: `take` each batch, then `finish`, then `files`; or `abandon`."""
+
+    @property
+    def rows(self) -> int:
+        """How many were taken and not left out."""
+        ...
+
+    @property
+    def is_last(self) -> bool:
+        """False: rows may still be dropped behind it, so the accounts are not final."""
+        ...
+
+    def take(
+        self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
+    ) -> Iterable[pa.RecordBatch]:
+        """Take one row per position (None: all messages once); note in `fates` what becomes of these messages.
+
+        Gives the rows that the task hands on.
+        """
+        ...
+
+    def finish(self, accounts: tuple[OffsetAccounting, ...]) -> None: ...
+
+    def files(self) -> Sequence[DataFile]: ...
+
+    def abandon(self) -> None:
+        """Give everything up; never raises."""
+        ...
+
+
+OpenEnd = Callable[[TablePart, TaskEnvironment, str, PhaseTimes], RowEnd]
+"""Opens the end of one try (the third argument names it)."""
+
+
+class BucketedRows:
+    """The end of most tables: rows go into the files of their buckets."""
+
+    is_last = True
+
+    def __init__(
+        self, part: TablePart, environment: TaskEnvironment, attempt: str, times: PhaseTimes
+    ) -> None:
+        """Raises TableError if the table's bucket does not fit its columns."""
+        table = part.table
+        self._only_bucket = part.task.only_bucket
+        self._times = times
+        self._sources = RowSources(part.ranges)
+        whole = row_schema(column_schema(table), table.metadata)
+        self._bucketer = Bucketer(
+            bucketing=table.bucketing,
+            table_zone=table.zone,
+            schema=whole,
+            planned_at_ms=part.task.planned_at_ms,
+            table=table.table,
+        )
+        in_files = schema_in_files(table)
+        self._columns = in_files.names
+        self._sink = environment.open_sink(table, part.data(attempt), in_files)
+
+    @property
+    def rows(self) -> int:
+        return self._sink.rows
+
+    def take(
+        self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
+    ) -> Iterable[pa.RecordBatch]:
+        with self._times.timed("bucket"):
+            rows, ids, places = self._assign(chunk, rows, positions, fates)
+        with self._times.timed("write"):
+            self._sink.add(rows, ids, self._bucketer.paths, self._sources.of_rows(chunk, places))
+        fates.rows.append(places)
+        return ()
+
+    def _assign(
+        self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
+    ) -> tuple[pa.RecordBatch, BucketIds, Positions]:
+        """Return the rows to write, their buckets and the positions of their messages.
+
+        Messages of which no row is written are noted as filtered or rejected; one row without a bucket rejects its message.
+        """
+        assigned = self._bucketer.assign(rows, functools.partial(chunk.timestamps, positions))
+        ids = assigned.ids
+        every = np.arange(len(chunk)) if positions is None else positions
+        kept = ids != NO_BUCKET
+        if len(assigned.refused):
+            bad = rejected_messages(every, assigned.refused, assigned.reasons)
+            fates.rejections.append(bad)
+            kept &= ~rows_of(every, bad[0])
+        if self._only_bucket is not None:
+            only = [n for n, path in enumerate(self._bucketer.paths) if path == self._only_bucket]
+            in_only = np.isin(ids, only)
+            others = every[kept & ~in_only]
+            kept &= in_only
+            fates.filtered.append(np.setdiff1d(others, every[kept]))
+        if not kept.all():
+            rows, ids, every = rows.filter(pa.array(kept)), ids[kept], every[kept]
+        if len(self._columns) != rows.num_columns:
+            rows = rows.select(self._columns)
+        return rows, ids, every
+
+    def finish(self, accounts: tuple[OffsetAccounting, ...]) -> None:
+        self._sink.finish(accounts)
+
+    def files(self) -> Sequence[DataFile]:
+        return self._sink.results()
+
+    def abandon(self) -> None:
+        self._sink.abandon()
+
+
+class TableRun:
+    """A table's part of a task while it runs: `take` chunks, then `complete`, then `manifest`; `abandon` at any time.
+
+    All but `abandon` raise the errors of this table (TABLE_ERRORS); the caller then abandons it.
+    """
+
+    def __init__(
+        self, part: TablePart, environment: TaskEnvironment, open_end: OpenEnd = BucketedRows
+    ) -> None:
+        """Raises TableError if the table's format or bucket does not fit its columns."""
+        self.part = part
+        self.times = PhaseTimes()
+        self._progress = environment.progress
+        self._accounts = TableAccounts(part.index, part.ranges)
+        self._decoder = environment.decoder(part.table)
+        attempt = new_attempt()
+        self._end = open_end(part, environment, attempt, self.times)
+        self._letters = DeadLetterFiles(part, environment, attempt)
+
+    def take(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        """Every message of the chunk becomes rows, a dead letter, a filtered one or a counted tombstone.
+
+        Gives the rows that the task hands on (RowEnd).
+        """
+        fates = Fates()
+        for decoded in self._timed_parts(chunk):
+            fates.rejections.extend(decoded.rejections)
+            fates.filtered.append(decoded.without_rows)
+            fates.tombstones.append(decoded.skipped)
+            for rows, positions in decoded.batches:
+                yield from self._end.take(chunk, rows, positions, fates)
+        letters = fates.rejections
+        if self.part.task.only_bucket is not None:
+            # a refetch writes one bucket's rows again; its dead letters are in place
+            fates.filtered.extend(positions for positions, _ in letters)
+            letters = []
+        with self.times.timed("write"):
+            for positions, reasons in letters:
+                self._letters.add(chunk, positions, reasons)
+        self._accounts.count(
+            chunk,
+            dead_lettered=[positions for positions, _ in letters],
+            filtered=fates.filtered,
+            tombstones=np.concatenate(fates.tombstones),
+            rows=fates.rows,
+        )
+        self._progress()
+
+    def _timed_parts(self, chunk: Chunk) -> Iterator[DecodedChunk]:
+        """A part is decoded when the one before is written."""
+        parts = self._decoder.decode(chunk)
+        while True:
+            with self.times.timed("decode"):
+                part = next(parts, None)
+            if part is None:
+                return
+            yield part
+            self._progress()
+
+    def complete(self, delivered: Sequence[Delivered]) -> None:
+        """Write what waits and begin to close the files: all chunks were taken.
+
+        `delivered` is what the client says of each range that is not empty. Raises AccountingMismatch if that is not what
+        came in chunks.
+        """
+        self._accounts.complete(delivered)
+        accounts = self._accounts.for_footers()
+        with self.times.timed("write"):
+            self._end.finish(accounts)
+            self._letters.sink.finish(accounts if self._end.is_last else None)
+
+    def manifest(self) -> TableManifest:
+        """Wait for the files. Raises AccountingMismatch if the rows of files and accounts do not add up."""
+        with self.times.timed("close"):
+            files = (*self._end.files(), *self._letters.sink.results())
+        accounts = self._accounts.of_ranges()
+        _check_rows("data", self._end.rows, sum(a.account.rows for a in accounts))
+        _check_rows("dead-letter", self._letters.sink.rows, sum(a.account.dead_lettered for a in accounts))
+        return TableManifest(
+            table=self.part.task.table,
+            task=self.part.index,
+            generation=self.part.task.generation,
+            epoch=self.part.task.epoch,
+            files=files,
+            accounts=accounts,
+            delivered=self._accounts.delivered,
+            leader_epochs=self._accounts.leader_epochs(),
+            newest_ms=self._accounts.newest_ms,
+            seconds=self.times.by_phase(),
+            refusals=self._letters.refusals(),
+            columns=self._decoder.columns_seen(),
+            unmapped=self._decoder.unmapped_fields(),
+            changed=self._decoder.changed(),
+            is_compiled=LIBRARY is not None,
+        )
+
+    def abandon(self) -> None:
+        """Give up all files; what was closed already becomes an orphan that the ledger's owner deletes. Never raises."""
+        self._end.abandon()
+        self._letters.sink.abandon()
+
+
+def _check_rows(kind: str, in_files: int, in_accounts: int) -> None:
+    if in_files != in_accounts:
+        raise AccountingMismatch(
+            f"{in_files} rows in {kind} files, {in_accounts} in the accounts of the ranges"
+        )

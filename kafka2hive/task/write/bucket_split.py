@@ -1,0 +1,113 @@
+"""The topic partitions of a table's rows, numbered so that a file can hold the rows of each together."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.task.bucket.bucketer import BucketIds
+from kafka2hive.task.fetch.chunk import Chunk, Positions
+
+SourceIds = npt.NDArray[np.int32]
+"""The topic partition of each row as a number; a row group holds its rows in the order of these numbers."""
+
+
+class RowSources:
+    """Numbers for the topic partitions of one table in a task, in their order."""
+
+    def __init__(self, ranges: Sequence[OffsetRange]) -> None:
+        topic_partitions = sorted({r.topic_partition for r in ranges})
+        self._numbers = {tp: number for number, tp in enumerate(topic_partitions)}
+        self._by_range = np.array([self._numbers[r.topic_partition] for r in ranges], np.int32)
+
+    def of_rows(self, chunk: Chunk, positions: Positions) -> SourceIds:
+        """Return the numbers for the messages at `positions`."""
+        numbers = [self._numbers[segment.range.topic_partition] for segment in chunk.segments]
+        return np.repeat(np.array(numbers, np.int32), chunk.count_by_segment(positions))
+
+    def of_ranges(self, numbers: Positions) -> SourceIds:
+        """Return the numbers for rows that come from the ranges with these numbers."""
+        found: SourceIds = self._by_range[numbers]
+        return found
+
+
+_ROWS_PER_SLICE = 64  # below this average, gathering row by row is cheaper than slices
+_ROWS_PER_PIECE = 256  # below this average, Parquet's cost per piece shows: sources are not told apart
+_SOURCE_BITS = 32
+_Pairs = npt.NDArray[np.int64]  # the bucket above, the source below
+
+
+class BucketSlice(NamedTuple):
+    """Rows of one bucket: those of one source, or of several that are not told apart, as source 0.
+
+    Of a bucket that is split in several calls, the rows of a source may therefore stand out of their order.
+    """
+
+    bucket: int
+    source: int
+    batches: list[pa.RecordBatch]
+
+
+def split_by_bucket(
+    batches: list[pa.RecordBatch], ids: list[BucketIds], sources: list[SourceIds]
+) -> Iterator[BucketSlice]:
+    """Each row once; `ids` has one bucket per row of each batch, `sources` one source.
+
+    Rows of one bucket and source stay in the order in which they came. What comes out shares no memory with another
+    bucket's rows: a few rows of a slow bucket must not keep whole batches alive.
+    """
+    rows = sum(map(len, ids))
+    buckets = [numbers.astype(np.int64) << _SOURCE_BITS for numbers in ids]
+    pairs = [bucket | source for bucket, source in zip(buckets, sources, strict=True)]
+    keys, cuts = pairs, [_cuts(numbers) for numbers in pairs]
+    if rows < _ROWS_PER_PIECE * _slices(cuts):
+        keys, cuts = buckets, [_cuts(numbers) for numbers in buckets]
+    first = int(ids[0][0])
+    if all((numbers == first).all() for numbers in ids):
+        yield from _by_slices(batches, keys, cuts, copied=False)
+    elif rows >= _ROWS_PER_SLICE * _slices(cuts):
+        yield from _by_slices(batches, keys, cuts, copied=True)
+    else:
+        yield from _by_sorting(batches, pairs)
+
+
+def _cuts(keys: _Pairs) -> list[int]:
+    cuts: list[int] = (np.flatnonzero(keys[1:] != keys[:-1]) + 1).tolist()
+    return cuts
+
+
+def _slices(cuts: Sequence[list[int]]) -> int:
+    return sum(len(cut) + 1 for cut in cuts)
+
+
+def _by_slices(
+    batches: list[pa.RecordBatch], pairs: list[_Pairs], cuts: list[list[int]], *, copied: bool
+) -> Iterator[BucketSlice]:
+    slices: dict[int, list[pa.RecordBatch]] = {}
+    for batch, keys, cut in zip(batches, pairs, cuts, strict=True):
+        for start, stop in itertools.pairwise([0, *cut, len(keys)]):
+            slices.setdefault(int(keys[start]), []).append(batch.slice(start, stop - start))
+    for key, parts in slices.items():
+        held = [pa.concat_batches(parts)] if copied else parts
+        yield BucketSlice(key >> _SOURCE_BITS, key & ((1 << _SOURCE_BITS) - 1), held)
+
+
+def _by_sorting(batches: list[pa.RecordBatch], pairs: list[_Pairs]) -> Iterator[BucketSlice]:
+    whole = pa.concat_batches(batches)
+    keys = np.concatenate(pairs)
+    order = np.argsort(keys, kind="stable")
+    in_order = keys[order]
+    together = len(keys) < _ROWS_PER_PIECE * _slices([_cuts(in_order)])
+    buckets = in_order >> _SOURCE_BITS
+    for start, stop in itertools.pairwise([0, *_cuts(buckets), len(keys)]):
+        bucket = whole.take(pa.array(order[start:stop]))
+        if together:
+            yield BucketSlice(int(buckets[start]), 0, [bucket])
+        else:
+            yield from _by_slices(
+                [bucket], [in_order[start:stop]], [_cuts(in_order[start:stop])], copied=False
+            )

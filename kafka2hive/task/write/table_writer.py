@@ -1,0 +1,247 @@
+"""Rows of one table into files by bucket: real row groups, bounded memory, bounded open files.
+
+Within a row group the rows of a topic partition stand together where there are enough of them (split_by_bucket.py).
+
+Rows wait first in a pool as they come, then, sorted apart, in their bucket's buffer, then in a row group. The pool
+makes out-of-order streams cheap: batches that touch a thousand buckets are split once per pool, not once per batch,
+and a bucket never holds on to a batch for the sake of a few rows of it.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from kafka2hive.config.keys import WriterOptions
+from kafka2hive.formats.encoding import encoding_of
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.storage.port import FileSystem
+from kafka2hive.task.bucket.bucketer import BucketIds
+from kafka2hive.task.write.bucket_split import BucketSlice, SourceIds, split_by_bucket
+from kafka2hive.task.write.destination import Destination
+from kafka2hive.task.write.limits import WRITE_ERRORS, TaskLimits
+from kafka2hive.task.write.upload import StagedFile, UploadPlace
+
+_POOL_BYTES = 16 * 1024 * 1024  # while it is split, its rows are held twice
+_ARRAY_BYTES = 640  # what Arrow's library and pyarrow hold of each array besides its values
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """`batches` by source."""
+
+    path: str
+    batches: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
+    rows: int = 0
+    bytes: int = 0
+    file: StagedFile | None = None
+
+
+class TableWriter:
+    """Writes one kind of files of one table. `add` rows, then `finish`, then `results`; or `abandon` at any time.
+
+    A file that is ended before `finish` waits without its footer until another one is ended, so that `finish` always
+    has one left to say what became of all records: one file more than the bound on open ones.
+
+    Every method but `abandon` raises StorageError, TableError or pa.ArrowException when a file cannot be written; the caller then
+    abandons: the writer is of no more use.
+    """
+
+    def __init__(
+        self,
+        destination: Destination,
+        files: FileSystem,
+        schema: pa.Schema,
+        options: WriterOptions,
+        limits: TaskLimits,
+        progress: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._destination = destination
+        self._place = UploadPlace(
+            files=files,
+            directory=destination.staging,
+            held=limits.held,
+            clock=limits.clock,
+            progress=progress,
+        )
+        self._schema = schema
+        self._options = options
+        self._encoding = encoding_of(options)
+        self._limits = limits
+        self._pool: list[pa.RecordBatch] = []
+        self._pool_ids: list[BucketIds] = []
+        self._pool_sources: list[SourceIds] = []
+        self._pool_bytes = 0
+        self._pool_limit = min(_POOL_BYTES, max(1, limits.memory_bytes // 8))
+        self._paths: Sequence[str] = ()
+        self._buckets: dict[int, _Bucket] = {}
+        self._closings: list[tuple[Future[DataFile], StagedFile]] = []
+        self._last_ended: tuple[str, StagedFile] | None = None
+        self._accounts: tuple[OffsetAccounting, ...] | None = None
+        self._failure: Exception | None = None
+        self.buffered_bytes = 0
+        self.rows = 0
+        limits.join(self)
+
+    def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
+        """`ids`: index into `paths` per row; `paths` may grow between calls, never change. `sources`: one per row."""
+        self._raise_failure()
+        if not len(rows):
+            return
+        self._paths = paths
+        size = rows.nbytes
+        self._pool.append(rows)
+        self._pool_ids.append(ids)
+        self._pool_sources.append(sources)
+        self._pool_bytes += size
+        self._buffer(size)
+        self.rows += len(rows)
+        if self._pool_bytes >= self._pool_limit:
+            self._drain()
+        self._limits.settle()
+        self._raise_failure()
+
+    def relieve(self) -> None:
+        self._drain()
+        if self._buckets:
+            self._flush(max(self._buckets, key=lambda number: self._buckets[number].bytes))
+
+    def end_file(self, bucket: int) -> None:
+        """No more rows go into the bucket's file; the one that was ended before it is closed."""
+        held = self._buckets[bucket]
+        file, held.file = held.file, None
+        self._limits.ended(self, bucket)
+        if file is not None:
+            self._keep_back((held.path, file))
+
+    def _keep_back(self, ended: tuple[str, StagedFile] | None) -> None:
+        """Instead of the file ended before: write its footer, let a thread close, sync and rename it."""
+        before, self._last_ended = self._last_ended, ended
+        if before is None:
+            return
+        path, file = before
+        try:
+            file.end(self._destination.footer(path, file.rows, self._accounts).metadata())
+        except WRITE_ERRORS:
+            file.abandon()
+            raise
+        publish = functools.partial(_publish, self._destination, path, file)
+        self._closings.append((self._limits.closer.submit(publish), file))
+
+    def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
+        """Write all that waits and begin to close all files; the footers of those still open get `accounts`."""
+        self._raise_failure()
+        self._accounts = accounts
+        self._drain()
+        for number in list(self._buckets):
+            self._flush(number)
+            self.end_file(number)
+        self._keep_back(None)
+        self._limits.leave(self)
+
+    def results(self) -> list[DataFile]:
+        """After `finish`: wait for the closings."""
+        self._raise_failure()
+        files = [closing.result() for closing, _ in self._closings]
+        written = sum(file.rows for file in files)  # as their format counted them
+        if written != self.rows:
+            raise pa.ArrowInvalid(f"{self.rows} rows came in, {written} are in files")
+        return files
+
+    def abandon(self) -> None:
+        """Give up all files, also those that are closed already: nobody lists them. Does not wait, never raises."""
+        self._limits.leave(self)
+        for closing, file in self._closings:
+            if closing.cancel():
+                file.abandon()
+            else:
+                file.make_no_further_try()
+        for held in self._buckets.values():
+            if held.file is not None:
+                held.file.abandon()
+        if self._last_ended is not None:
+            self._last_ended[1].abandon()
+        self._last_ended = None
+        self._buckets, self._closings = {}, []
+        self._pool, self._pool_ids, self._pool_sources = [], [], []
+        self._buffer(-self.buffered_bytes)
+        self._pool_bytes = 0
+
+    def fail(self, error: Exception) -> None:
+        self.abandon()
+        self._failure = error
+
+    def _buffer(self, more: int) -> None:
+        self.buffered_bytes += more
+        self._limits.buffered_bytes += more
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _drain(self) -> None:
+        """From the pool into the buckets; those that are full then go into row groups.
+
+        Not before all pieces are held: what comes of a bucket after its flush would keep the memory of all of it alive.
+        """
+        for number in self._split_pool():
+            held = self._buckets[number]
+            if held.rows >= self._options.row_group_rows or held.bytes >= self._options.row_group_bytes:
+                self._flush(number)
+
+    def _split_pool(self) -> list[int]:
+        """From the pool into the buckets; the numbers of those that got rows."""
+        if not self._pool:
+            return []
+        pooled = self._pool, self._pool_ids, self._pool_sources
+        self._pool, self._pool_ids, self._pool_sources = [], [], []
+        self._buffer(-self._pool_bytes)
+        self._pool_bytes = 0
+        return list(dict.fromkeys(self._hold(piece) for piece in split_by_bucket(*pooled)))
+
+    def _hold(self, piece: BucketSlice) -> int:
+        number = piece.bucket
+        held = self._buckets.get(number)
+        if held is None:
+            held = self._buckets[number] = _Bucket(self._paths[number])
+        size = sum(batch.nbytes + _ARRAY_BYTES * batch.num_columns for batch in piece.batches)
+        held.batches.setdefault(piece.source, []).extend(piece.batches)
+        held.rows += sum(map(len, piece.batches))
+        held.bytes += size
+        self._buffer(size)
+        return number
+
+    def _flush(self, number: int) -> None:
+        """From a bucket's buffer into a row group; a file that has reached its size is ended."""
+        held = self._buckets[number]
+        if not held.rows:
+            return
+        in_order = [batch for source in sorted(held.batches) for batch in held.batches[source]]
+        rows = pa.Table.from_batches(in_order, self._schema)
+        self._buffer(-held.bytes)
+        held.batches, held.rows, held.bytes = {}, 0, 0
+        if held.file is None:
+            held.file = self._open(number, held.path, rows)
+        else:
+            self._limits.used(self, number)
+        most = self._options.row_group_rows
+        for group in [rows] if len(rows) <= 1.5 * most else _slices(rows, most):
+            held.file.write(group)
+        if held.file.length >= self._limits.file_bytes:
+            self.end_file(number)
+
+    def _open(self, number: int, path: str, first: pa.Table) -> StagedFile:
+        self._limits.opening(self, number)
+        new_name = functools.partial(self._destination.new_name, path, self._encoding.extension)
+        return StagedFile(self._place, new_name, lambda stream: self._encoding.open(stream, first))
+
+
+def _slices(rows: pa.Table, most: int) -> list[pa.Table]:
+    return [rows.slice(start, most) for start in range(0, len(rows), most)]
+
+
+def _publish(destination: Destination, path: str, file: StagedFile) -> DataFile:
+    return destination.data_file(path, file.publish())

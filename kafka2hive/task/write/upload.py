@@ -1,0 +1,344 @@
+"""The bytes of one file on their way to `.pending`: a lost response is dealt with here, for this file alone (rule T).
+
+Bytes are held in memory until the file is whole or has outgrown its share (HeldBytes); until then a create, a write or a
+close that failed means a new name, and the same bytes once more. What has outgrown it streams on under one name.
+
+Once a rename was sent, the name is never replaced: it is found to be `.pending`, or the table fails in this attempt. So of
+one attempt no two names hold the same rows, and a rebuilt ledger cannot count them twice.
+"""
+
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from kafka2hive.formats.contract.port import Encoder
+from kafka2hive.model.paths.data_file import DataFileName
+from kafka2hive.model.paths.path import join
+from kafka2hive.storage.port import (
+    Clock,
+    Denied,
+    FileSystem,
+    NoRoom,
+    OutcomeUnknown,
+    ParentMissing,
+    StorageError,
+    StorageWriter,
+    Unavailable,
+    length_at,
+)
+from kafka2hive.task.write.limits import HeldBytes
+
+Result = TypeVar("Result")
+
+AMBIGUOUS = (Unavailable, OutcomeUnknown)
+"""Errors after which the call may or may not have happened, or may succeed at another try."""
+MOST_TRIES = 16
+"""Tries of one file. They also end after SECONDS, so that an outage of HDFS fails the table soon."""
+SECONDS = 30.0
+_FIRST_WAIT = 0.05
+_LONGEST_WAIT = 2.0
+_CLOSES_OF_ONE_NAME = 3  # while the bytes are held, a new name is sooner there than a recovered lease
+
+
+@dataclass(frozen=True, slots=True)
+class UploadPlace:
+    """Where uploads of a task go: names of `directory`, made when it is missing; what they share."""
+
+    files: FileSystem
+    directory: str
+    held: HeldBytes
+    clock: Clock
+    progress: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    """A whole file under `.pending`; `checksum` is `crc32:<8 hex digits>`."""
+
+    name: DataFileName
+    path: str
+    length: int
+    checksum: str
+
+
+@dataclass(slots=True)
+class _Held:
+    """All bytes of the file are in memory; what the file system has of it does not count."""
+
+    parts: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Streaming:
+    """The file is being written, and what was written is not held any more."""
+
+    name: DataFileName
+    writer: StorageWriter
+
+
+class Upload:
+    """`write` any number of times, then `publish` once; or `abandon` at any time."""
+
+    def __init__(self, place: UploadPlace, new_name: Callable[[], DataFileName]) -> None:
+        """`new_name` gives another name at every call. Nothing is created yet."""
+        self._place = place
+        self._new_name = new_name
+        self._tries = Tries(place.clock)
+        self._state: _Held | _Streaming = _Held([])
+        self.length = 0
+        self._crc = 0
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Raises StorageError."""
+        match self._state:
+            case _Held(parts) as held:
+                if self._place.held.take(self.length, len(data)):
+                    parts.append(bytes(data))
+                else:
+                    self._stream(held, data)
+            case _Streaming(_, writer):
+                writer.write(data)
+        self._crc = zlib.crc32(data, self._crc)
+        self.length += len(data)
+        self._place.progress()
+
+    def publish(self) -> Uploaded:
+        """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError."""
+        try:
+            match self._state:
+                case _Held(parts):
+                    name = self._again_until_done(lambda: self._write_whole(parts))
+                case _Streaming(name, writer):
+                    self._close(writer)
+            self._place.progress()
+            self._rename(name)
+        finally:
+            self._release()
+        self._place.progress()
+        return Uploaded(name, self._path(name, "pending"), self.length, f"crc32:{self._crc:08x}")
+
+    def abandon(self) -> None:
+        """Give the file up in whatever state it is; never raises."""
+        self.make_no_further_try()
+        if isinstance(self._state, _Streaming):
+            self._state.writer.abandon()
+        self._release()
+
+    def make_no_further_try(self) -> None:
+        """While `publish` runs in another thread: its next failure is its last."""
+        self._tries.given_up = True
+
+    def _stream(self, held: _Held, data: bytes | memoryview) -> None:
+        """The file has outgrown its share: it gets its name now."""
+        name, writer = self._again_until_done(lambda: self._write_out([*held.parts, bytes(data)]))
+        self._release()
+        self._state = _Streaming(name, writer)
+
+    def _again_until_done(self, attempt: Callable[[], Result]) -> Result:
+        while True:
+            try:
+                return attempt()
+            except AMBIGUOUS as error:
+                self._tries.again(error)
+
+    def _write_out(self, parts: list[bytes]) -> tuple[DataFileName, StorageWriter]:
+        """A new name with these bytes, still open. On an error the name is given up."""
+        name = self._new_name()
+        writer = self._create(self._path(name, "in-progress"))
+        try:
+            for part in parts:
+                writer.write(part)
+                self._place.progress()
+        except StorageError:
+            writer.abandon()
+            raise
+        return name, writer
+
+    def _create(self, path: str) -> StorageWriter:
+        try:
+            return self._place.files.create(path)
+        except ParentMissing:
+            self._place.files.mkdirs(self._place.directory)
+            return self._place.files.create(path)
+
+    def _write_whole(self, parts: list[bytes]) -> DataFileName:
+        name, writer = self._write_out(parts)
+        self._close(writer, _CLOSES_OF_ONE_NAME)
+        return name
+
+    def _close(self, writer: StorageWriter, most: int | None = None) -> None:
+        """Close; a lost response is settled by closing again (FileWriter.close), `most` times."""
+        closes = 1
+        try:
+            while True:
+                try:
+                    writer.close()
+                    return
+                except AMBIGUOUS as error:
+                    if closes == most:
+                        raise
+                    closes += 1
+                    self._tries.again(error)
+        except StorageError:
+            writer.abandon()
+            raise
+
+    def _rename(self, name: DataFileName) -> None:
+        source, target = self._path(name, "in-progress"), self._path(name, "pending")
+        while True:
+            try:
+                self._place.files.rename(source, target)
+                return
+            except (Denied, NoRoom):
+                raise
+            except StorageError as error:
+                if self._is_renamed(source, target, error):
+                    return
+                self._tries.again(error)
+
+    def _is_renamed(self, source: str, target: str, refused: StorageError) -> bool:
+        """Look at the source, THEN at the target: the other order mistakes a rename in between for a loss.
+
+        False: not yet, or no answer to the look either; the rename is tried again. Raises `refused` when neither name
+        holds the whole file.
+        """
+        try:
+            staged = length_at(self._place.files, source)
+            moved = length_at(self._place.files, target)
+        except AMBIGUOUS:
+            return False
+        if moved == self.length:
+            return True
+        if moved is not None or staged != self.length:
+            raise refused
+        return False
+
+    def _release(self) -> None:
+        if isinstance(self._state, _Held):
+            self._place.held.release(sum(map(len, self._state.parts)))
+            self._state = _Held([])
+
+    def _path(self, name: DataFileName, state: str) -> str:
+        return join(self._place.directory, name.in_state(state))
+
+
+class Tries:
+    """The tries that are left for one file. The time runs from the first failure; waits double."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failed_at: float | None = None
+        self._tries = 1
+        self._wait = _FIRST_WAIT
+        self.given_up = False
+        """Set by whoever has no more use for the file: no further try is made. Any thread may set it."""
+
+    def again(self, error: StorageError) -> None:
+        """Wait before the next try. Raises `error` when nothing is left."""
+        now = self._clock.monotonic()
+        if self._failed_at is None:
+            self._failed_at = now
+        if self.given_up or self._tries >= MOST_TRIES or now - self._failed_at >= SECONDS:
+            raise error
+        self._tries += 1
+        self._clock.sleep(self._wait)
+        self._wait = min(self._wait * 2, _LONGEST_WAIT)
+
+
+_SINK_BUFFER_BYTES = 64 * 1024  # per open file
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A whole file. `rows` are those that the format counted in its footer: a second opinion on what was given to it."""
+
+    upload: Uploaded
+    rows: int
+
+
+class _Sink:
+    """The file object Arrow writes to. After `mute` it swallows everything, so that Arrow's clean-up cannot fail."""
+
+    def __init__(self, upload: Upload) -> None:
+        self._upload = upload
+        self._muted = False
+        self.closed = False
+
+    def write(self, data: bytes | memoryview) -> int:
+        if not self._muted:
+            self._upload.write(data)
+        return len(data)
+
+    def mute(self) -> None:
+        self._muted = True
+
+    def flush(self) -> None:
+        """Durability is the business of FileWriter.close."""
+
+    def close(self) -> None:
+        self.closed = True
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+
+class StagedFile:
+    """States: open (`write`), ended (`end`: the footer is written), published (`publish`) or abandoned."""
+
+    def __init__(
+        self,
+        place: UploadPlace,
+        new_name: Callable[[], DataFileName],
+        open_encoder: Callable[[pa.NativeFile], Encoder],
+    ) -> None:
+        self._upload = Upload(place, new_name)
+        self._sink = _Sink(self._upload)
+        self._stream = pa.BufferedOutputStream(pa.PythonFile(self._sink, mode="w"), _SINK_BUFFER_BYTES)
+        self._encoder = open_encoder(self._stream)
+        self._ended = False
+        self.rows = 0
+        self.rows_in_footer = 0
+
+    @property
+    def length(self) -> int:
+        """Bytes of the row groups written so far."""
+        return int(self._stream.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        """One row group."""
+        self._encoder.write(rows)
+        self.rows += len(rows)
+
+    def end(self, metadata: Mapping[str, str]) -> None:
+        """Write the footer, with these key-value pairs. The file is not whole before `publish`."""
+        self._ended = True
+        self.rows_in_footer = self._encoder.end(metadata)
+        self._release()
+
+    def _release(self) -> None:
+        """Let go of Arrow's buffers: a task may hold thousands of ended files."""
+        self._stream.close()
+        del self._encoder, self._stream
+
+    def publish(self) -> Staged:
+        """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError."""
+        return Staged(self._upload.publish(), self.rows_in_footer)
+
+    def make_no_further_try(self) -> None:
+        self._upload.make_no_further_try()
+
+    def abandon(self) -> None:
+        self._sink.mute()
+        if not self._ended:
+            self._encoder.abandon()
+            self._release()
+        self._upload.abandon()

@@ -1,0 +1,54 @@
+"""Where a table's decoder has its writers' schemas from: nowhere, the map, or the registry."""
+
+import os
+
+from kafka2hive.config.keys import RecordPart, RegistryOptions, TableSettings
+from kafka2hive.decode.schemas.writers import AVRO, PROTOBUF, WriterSchema, WriterSchemas
+from kafka2hive.plan.contract import TaskSettings
+from kafka2hive.storage.port import FileSystem
+
+_lookups: dict[tuple[int, RegistryOptions, str, int, bool], WriterSchemas] = {}
+
+
+def writers_of(
+    table: TableSettings, settings: TaskSettings, files: FileSystem, *, keeps: bool
+) -> WriterSchemas | WriterSchema | None:
+    """`keeps`: schemas from the registry may be written to the storage."""
+    if table.format not in ("avro", "protobuf"):
+        return None
+    if table.format == "avro" and table.avro_schema is not None:
+        return WriterSchema(AVRO, table.avro_schema)
+    if table.format == "protobuf" and table.protobuf_schema is not None:
+        return WriterSchema(PROTOBUF, table.protobuf_schema, message=table.protobuf_message)
+    if settings.registry is None:  # the map's checks refuse it
+        return None
+    return process_schemas(settings.registry, files, settings.storage.ledger_root, keeps=keeps)
+
+
+def key_writers_of(
+    table: TableSettings, settings: TaskSettings, files: FileSystem, *, keeps: bool
+) -> WriterSchemas | None:
+    """The same of keys, which name their schemas in the registry."""
+    has_keys = any(column.part is RecordPart.KEY for column in table.columns)
+    if table.key_format not in ("avro", "protobuf") or not has_keys or settings.registry is None:
+        return None
+    return process_schemas(settings.registry, files, settings.storage.ledger_root, keeps=keeps)
+
+
+def process_schemas(
+    registry: RegistryOptions, files: FileSystem, ledger_root: str, *, keeps: bool
+) -> WriterSchemas:
+    """Return this process's schemas, which all its tasks and tables share."""
+    from kafka2hive.decode.schemas.writers import same_schema
+    from kafka2hive.registry.connect import schema_lookup
+
+    key = (
+        os.getpid(),
+        registry,
+        ledger_root,
+        id(files),
+        keeps,
+    )  # the lookup holds `files`, so its id stays its own
+    if key not in _lookups:
+        _lookups[key] = schema_lookup(registry, files, ledger_root, same_schema, keeps=keeps)
+    return _lookups[key]

@@ -1,0 +1,179 @@
+"""The settings a table gets: columns from the map, or from Hive; and what Hive is sent where its table is not the map's."""
+
+from typing import Any, cast
+
+import pytest
+
+from kafka2hive.config.load import load_text
+from kafka2hive.hive.port import Hive, Session
+from kafka2hive.hive.session import NoSuchTable
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
+from kafka2hive.model.paths.ledger import LedgerPaths
+from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
+from kafka2hive.service.tables.table_state import Table
+
+MAP = """
+service: s
+kafka: {bootstrap.servers: "127.0.0.1:9092"}
+storage: {uri: "file:///base"}
+hive: {url: "hive://127.0.0.1:10000"}
+tables:
+  - table: air.films
+    topics: [films]
+    COLUMNS
+    create: false
+"""
+
+
+class FakeHive:
+    """Knows one table, and nothing else."""
+
+    def __init__(self) -> None:
+        self.session = self
+
+    def run(self, *_: str) -> list[tuple[Any, ...]]:
+        return [
+            ("title", "string", ""),
+            ("props", "struct<gross:bigint>", ""),
+            ("# Detailed Table Information", None, None),
+            ("Table Type:", "EXTERNAL_TABLE", None),
+        ]
+
+
+@pytest.mark.parametrize(("columns", "any_case"), [("", True), ("columns: {Title: string}", False)])
+def test_the_case_of_keys_does_not_matter_where_names_come_from_hive(columns: str, any_case: bool) -> None:
+    service_map = load_text(MAP.replace("COLUMNS", columns), "m", {})
+    table = Table(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",), "file:///t")
+    catalogue = Catalogue(service_map, cast("Hive", FakeHive()))
+    settings = catalogue.resolve(table)
+    assert catalogue.expected("air.films").bucket_path == table.rule.bucketing.path != ""
+    assert settings.any_case is any_case
+    assert settings.columns[0].name == ("title" if any_case else "Title")
+
+
+class AlteredHive(FakeHive):
+    """Carries ALTER TABLE out; its answer to the statements in `lost` does not arrive, in `unsent` they do not either."""
+
+    def __init__(self, lost: str = "nothing", unsent: str = "nothing") -> None:
+        super().__init__()
+        self.columns, self.sent = ["title"], list[str]()
+        self.lost, self.unsent = lost, unsent
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        (statement,) = statements
+        if statement.startswith("DESCRIBE"):
+            return [
+                *((name, "string", "") for name in self.columns),
+                ("# Detailed Table Information", None, None),
+                ("Table Type:", "EXTERNAL_TABLE", None),
+                ("Location:", "file:///t", None),
+            ]
+        if self.unsent in statement:
+            raise MetastoreUnavailable("no answer")
+        self.sent.append(statement)
+        assert "ADD COLUMNS (`year` string)" in statement
+        self.columns.append("year")
+        if self.lost in statement:
+            raise MetastoreUnavailable("no answer")
+        return []
+
+
+def _catalogue(hive: AlteredHive, evolution: str) -> Catalogue:
+    text = MAP.replace(
+        "COLUMNS", f"columns: {{title: string, year: string}}\n    schema_evolution: {evolution}"
+    )
+    service_map = load_text(text + "    bucket: {path: ''}\n", "m", {})
+    catalogue = Catalogue(service_map, cast("Hive", hive))
+    catalogue.resolve(
+        Table(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",), "file:///t")
+    )
+    return catalogue
+
+
+def test_a_column_that_hive_lacks_is_added_once_and_only_when_the_map_says_so() -> None:
+    hive = AlteredHive()
+    catalogue = _catalogue(hive, "add")
+    compared = catalogue.compare(cast("Session", hive), "air.films")
+    assert isinstance(compared, ToSend) and hive.sent == [], "to compare sends nothing"
+    for _ in range(2):
+        found = catalogue.conform(cast("Session", hive), "air.films")
+        assert [column.name for column in found.columns] == ["title", "year"]
+        assert hive.sent == list(compared.statements)
+
+
+def test_a_column_that_hive_lacks_is_a_difference_by_default() -> None:
+    hive = AlteredHive()
+    for look in (_catalogue(hive, "ignore").compare, _catalogue(hive, "ignore").conform):
+        with pytest.raises(TableError, match="Hive has no column year"):
+            look(cast("Session", hive), "air.films")
+    assert hive.sent == []
+
+
+def test_an_alteration_without_an_answer_is_looked_at_and_not_sent_again_when_it_was_done() -> None:
+    for hive, sent in ((AlteredHive(lost="ALTER"), 1), (AlteredHive(unsent="ALTER"), 0)):
+        catalogue = _catalogue(hive, "add")
+        with pytest.raises(MetastoreUnavailable):
+            catalogue.conform(cast("Session", hive), "air.films")
+        assert len(hive.sent) == sent
+        hive.lost = hive.unsent = "nothing"
+        catalogue.conform(cast("Session", hive), "air.films")
+        assert len(hive.sent) == 1
+
+
+class RacedHive(FakeHive):
+    """Somebody else makes the database and the table at the same moment: each of our statements fails once, done by then."""
+
+    def __init__(self, error: Exception, *, is_made: bool = True) -> None:
+        super().__init__()
+        self.error, self.is_made = error, is_made
+        self.sent: list[str] = []
+        self.there: set[str] = set()
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        (statement,) = statements
+        kind = statement.split("`")[0]
+        if kind.startswith("DESCRIBE"):
+            if not any("TABLE" in known for known in self.there):
+                raise NoSuchTable("no such table")
+            return [
+                ("title", "string", ""),
+                ("# Detailed Table Information", None, None),
+                ("Table Type:", "EXTERNAL_TABLE", None),
+                ("Location:", "file:///t", None),
+            ]
+        self.sent.append(kind)
+        if kind not in self.there:
+            if self.is_made:
+                self.there.add(kind)
+            raise self.error
+        return []
+
+
+def _new_table(hive: RacedHive) -> Catalogue:
+    text = MAP.replace("COLUMNS", "columns: {title: string}").replace("create: false", "bucket: {path: ''}")
+    service_map = load_text(text, "m", {})
+    catalogue = Catalogue(service_map, cast("Hive", hive))
+    catalogue.resolve(
+        Table(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",), "file:///t")
+    )
+    return catalogue
+
+
+@pytest.mark.parametrize(
+    "error", [StatementFailed("JDODataStoreException"), MetastoreRefused("AlreadyExists")]
+)
+def test_who_loses_the_race_to_make_a_database_and_a_table_goes_on(error: Exception) -> None:
+    hive = RacedHive(error)
+    catalogue = _new_table(hive)
+    assert catalogue.conform(cast("Session", hive), "air.films").location == "file:///t"
+    assert [kind.split()[1] for kind in hive.sent] == ["DATABASE", "DATABASE", "EXTERNAL"]
+
+
+def test_a_statement_that_fails_again_and_again_is_the_tables_own_error() -> None:
+    hive = RacedHive(StatementFailed("quota of databases in: CREATE DATABASE"), is_made=False)
+    with pytest.raises(StatementFailed, match="quota"):
+        _new_table(hive).conform(cast("Session", hive), "air.films")
+    refusing = RacedHive(MetastoreRefused("Permission denied"), is_made=False)
+    with pytest.raises(TableError, match=r"hive\.refused.*air\.films: Permission denied"):
+        _new_table(refusing).conform(cast("Session", refusing), "air.films")

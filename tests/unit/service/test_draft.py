@@ -1,0 +1,706 @@
+"""`sample`: maps drafted from records. Whatever they hold, the map is a right one, and its notes are true."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import fastavro
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka2hive.config.keys import ChangeLog, Column, ServiceMap
+from kafka2hive.config.load import load_text
+from kafka2hive.decode.schemas.writers import WriterSchemas
+from kafka2hive.hive.description import TableDescription, TableKind
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.service.draft.draft import drafted, drafted_map
+from kafka2hive.service.draft.map_text import Draft, map_of
+from kafka2hive.service.draft.records import Sampled
+from tests.contract.avro_ways import Registry, framed
+from tests.contract.change_log_records import RECORDS, debezium, with_schema
+from tests.contract.protobuf_cases import varint as _varint
+from tests.contract.protobuf_ways import Registry as ProtobufRegistry
+from tests.contract.protobuf_ways import head
+from tests.contract.protobuf_ways import written as protobuf_schema
+
+KAFKA = {"bootstrap.servers": "127.0.0.1:9092"}
+NOON = 1_795_000_000_000  # milliseconds, in 2026
+
+
+def _sampled(values: Sequence[bytes], step_ms: int = 1_000) -> Sampled:
+    ranges = (OffsetRange(TopicPartition("clicks", 0), 0, len(values)),)
+    times: list[int | None] = [NOON + step_ms * number for number in range(len(values))]
+    return Sampled(ranges, 1, 0, list(values), [0] * len(values), times)
+
+
+def _map(
+    sampled: Sampled,
+    kafka: Mapping[str, str] = KAFKA,
+    environ: Mapping[str, str] | None = None,
+    writers: WriterSchemas | None = None,
+) -> str:
+    registry = "http://127.0.0.1:8081" if writers else None
+    draft = Draft(topic="clicks", kafka=kafka, registry=registry)
+    return drafted_map(draft, sampled, writers, environ or {})
+
+
+def _drafted(*documents: Any, step_ms: int = 1_000) -> tuple[str, ServiceMap]:
+    values = [d if isinstance(d, bytes) else json.dumps(d, ensure_ascii=False).encode() for d in documents]
+    text = _map(_sampled(values, step_ms))
+    return text, load_text(text, "draft.yaml", {})
+
+
+def _columns(service: ServiceMap) -> dict[str, tuple[str, tuple[str, ...], str | None]]:
+    return {c.name: (c.type, c.path, c.unit) for c in service.tables[0].columns}
+
+
+def test_types_names_paths_and_the_event_time_come_from_the_records() -> None:
+    documents = [
+        {
+            "id": number,
+            "price": [1, 1.5][number % 2],
+            "big": 2**70,
+            "at": "2026-11-18T12:26:40Z",
+            "created_ms": NOON + 1_000 * number + 5,
+            "day": "2026-11-18",
+            "ok": True,
+            "tags": ["a"][: number % 2],
+            "attributes": {f"k{number}": number, f"m{number}": number},
+            "props": {"US Gross": 1, "on": {"x": 1.5}},
+            "nest": {"a": [{"b": "c"}]},
+            "Title": "x",
+            "title": "y",
+        }
+        for number in range(40)
+    ]
+    text, service = _drafted(*documents)
+    assert _columns(service) == {
+        "id": ("bigint", (), None),
+        "price": ("double", (), None),
+        "big": ("decimal(22,0)", (), None),
+        "at": ("timestamp", (), None),
+        "created_ms": ("timestamp", (), "ms"),
+        "day": ("date", (), None),
+        "ok": ("boolean", (), None),
+        "tags": ("array<string>", (), None),
+        "attributes": ("map<string,bigint>", (), None),
+        "props_us_gross": ("bigint", ("props", "US Gross"), None),
+        "props_on": ("struct<x:double>", ("props", "on"), None),
+        "nest": ("struct<a:array<struct<b:string>>>", (), None),
+        "Title": ("string", (), None),
+        "title_2": ("string", ("title",), None),
+    }
+    assert service.tables[0].bucketing.field == "created_ms", "the one nearest to Kafka's timestamp"
+    assert "40 decode" in text and "dead letter" not in text
+    assert "$.title and $.Title are one name to Hive" in text
+
+
+def test_what_does_not_fit_is_said() -> None:
+    documents: list[Any] = [
+        {"id": n, "none": None, "maybe": None if n % 4 else 1, "email": "x"} for n in range(97)
+    ]
+    documents += [{"id": "one"}, {"id": "two"}, b"{"]
+    text, service = _drafted(*documents)
+    assert _columns(service).keys() == {"id", "maybe", "email"}
+    assert "# drafted from 100 records of topic clicks (1 partition; clicks-0@[0, 100)): 97 decode" in text
+    assert "# 2 dead letters: json.type: column id expects bigint, got string" in text
+    assert "$.none is null in every record: left out" in text
+    assert (
+        "$.id has values of several kinds (97 numbers, 2 texts): all but the numbers become dead letters"
+        in text
+    )
+    assert "maybe: bigint   # 74% null" in text
+    assert "personal data or secrets, leave out what is not needed: email" in text
+    assert "no column can be the event time" in text and service.tables[0].bucketing.field is None
+
+
+def test_a_slow_topic_gets_a_longer_flush_interval() -> None:
+    assert _drafted(*[{"a": 1}] * 50, step_ms=1_000)[1].tables[0].flush.interval_seconds == 3_600
+    wide = {"a": "x" * 100_000}
+    assert _drafted(*[wide] * 50, step_ms=100)[1].tables[0].flush.interval_seconds == 300
+    assert _drafted(*[wide] * 50, step_ms=1)[1].tables[0].flush.interval_seconds == 60
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([], "holds no record"),
+        ([b"\0\0\0\0\7abc"] * 3, "schema ids 7"),
+        ([b"a text"] * 3, "0 of 3 records are JSON objects"),
+    ],
+)
+def test_what_is_no_json_becomes_a_raw_table(values: list[bytes], said: str) -> None:
+    text = _map(_sampled(values))
+    assert said in text
+    assert load_text(text, "draft.yaml", {}).tables[0].format == "raw"
+
+
+def _lines(delimiter: str) -> list[bytes]:
+    rows = [
+        (
+            str(n),
+            f"AA{n}" if n % 2 else str(n or ""),
+            f"{n / 4}",
+            "true" if n % 2 else "false",
+            f"2026-01-{1 + n % 28:02}",
+            "",
+            f"0{n}",
+        )
+        for n in range(40)
+    ]
+    return [delimiter.join(row).encode() for row in rows]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+def test_fields_of_csv_become_columns_by_their_places(delimiter: str) -> None:
+    text = _map(_sampled([*_lines(delimiter), b"broken", b"\xff"]))
+    table = load_text(text, "m", {}).tables[0]
+    assert (table.format, table.csv.delimiter) == ("csv", delimiter)
+    assert [(column.name, column.type) for column in table.columns] == [
+        ("field_1", "bigint"),
+        ("field_2", "string"),
+        ("field_3", "double"),
+        ("field_4", "boolean"),
+        ("field_5", "date"),
+        ("field_6", "string"),
+        ("field_7", "string"),
+    ]
+    assert (
+        "40 decode" in text and "# 1 dead letter: csv.utf8" in text and "# 1 dead letter: csv.fields" in text
+    )
+    assert "have no names: give each column its own" in text
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [b"no fields at all"] * 20,
+        [b"a,b", b"a,b,c"] * 10,
+        [b'["a", 1]'] * 20,
+        [b"a,b"] * 17 + [b"\xff,"] * 3,
+        [b"x" * 70_000 + b",b"] * 20,
+        [b'a"b,c'] * 20,
+    ],
+)
+def test_what_has_not_the_same_fields_in_nearly_all_records_is_raw(values: list[bytes]) -> None:
+    assert load_text(_map(_sampled(values)), "m", {}).tables[0].format == "raw"
+
+
+def _connect(*fields: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "struct", "fields": list(fields), "optional": True, **more}
+
+
+_DECIMAL = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "version": 1}
+_VARIABLE = _connect({"type": "int32", "field": "scale"}, {"type": "bytes", "field": "value"})
+_TYPED: list[dict[str, Any]] = [
+    {"type": "int16", "field": "id"},
+    {**_DECIMAL, "field": "total", "parameters": {"scale": "2", "connect.decimal.precision": "10"}},
+    {**_DECIMAL, "field": "long", "parameters": {"scale": "0", "connect.decimal.precision": "65"}},
+    {"type": "int32", "name": "io.debezium.time.Date", "field": "day"},
+    {"type": "int64", "name": "io.debezium.time.MicroTimestamp", "field": "at"},
+    {"type": "int64", "name": "io.debezium.time.NanoTimestamp", "field": "fine"},
+    {"type": "string", "name": "io.debezium.time.ZonedTimestamp", "field": "zoned"},
+    {"type": "bytes", "name": "io.debezium.data.Bits", "field": "bits"},
+    {**_VARIABLE, "name": "io.debezium.data.VariableScaleDecimal", "field": "any"},
+    {"type": "array", "items": {"type": "string"}, "field": "tags"},
+    {"type": "map", "keys": {"type": "string"}, "values": {"type": "int64"}, "field": "counts"},
+    {"type": "map", "keys": {"type": "int32"}, "values": {"type": "int64"}, "field": "pairs"},
+]
+_TYPED_ROW = {
+    "id": 1,
+    "total": "BNI=",
+    "long": "AQ==",
+    "day": 18_000,
+    "at": 1_559_033_904_863_123,
+    "fine": 1,
+    "zoned": "2019-05-28T08:18:24.5Z",
+    "bits": "AQ==",
+    "any": {"scale": 2, "value": "BNI="},
+    "tags": ["a"],
+    "counts": {"a": 1},
+    "pairs": [[1, 2]],
+}
+_TYPES_OF = {
+    "id": ("smallint", None),
+    "total": ("decimal(10,2)", None),
+    "long": ("string", None),
+    "day": ("date", "d"),
+    "at": ("timestamp", "us"),
+    "fine": ("bigint", None),
+    "zoned": ("timestamp", None),
+    "bits": ("binary", None),
+    "any": ("struct<scale:int,value:binary>", None),
+    "tags": ("array<string>", None),
+    "counts": ("map<string,bigint>", None),
+}
+
+
+def test_columns_have_the_types_of_the_schema_that_stands_beside_debeziums_envelopes() -> None:
+    schema = _connect(_connect(*_TYPED, field="before"), _connect(*_TYPED, field="after"))
+    envelopes = [debezium("c", None, _TYPED_ROW, {}), debezium("d", _TYPED_ROW, None, {})]
+    text, service = _drafted(*({"schema": schema, "payload": one} for one in envelopes))
+    assert "source: {debezium: {decimals: base64}}" in text and "2 decode" in text, text
+    found = {name: (kind, unit) for name, (kind, _, unit) in _columns(service).items()}
+    assert {name: kind for name, kind in found.items() if not name.startswith("__")} == _TYPES_OF
+    assert "long is a decimal as bytes" in text and "pairs has a type" in text
+    numbers = debezium("c", None, _TYPED_ROW | {"total": 12.5, "long": None}, {})
+    text, service = _drafted(*[{"schema": schema, "payload": numbers}] * 3)
+    assert "source: debezium\n" in text and "3 decode" in text
+    assert _columns(service)["total"][0] == "decimal(10,2)"
+
+
+def test_a_row_with_the_name_of_a_change_column_keeps_its_value_under_another() -> None:
+    row = {"id": 1, "__op": "own", "__OP_2": 5, "__before": True, "__deleted": "false"}
+    text, service = _drafted(*[debezium("c", None, row, {})] * 3)
+    assert "3 decode" in text and "__op is a column of every change: __op_3 takes the row's own" in text
+    found = {name: path for name, (_, path, _) in _columns(service).items() if path}
+    assert (found["__op_3"], found["__before_2"]) == (("__op",), ("__before",)), text
+
+
+def test_rows_beside_their_schema_are_taken_out_of_their_payload() -> None:
+    text, service = _drafted(*[{"schema": _connect(*_TYPED), "payload": _TYPED_ROW}] * 3)
+    assert service.tables[0].source == "events" and "3 decode" in text
+    found = _columns(service)
+    assert {name: (kind, unit) for name, (kind, _, unit) in found.items()} == {
+        **_TYPES_OF,
+        "total": ("string", None),
+    }
+    assert found["day"][1] == ("payload", "day") and "total is a decimal as bytes" in text
+
+
+def test_a_schema_beside_the_row_that_is_none_is_only_a_member() -> None:
+    for schema in (
+        {},
+        {"fields": [5]},
+        {"fields": [{"field": 5}]},
+        _connect({"field": "x", "type": "no"}),
+        5,
+    ):
+        text, service = _drafted(*[{"schema": schema, "payload": {"x": 1}}] * 3)
+        assert "payload" in _columns(service) and "3 decode" in text
+
+
+def test_what_nests_deeper_than_hives_types_is_left_out_and_said() -> None:
+    for deep in (16, 17, 40):
+        text, service = _drafted(*[b'{"id":1,"a":' + b'{"b":' * deep + b"1" + b"}" * deep + b"}"] * 3)
+        assert ("a" in _columns(service)) is (deep == 16) and "3 decode" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (b'\xef\xbb\xbf{"a":1}', "a byte order mark"),
+        ('{"a":1}'.encode("utf-16"), "UTF-16"),
+        (b"\x1f\x8b\x08\0", "gzip"),
+        (b"Obj\x01\x04", "whole Avro files"),
+        (b"\xc3\x01" + b"x" * 8, "single objects"),
+        (b"\x03\0" + b"x" * 16, "AWS Glue"),
+        (b'{"a":NaN}', "3 records that begin as an object are none, the first: json.syntax"),
+        (b'{"a":"\\ud800"}', "json.surrogate"),
+        (b'{"a":' * 70 + b"1" + b"}" * 70, "json.depth"),
+    ],
+)
+def test_why_records_are_no_objects_is_said(value: bytes, told: str) -> None:
+    text, service = _drafted(*[value] * 3)
+    assert service.tables[0].format == "raw" and told in text, text
+
+
+def test_no_secret_is_printed() -> None:
+    kafka = {**KAFKA, "sasl.password": "s3cr3t", "sasl.username": "me", "ssl.key.password": "${KEY}"}
+    text = _map(_sampled([b'{"a":1}'] * 3), kafka, {"KEY": "hidden"})
+    assert "s3cr3t" not in text and "hidden" not in text
+    assert 'sasl.password: "${KAFKA_SASL_PASSWORD}"' in text and 'ssl.key.password: "${KEY}"' in text
+
+
+def test_change_logs_and_registry_heads_are_recognised() -> None:
+    row = {"id": 1, "name": "x"}
+    changes = [
+        debezium("c" if n % 2 else "d", None if n % 2 else row, row if n % 2 else None, {}) for n in range(20)
+    ]
+    for one in (changes, [with_schema(change) for change in changes]):
+        text, service = _drafted(*one)
+        assert service.tables[0].source == "debezium" and "20 decode" in text
+        assert (
+            list(_columns(service))[:2] == ["id", "name"] and service.tables[0].bucketing.field == "__ts_ms"
+        )
+    logged = [r.record for r in RECORDS if r.log is ChangeLog.MAXWELL]
+    assert _drafted(*logged)[1].tables[0].source == "maxwell"
+    text, service = _drafted(*[b"\0\0\0\0\7" + json.dumps(row).encode()] * 3)
+    assert service.tables[0].format == "json_schema" and "3 decode" in text
+
+
+def test_avro_records_have_the_columns_of_their_newest_schema() -> None:
+    optional = ["null", "string"]
+    inner = {"type": "record", "name": "Inner", "fields": [{"name": "x", "type": "int"}]}
+    fields: dict[str, Any] = {
+        "id": "long",
+        "name": optional,
+        "at": {"type": "long", "logicalType": "timestamp-millis"},
+        "day": {"type": "int", "logicalType": "date"},
+        "price": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2},
+        "state": {"type": "enum", "name": "State", "symbols": ["ON"]},
+        "tags": {"type": "array", "items": "string"},
+        "more": {"type": "map", "values": "double"},
+        "inner": ["null", inner],
+        "again": "Inner",
+        "either": ["int", "string"],
+    }
+    schema = {"type": "record", "name": "M", "fields": [{"name": n, "type": t} for n, t in fields.items()]}
+    older = {"type": "record", "name": "M", "fields": [{"name": "id", "type": "long"}]}
+    record = {
+        "id": 7,
+        "name": None,
+        "at": NOON,
+        "day": 20_000,
+        "price": Decimal("1.50"),
+        "state": "ON",
+        "tags": ["a"],
+        "more": {"k": 1.5},
+        "inner": {"x": 1},
+        "again": {"x": 2},
+        "either": 5,
+    }
+    values = [
+        framed(3, _encoded(older, {"id": 1})),
+        *[framed(4, _encoded(schema, record))] * 9,
+        framed(9, b""),
+    ]
+    registry = Registry(id3=older, id4=schema)
+    text = _map(_sampled(values), writers=registry)
+    service = load_text(text, "draft.yaml", {})
+    assert {name: kind for name, (kind, _, _) in _columns(service).items()} == {
+        "id": "bigint",
+        "name": "string",
+        "at": "timestamp",
+        "day": "date",
+        "price": "decimal(12,2)",
+        "state": "string",
+        "tags": "array<string>",
+        "more": "map<string,double>",
+        "inner": "struct<x:int>",
+        "again": "struct<x:int>",
+    }
+    assert service.tables[0].bucketing.field == "at" and "10 decode" in text
+    assert "either is a union of several types: left out" in text
+    assert service.registry is not None and service.registry.url == "http://127.0.0.1:8081"
+    assert "give the registry with --registry" in _map(_sampled(values))
+
+
+def test_a_schema_of_which_hive_can_have_nothing_makes_a_raw_table_and_says_why() -> None:
+    tree = {"type": "record", "name": "T", "fields": [{"name": "next", "type": ["null", "T"]}]}
+    text = _map(_sampled([framed(4, b"\0")] * 3), writers=Registry(id4=tree))
+    service = load_text(text, "draft.yaml", {})
+    assert service.tables[0].format == "raw" and _columns(service) == {"value": ("binary", (), None)}
+    assert "no column for any field of schema 4" in text and "next is T within itself: left out" in text
+    nothing = ProtobufRegistry(id4=protobuf_schema('syntax = "proto3"; message Nothing {}'))
+    text = _map(_sampled([head(4, 0)] * 3), writers=nothing)
+    assert load_text(text, "draft.yaml", {}).tables[0].format == "raw"
+    assert "no column for any field of Nothing of schema 4" in text
+
+
+def test_fields_of_a_record_that_are_one_name_to_hive_are_left_out_and_do_not_break_the_draft() -> None:
+    fields = [{"name": "x", "type": "int"}, {"name": "X", "type": "int"}]
+    twice = {"type": "record", "name": "W", "fields": fields}
+    members = [{"name": "id", "type": "int"}, {"name": "twice", "type": twice}]
+    schema = {"type": "record", "name": "M", "fields": members}
+    value = framed(4, _encoded(schema, {"id": 1, "twice": {"x": 1, "X": 2}}))
+    text = _map(_sampled([value] * 3), writers=Registry(id4=schema))
+    assert list(_columns(load_text(text, "draft.yaml", {}))) == ["id"]
+    assert "twice is no type of Hive (field 'X' is declared twice (Hive ignores case)): left out" in text
+
+
+def test_avro_records_of_several_types_have_the_fields_of_all_of_them() -> None:
+    one = {"type": "record", "name": "One", "fields": [{"name": "x", "type": "int"}]}
+    two = {"type": "record", "name": "Two", "fields": [{"name": "y", "type": "string"}]}
+    values = [framed(4, b"\0\x02"), framed(4, b"\2\x02z")]
+    text = _map(_sampled(values), writers=Registry(id4=[one, two]))
+    service = load_text(text, "draft.yaml", {})
+    assert (service.tables[0].format, list(_columns(service))) == ("avro", ["x", "y"]) and "2 decode" in text
+
+
+def test_protobuf_records_have_the_columns_of_their_message() -> None:
+    schema = protobuf_schema(
+        """syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; import "google/protobuf/wrappers.proto";
+        message Other { int32 x = 1; }
+        message Order { int64 id = 1; uint64 big = 2; State state = 3; repeated Line lines = 4; map<string, double> more = 5;
+          google.protobuf.Timestamp at = 6; google.protobuf.StringValue note = 7; Order parent = 8; bytes raw = 9; }
+        message Line { sint32 n = 1; bool last = 2; }
+        enum State { NEW = 0; }"""
+    )
+    order = b"\x08\x07" + b"\x32\x06\x08" + _varint(NOON // 1000)
+    values = [head(4, 1) + order] * 9 + [head(4, 0), b"\0\0\0\0\t\0"]
+    registry = ProtobufRegistry(id4=schema)
+    text = _map(_sampled(values), writers=registry)
+    service = load_text(text, "draft.yaml", {})
+    assert {name: kind for name, (kind, _, _) in _columns(service).items()} == {
+        "id": "bigint",
+        "big": "decimal(20,0)",
+        "state": "string",
+        "lines": "array<struct<n:int,last:boolean>>",
+        "more": "map<string,double>",
+        "at": "timestamp",
+        "note": "string",
+        "raw": "binary",
+    }
+    assert service.tables[0].format == "protobuf" and service.tables[0].bucketing.field == "at"
+    assert "10 decode" in text and "parent is shop.Order within itself: left out" in text
+    assert service.registry is not None and service.registry.url == "http://127.0.0.1:8081"
+
+
+def _encoded(schema: dict[str, Any], record: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(json.dumps(schema))), record)
+    return out.getvalue()
+
+
+_KEYS = st.text(max_size=8) | st.sampled_from(
+    ["a", "A", "at", "dt", "on", "a b", "$x", "é", "1", "\x85", "\U0001f600"]
+)
+_TEXTS = st.text(max_size=5) | st.sampled_from(["2013-01-01", "2013-01-01T05:00:00Z", "2013-02-30"])
+_NUMBERS = st.integers() | st.integers(0, 2**64) | st.floats(allow_nan=False, allow_infinity=False)
+_LEAVES = st.none() | st.booleans() | _NUMBERS | _TEXTS
+_VALUES = st.recursive(
+    _LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(st.dictionaries(_KEYS, _VALUES, max_size=6), min_size=1, max_size=6))
+def test_the_map_is_right_whatever_the_records_hold(documents: list[dict[str, Any]]) -> None:
+    text, service = _drafted(*documents)
+    assert service.tables[0].format in ("json", "raw")
+    assert f"drafted from {len(documents)} record" in text
+
+
+def test_messages_of_several_rows_are_recognised_where_more_of_them_fit_so() -> None:
+    lines = [b'{"a": 1}\n{"a": 2}\n', b'{"a": 3}', b'{"a": 4}\n\n{"a": 5}', b"no json"]
+    for values, rows, told in (
+        (lines, "lines", "3 decode to 5 rows"),
+        ([b'[{"a": 1}, {"a": 2}]', b"[]", b'[{"a": 3}]'], "array", "2 decode to 3 rows"),
+        ([b'{"a": 1}', b'{"a":\n2}', b'{"a": 3}\n{"a": 4}'], "one", "2 decode\n"),
+        ([b"[1, 2]", b"[[]]"], "one", "0 decode"),
+    ):
+        text, service = _drafted(*values)
+        assert service.tables[0].rows == rows, text
+        assert told in text or service.tables[0].format == "raw"
+    values = [b'1,"a\nb"\n2,c\n', b"3,d\n", b"4,e\n5,f\n"]
+    text, service = _drafted(*values)
+    assert (service.tables[0].format, service.tables[0].rows) == ("csv", "lines"), text
+    assert "3 decode to 5 rows" in text and len(service.tables[0].columns) == 2
+
+
+def test_canals_columns_have_the_types_that_mysql_names() -> None:
+    types = {
+        "id": "bigint(20) unsigned",
+        "n": "int(11)",
+        "price": "decimal(12,4)",
+        "whole": "decimal(40)",
+        "at": "datetime(6)",
+        "name": "varchar(20)",
+        "Name": "text",
+        "odd": "decimal(x,-1)",
+        "": "int",
+        "kind": "enum('a','b')",
+    }
+    row = dict.fromkeys(types) | {
+        "id": "18446744073709551615",
+        "price": "1.5000",
+        "at": "2026-11-23 01:02:03.5",
+    }
+    change = {
+        "database": "d",
+        "table": "t",
+        "type": "UPDATE",
+        "ts": NOON,
+        "data": [row, row],
+        "mysqlType": types,
+    }
+    truncated = change | {"type": "TRUNCATE", "data": None, "mysqlType": None}
+    text, service = _drafted(change, truncated, change)
+    assert service.tables[0].source == "canal"
+    found = {name: kind for name, (kind, _, _) in _columns(service).items() if not name.startswith("__")}
+    assert found == {
+        "id": "decimal(20,0)",
+        "n": "bigint",
+        "price": "decimal(12,4)",
+        "whole": "string",
+        "at": "timestamp",
+        "name": "string",
+        "Name_2": "string",
+        "odd": "string",
+        "kind": "string",
+    }
+    assert "3 decode to 5 rows" in text and "one name to Hive" in text
+
+
+HEADED = [b"id,full name,ok,from", *(b"%d,a%d,true,2026-11-%02d" % (n, n, 1 + n % 28) for n in range(20))]
+
+
+def test_a_header_line_names_the_columns_and_is_left_out() -> None:
+    for values in (HEADED, [HEADED[5], *HEADED], [*HEADED[1:], HEADED[0], HEADED[0]]):
+        text, service = _drafted(*values)
+        (table,) = service.tables
+        assert [(c.name, c.type) for c in table.columns] == [
+            ("id", "bigint"),
+            ("full_name", "string"),
+            ("ok", "boolean"),
+            ("from", "date"),
+        ]
+        assert table.csv.header == ("id", "full name", "ok", "from")
+        assert f"{sum(value != HEADED[0] for value in values)} decode" in text and "dead letter" not in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "header", "names"),
+    [
+        (["x,y", "1,2", "3,4"], ("x", "y"), ["x", "y"]),
+        (["code,name,active", "AB,Bob,true", "CD,Ann,false"], ("code", "name", "active"), None),
+        (["AB,Bob,true", "CD,Ann,false", "code,name,active"], ("code", "name", "active"), None),
+        ([",first,second", "0,a,1.5", "1,b,"], ("", "first", "second"), ["column", "first", "second"]),
+        (["id,day", "a,2013-01-01", "b,2013-01-02"], ("id", "day"), None),
+    ],
+)
+def test_a_header_line_is_the_one_text_among_values_of_a_type(
+    lines: list[str], header: tuple[str, ...], names: list[str] | None
+) -> None:
+    text, service = _drafted(*(line.encode() for line in lines))
+    table = service.tables[0]
+    assert table.csv.header == header
+    assert [column.name for column in table.columns] == (names or list(header))
+    assert f"{len(lines) - 1} decode" in text and "dead letter" not in text
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [b"name,city", b"ada,london", b"grace,new york"],  # a header line, or not: every place is a text
+        [b"1,a", b"2,b", b"x,c"],  # one field is wrong in a record that has other texts, too
+        [b"id,id", b"1,2", b"3,4"],
+        [b"id,", b"1,2", b"3,4"],
+    ],
+    ids=["texts", "wrong", "twice", "nothing"],
+)
+def test_what_only_may_be_a_header_line_is_not_left_out(values: list[bytes]) -> None:
+    text, service = _drafted(*values)
+    assert service.tables[0].csv.header == ()
+    assert "field_1" in text and "have no names" in text
+
+
+def test_maps_of_several_topics_have_a_table_for_each() -> None:
+    drafts = []
+    for topic, value in (("a.b", b'{"id": 1}'), ("a-b", b'{"id": 2}'), ("c", b'{"at": "2026-11-18"}')):
+        draft = Draft(topic=topic, kafka=KAFKA, storage="hdfs://nn:8020", table="raw.t_{topic}")
+        drafts.append(drafted(draft, _sampled([value] * 3), None, {}, None))
+    text = map_of(drafts, ["a note"])
+    service = load_text(text, "draft.yaml", {})
+    assert [(t.table, t.topics) for t in service.tables] == [
+        ("raw.t_a_b", ("a.b",)),
+        ("raw.t_a_b_2", ("a-b",)),
+        ("raw.t_c", ("c",)),
+    ]
+    assert service.storage.uri == "hdfs://nn:8020"
+    assert "# a note\ntables:" in text and text.count("3 decode") == 3
+
+
+def _in_hive(columns: str, partitions: str = "", **more: Any) -> TableDescription:
+    def of(text: str) -> tuple[Column, ...]:
+        parts = [one.partition(" ") for one in text.split("; ") if one]
+        return tuple(Column(name, kind) for name, _, kind in parts)
+
+    given: dict[str, Any] = {
+        "location": "hdfs://nn:8020/wh/clicks",
+        "kind": TableKind.EXTERNAL,
+        "transactional": False,
+        "input_format": "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",
+    }
+    return TableDescription(of(columns), of(partitions), **(given | more))
+
+
+def _with_table(values: list[bytes], table: TableDescription) -> tuple[str, ServiceMap]:
+    draft = Draft(topic="clicks", kafka=KAFKA, hive="hive://127.0.0.1:10000")
+    text = drafted(draft, _sampled(values), None, {}, table).text()
+    return text, load_text(text, "draft.yaml", {})
+
+
+def test_a_table_that_hive_has_gives_columns_types_partitions_place_and_format() -> None:
+    document = b'{"Id": 1, "seen_at": 1795000000000, "price": 2, "more": {"x": 1}, "odd": "x"}'
+    found = _in_hive(
+        "id int; seen_at timestamp; price decimal(9,2); more struct<x:int>; kafka_offset bigint; gone string",
+        "day string; hr string",
+    )
+    text, service = _with_table([document] * 3, found)
+    (table,) = service.tables
+    assert [(c.name, c.type, c.path, c.unit) for c in table.columns] == [
+        ("id", "int", ("Id",), None),
+        ("seen_at", "timestamp", (), "ms"),
+        ("price", "decimal(9,2)", (), None),
+        ("more", "struct<x:int>", (), None),
+        ("gone", "string", (), None),
+    ]
+    assert table.bucketing.path == "day=%Y-%m-%d/hr=%H"
+    assert (table.writer.format, service.storage.uri) == ("orc", "hdfs://nn:8020")
+    assert [name for _, name in table.metadata] == ["kafka_offset"]
+    assert "no record has anything for gone" in text and "has no column for odd of the records" in text
+    assert service.hive is not None
+
+
+def test_fields_without_names_take_hives_columns_by_their_places() -> None:
+    text, service = _with_table(HEADED, _in_hive("n bigint; who string; good boolean; day string"))
+    (table,) = service.tables
+    assert [(c.name, c.type) for c in table.columns][2:] == [("good", "boolean"), ("day", "string")]
+    assert table.bucketing.path == "" and "20 decode" in text
+
+
+def test_what_cannot_be_told_of_hives_table_is_said() -> None:
+    text, _ = _with_table(
+        [b'{"id": 1}'] * 2, _in_hive("id bigint", "a string; b string", input_format="x.RCFileInputFormat")
+    )
+    assert "what the partition columns a, b hold cannot be told" in text
+    assert "by x.RCFileInputFormat, which no writer here makes" in text
+    empty, _ = _with_table([], _in_hive("id bigint; num int"))
+    assert "holds no record" in empty and "num: int" in empty
+
+
+def test_ids_of_8_bytes_are_recognised_in_every_format() -> None:
+    schema = {"type": "record", "name": "F", "fields": [{"name": "id", "type": "long"}]}
+    head8 = b"\0" + bytes(7) + b"\7"
+    proto = protobuf_schema('syntax = "proto3"; message M { int64 id = 1; }')
+    cases: list[tuple[bytes, WriterSchemas | None, str]] = [
+        (head8 + b"\x0e", Registry(id7=schema), "avro"),
+        (head8 + b"\0\x08\7", ProtobufRegistry(id7=proto), "protobuf"),
+        (head8 + b'{"id": 7}', None, "json_schema"),
+    ]
+    for value, writers, format in cases:
+        text = _map(_sampled([value] * 3), writers=writers)
+        (table,) = load_text(text, "draft.yaml", {}).tables
+        assert (table.format, table.framing) == (format, "id8"), text
+        assert "3 decode" in text and "dead letter" not in text
+
+
+def test_nanoseconds_that_no_timestamp_holds_stay_numbers_and_are_told() -> None:
+    whole, part = 1_795_000_000_123_456_000, 1_795_000_000_123_456_789
+    text, service = _drafted(*({"at": whole, "seen_at": number} for number in (whole, part)))
+    assert _columns(service) == {"at": ("timestamp", (), "ns"), "seen_at": ("bigint", (), None)}
+    assert "$.seen_at counts nanoseconds" in text and "fraction: truncate" in text
+    assert "2 decode" in text and "dead letter" not in text
+
+
+def test_numbers_in_a_column_of_times_that_hive_has_count_by_their_size() -> None:
+    document = b'{"moment": 1795000000000, "day": 20800, "second": 1795000000, "n": 5}'
+    table = _in_hive("moment timestamp; day date; second date; n timestamp")
+    text, service = _with_table([document] * 3, table)
+    units = {column.name: column.unit for column in service.tables[0].columns}
+    assert units == {"moment": "ms", "day": "d", "second": "s", "n": None}
+    assert "column n expects timestamp, got number" in text
+
+
+def test_digits_of_csv_in_a_boolean_that_hive_has_are_booleans() -> None:
+    for hive, booleans in (("id int; ok boolean", "digits"), ("id int; ok int", "words")):
+        text, service = _with_table([b"id,ok", b"1,1", b"2,0"], _in_hive(hive))
+        assert service.tables[0].csv.booleans == booleans
+        assert "2 decode" in text and "dead letter" not in text

@@ -1,0 +1,359 @@
+"""`validate --online` against what can be had without a cluster: local disk, a mock broker, nobody at Hive's port."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka2hive.config.load import load_map
+from kafka2hive.kafka.port import ClusterView, TopicSettings, TopicView
+from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable, TableError
+from kafka2hive.model.paths.path import parent
+from kafka2hive.model.paths.table_directory import owner_marker
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned, exit_code_of
+from kafka2hive.service.validate.kafka_check import check_kafka, kept_too_short, settings_warnings
+from kafka2hive.service.validate.online import tables_behind
+from kafka2hive.service.validate.storage_check import LEDGER_ROOT, check_storage, probe
+from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.storage.port import (
+    Denied,
+    FileStatus,
+    FileSystem,
+    NoRoom,
+    NotFound,
+    StorageError,
+    StorageWriter,
+    Unavailable,
+)
+from tests.harness.cli_ledger import TABLE, invoke, local, pending_service, tree, write_map
+from tests.harness.fake_kafka import FakeKafka
+from tests.unit.cli.test_cli_kafka import Broker, _plain_map, broker
+
+__all__ = ["broker"]
+
+
+@pytest.fixture
+def wiring(tmp_path: Path) -> Wiring:
+    return wire(load_map(str(write_map(tmp_path)), {}))
+
+
+def make_table(wiring: Wiring) -> Table:
+    rule = wiring.map.tables[0]
+    return Table(rule, wiring.paths(TABLE), ("flights",), rule.location)
+
+
+def checks(arguments: tuple[str, ...], path: Path) -> tuple[int, dict[tuple[str, str], dict[str, Any]]]:
+    result = invoke("validate", "--online", "--json", *arguments, "-c", str(path))
+    document = json.loads(result.stdout)
+    assert document["exit_code"] == result.exit_code
+    return result.exit_code, {(c["system"], c["subject"]): c for c in document["checks"]}
+
+
+def test_every_service_is_asked_and_nothing_is_left_behind(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    before = tree(tmp_path)
+    code, found = checks((), service.map)
+    assert code == 0, found
+    assert found["kafka", TABLE]["result"] == "ok"
+    assert "20 offsets" in found["kafka", "topic flights"]["message"]
+    assert {found["storage", name]["result"] for name in ("ledger root", TABLE)} == {"ok"}
+    assert found["spark", "Java"]["result"] == "ok"
+    plain = invoke("validate", "--online", "-c", str(service.map))
+    assert plain.exit_code == 0 and "0 errors" in plain.stdout
+    assert found["kafka", broker.address]["message"].endswith(", 1 topic")
+    assert tree(tmp_path) == before
+
+
+def test_a_table_that_another_ledger_root_feeds_is_an_error(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    text = service.map.read_text()
+    service.map.write_text(
+        text.replace("storage: {", f'storage: {{ledger_root: "{tmp_path.as_uri()}/other", ')
+    )
+    before = tree(tmp_path)
+    code, found = checks((), service.map)
+    assert (code, found["ledger", TABLE]["code"]) == (78, "ledger.vanished")
+    assert "another service or ledger root feeds this table" in found["ledger", TABLE]["message"]
+    assert tree(tmp_path) == before
+
+
+def test_the_marker_of_another_ledger_is_an_error(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    _plain_map(service.map)
+    broker.produce("flights", 20)
+    marker = owner_marker(service.wiring.map.tables[0].location)
+    local(marker).write_bytes(b'{"ledger":"ffffffffffffffffffffffffffffffff"}')
+    code, found = checks((), service.map)
+    assert (code, found["ledger", TABLE]["code"]) == (78, "marker.foreign")
+
+
+def test_what_a_start_would_stop_at_is_an_error(tmp_path: Path) -> None:
+    few = Broker()  # fewer records than were dumped
+    few.produce("flights", 7)
+    service = pending_service(tmp_path, bootstrap=few.address)
+    _plain_map(service.map)
+    before = tree(tmp_path)
+    code, found = checks((), service.map)
+    assert (code, found["ledger", TABLE]["code"]) == (78, "kafka.log_truncated")
+    assert "--accept-gap" in found["ledger", TABLE]["remedy"]
+    assert tree(tmp_path) == before
+    local(service.files[0].staged).unlink()
+    code, found = checks((), service.map)
+    assert (code, found["ledger", TABLE]["code"]) == (78, "ledger.missing")
+
+
+def test_where_a_directory_refuses_the_ledger_is_not_asked_for_the_same_reason(wiring: Wiring) -> None:
+    table = make_table(wiring)
+    refused = Failed(TableError("storage.denied", "no", "grant it"))
+
+    def asked(root: Result, place: Result) -> bool:
+        places = [Check("storage", LEDGER_ROOT, root), Check("storage", TABLE, place)]
+        return tables_behind(places, [table]) == [table]
+
+    assert asked(Passed(""), Passed("")) and not asked(refused, Passed("")) and not asked(Passed(""), refused)
+
+
+def test_an_unknown_topic_is_an_error_of_the_map(tmp_path: Path, broker: Broker) -> None:
+    path = _plain_map(write_map(tmp_path, bootstrap=broker.address))
+    broker.produce("fligths", 1)
+    before = tree(tmp_path)
+    code, found = checks((), path)
+    assert code == 78
+    assert found["kafka", TABLE]["code"] == "kafka.unknown_topic"
+    assert tree(tmp_path) == before
+
+
+def test_services_that_are_away_end_with_69_and_the_rest_is_checked(tmp_path: Path) -> None:
+    path = write_map(tmp_path)
+    path.write_text(path.read_text() + 'hive: {url: "hive://127.0.0.1:9", timeout: "5s"}\n')
+    code, found = checks((), path)
+    assert code == 69
+    assert found["kafka", "127.0.0.1:9"]["code"] == "kafka.unavailable"
+    assert found["hive", TABLE]["code"] == "hive.unavailable"
+    assert ("hive", "air.demo_dead_letters") not in found, "asked again and again"
+    assert found["storage", TABLE]["result"] == "ok"
+
+
+class Refusing:
+    """A file system that refuses one operation."""
+
+    def __init__(self, files: FileSystem, operation: str, error: StorageError) -> None:
+        self._files = files
+        self._operation = operation
+        self._error = error
+
+    def create(self, path: str) -> StorageWriter:
+        if self._operation == "create":
+            raise self._error
+        return self._files.create(path)
+
+    def rename(self, source: str, target: str) -> None:
+        if self._operation == "rename":
+            raise self._error
+        self._files.rename(source, target)
+
+    def mkdirs(self, path: str) -> None:
+        if self._operation == "mkdirs":
+            raise self._error
+        self._files.mkdirs(path)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+
+@pytest.mark.parametrize("operation", ["create", "rename", "mkdirs"])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (Denied("x", "no"), "storage.denied"),
+        (NoRoom("x", "quota"), "storage.no_room"),
+        (Unavailable("x", "away"), "storage.unavailable"),
+    ],
+)
+def test_what_a_directory_refuses_is_told_and_the_probe_is_taken_away(
+    tmp_path: Path, wiring: Wiring, operation: str, error: StorageError, code: str
+) -> None:
+    files: Any = Refusing(wiring.ports.files, operation, error)
+    wiring.ports.files.mkdirs(wiring.map.tables[0].location + "/_tmp")
+    before = tree(tmp_path)
+    refused = replace(wiring, ports=replace(wiring.ports, files=files))
+    found = check_storage(refused, [make_table(wiring)])
+    assert len(found) == 3
+    for check in found:
+        assert isinstance(check.result, Failed) and check.result.error.code == code
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("kind", [Denied, Unavailable])
+def test_a_refused_login_is_told_with_its_own_remedy_and_each_path_once(
+    tmp_path: Path, wiring: Wiring, kind: type[StorageError]
+) -> None:
+    place = wiring.map.tables[0].location
+    error = kind(f"{place}/_tmp/_probe", "Kerberos login failed: Ticket expired", "renew the cache")
+    files: Any = Refusing(wiring.ports.files, "mkdirs", error)
+    refused = replace(wiring, ports=replace(wiring.ports, files=files))
+    told = {check.subject: check.result for check in check_storage(refused, [make_table(wiring)])}
+    result = told[make_table(wiring).name]
+    assert isinstance(result, Failed) and result.error.remedy == "renew the cache"
+    assert result.error.message == str(error)
+
+
+def test_a_probe_goes_the_way_of_a_data_file_where_there_is_a_staging_directory(
+    tmp_path: Path, wiring: Wiring
+) -> None:
+    renamed: list[tuple[str, str]] = []
+
+    class Seeing(Refusing):
+        def rename(self, source: str, target: str) -> None:
+            renamed.append((source, target))
+            super().rename(source, target)
+
+    files: Any = Seeing(wiring.ports.files, "", Denied("x"))
+    location = wiring.map.tables[0].location
+    assert probe(files, location, "1" * 32) == tmp_path.as_uri()
+    files.mkdirs(location + "/_tmp")
+    assert probe(files, location, "2" * 32) == location
+    assert renamed[1][0].startswith(location + "/_tmp/") and not renamed[1][1].startswith(location + "/_tmp/")
+
+
+class FreshHdfs:
+    """An HDFS with nothing but its root; like the real one it knows no path without a `/` behind the address."""
+
+    ROOT = "hdfs://nn:8020"
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+
+    def _known(self, path: str) -> str:
+        if not path.startswith(self.ROOT + "/"):
+            raise StorageError(path, f"is not on {self.ROOT}")
+        return path
+
+    def stat(self, path: str) -> FileStatus:
+        if self._known(path) != self.ROOT + "/":
+            raise NotFound(path)
+        return FileStatus(path, 0, True)
+
+    def mkdirs(self, path: str) -> None:
+        self.made.append(self._known(path))
+
+    def create(self, path: str) -> StorageWriter:
+        return FakeWriter()
+
+    def rename(self, source: str, target: str) -> None:
+        self._known(source), self._known(target)
+
+    def delete(self, path: str) -> bool:
+        return bool(self._known(path))
+
+
+class FakeWriter:
+    """Takes anything."""
+
+    def write(self, data: bytes | memoryview) -> None: ...
+
+    def close(self) -> None: ...
+
+    def abandon(self) -> None: ...
+
+
+@pytest.mark.parametrize("place", ["hdfs://nn:8020/warehouse/hv.db/movies", "hdfs://nn:8020/kafka2hive"])
+def test_where_no_directory_of_the_path_is_there_yet_the_probe_is_made_in_the_root(place: str) -> None:
+    fresh = FreshHdfs()
+    files: Any = fresh
+    assert probe(files, place, "1" * 32) == "hdfs://nn:8020/"
+    (made,) = fresh.made
+    assert parent(made) == fresh.ROOT
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_file_where_a_tables_directory_is_to_be_is_refused(wiring: Wiring, above: bool) -> None:
+    table = make_table(wiring)
+    blocked = parent(table.location) if above else table.location
+    path = local(blocked)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("not a directory")
+    (check,) = (check for check in check_storage(wiring, [table]) if check.subject == TABLE)
+    assert isinstance(check.result, Failed) and check.result.error.code == "storage.not_a_directory"
+    assert f"{blocked} is a file" in check.result.error.message
+    assert path.read_text() == "not a directory"
+
+
+def test_tables_beside_the_ledgers_on_another_file_system_are_refused(wiring: Wiring) -> None:
+    table = make_table(wiring)
+    table.location = "hdfs://elsewhere:8020/w"
+    (apart,) = (c for c in check_storage(wiring, [table]) if c.subject == TABLE)
+    assert isinstance(apart.result, Failed) and apart.result.error.code == "storage.apart"
+
+
+@pytest.mark.parametrize(
+    ("settings", "warned"),
+    [
+        (TopicSettings(-1, "delete"), False),
+        (TopicSettings(None, None), False),
+        (TopicSettings(600_000, "delete"), False),
+        (TopicSettings(599_999, "delete"), True),
+        (TopicSettings(599_999, None), True),
+        (TopicSettings(599_999, "compact,delete"), True),
+        (TopicSettings(1, "compact"), False),
+    ],
+)
+def test_records_must_outlive_ten_flush_intervals(
+    wiring: Wiring, settings: TopicSettings, warned: bool
+) -> None:
+    table = make_table(wiring)
+    assert table.rule.flush.interval_seconds == 60
+    assert [w.error.code for w in kept_too_short("flights", [table], settings)] == [
+        "kafka.retention"
+    ] * warned
+
+
+def test_a_topic_that_may_not_be_read_is_warned_about_before_a_run(wiring: Wiring) -> None:
+    table = make_table(wiring)
+    settings = {"flights": TopicSettings(may_read=False), "planes": TopicSettings(may_read=True)}
+    (warned,) = settings_warnings(settings, {"flights": [table], "planes": [table]})
+    assert warned.error.code == "kafka.denied" and "flights" in warned.error.message
+
+
+class Denies(FakeKafka):
+    """A Kafka that says whether the topic may be read, and is asked for nothing else."""
+
+    def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> Mapping[str, TopicSettings]:
+        return dict.fromkeys(topics, TopicSettings(may_read=False))
+
+
+def test_a_topic_that_may_not_be_read_is_an_error_and_no_record_is_asked_for(wiring: Wiring) -> None:
+    cluster = ClusterView("id", {"flights": TopicView("flights", "1", (0,))})
+    found = {check.subject: check.result for check in check_kafka(Denies(), [make_table(wiring)], cluster)}
+    refused = found["topic flights"]
+    assert isinstance(refused, Failed) and refused.error.code == "kafka.denied"
+    assert isinstance(found[TABLE], Passed)
+
+
+AWAY, MAP, RIGHT = (
+    Failed(ServiceUnavailable("hive.unavailable", "")),
+    Failed(ConfigError("hive.auth", "")),
+    Failed(TableError("kafka.denied", "")),
+)
+
+
+@pytest.mark.parametrize(
+    ("results", "code"),
+    [
+        ([Passed(""), Warned(TableError("kafka.retention", ""))], ExitCode.DONE),
+        ([RIGHT], ExitCode.SET_ASIDE),
+        ([RIGHT, MAP], ExitCode.CONFIG),
+        ([Failed(TableError("hive.columns", "")), RIGHT], ExitCode.CONFIG),
+        ([MAP, RIGHT, AWAY], ExitCode.UNAVAILABLE),
+    ],
+)
+def test_the_exit_code_is_that_of_the_worst(results: list[Any], code: ExitCode) -> None:
+    assert exit_code_of(Check("kafka", "x", result) for result in results) is code

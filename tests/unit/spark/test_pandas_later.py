@@ -1,0 +1,41 @@
+"""pyarrow imports no pandas by itself; with pandas imported by somebody it does what it always does."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("pandas")
+
+LEFT_OUT = "from kafka2hive.spark.pandas_import import leave_pandas_out\nleave_pandas_out()\n"
+
+
+def printed(program: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", "import sys\nimport pyarrow as pa\n" + program],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_arrays_are_made_without_pandas() -> None:
+    """The first line is why it is there: when it fails, pyarrow has changed and all of it can go."""
+    make = "import numpy\npa.array([1]), pa.array(numpy.array([1]))\nprint('pandas' in sys.modules)\n"
+    assert printed(make) == "True\n"
+    assert printed(LEFT_OUT + make) == "False\n"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "import pandas\nprint(pa.array(pandas.Series([1.0, float('nan')])))",
+        "import pandas\nprint(pa.Table.from_pandas(pandas.DataFrame({'a': [None, 'b']})))",
+        "print(pa.table({'a': [1, None]}).to_pandas())",
+        "from pyspark.sql.pandas.utils import require_minimum_pandas_version as ask\nask()\n"
+        "import pandas\nprint(pa.array(pandas.Series([float('nan')])).null_count)",
+    ],
+    ids=["series", "frame", "to pandas", "pyspark"],
+)
+def test_who_uses_pandas_sees_no_difference(use: str) -> None:
+    assert printed(LEFT_OUT + use) == printed(use) != ""

@@ -1,0 +1,69 @@
+"""`limits.task_memory`: what a task holds at most, however much it reads."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.config.keys import FileFormat, WriterOptions
+from kafka2hive.config.keys.units import MIB
+from kafka2hive.plan.contract import TaskPlan
+from kafka2hive.task.watchdog import Watchdog
+from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.task_files import (
+    MemoryFiles,
+    offsets,
+    table_settings,
+    table_task,
+    task_of,
+    task_settings,
+)
+
+LIMIT = 24 * MIB
+BYTES = 64 * 1024  # of a record
+FEW, MANY = 20, 1_500  # records of each of four topic partitions: a fifth of the limit, and fifteen times
+
+
+class MadeUp(Mapping[int, bytes]):
+    """Records that are made when they are read, so that the log itself needs no memory."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self._count))
+
+    def __getitem__(self, offset: int) -> bytes:
+        return (b"%063d\n" % offset) * (BYTES // 64)
+
+
+@pytest.mark.parametrize("format", ["parquet", "orc", "text"])
+def test_a_task_holds_a_few_times_its_limit_whatever_it_reads(format: FileFormat) -> None:
+    held = peak_of_a_task(format, MANY) - peak_of_a_task(format, FEW)
+    # not buffered: a chunk's messages, their values as a column, what the format encodes, what allocators keep for later
+    assert LIMIT < held < 10 * LIMIT < 4 * MANY * BYTES, f"{held / MIB:.0f} MiB"
+
+
+def peak_of_a_task(format: FileFormat, count: int) -> int:
+    """Most memory that a process of its own held: Arrow's pool, the compiled library's and Python's together."""
+    code = f"from tests.unit.task.test_task_memory import run_task; run_task({format!r}, {count})"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, timeout=300)
+    return int(done.stdout)
+
+
+def run_task(format: FileFormat, count: int) -> None:
+    consumer = FakeConsumer({("t", number): FakeLog(MadeUp(count), count) for number in range(4)}, at_once=50)
+    plan = TaskPlan(0, (table_task("db.t", *(offsets("t", n, 0, count) for n in range(4))),))
+    nothing_else = WriterOptions(format=format, row_group_bytes=1024 * LIMIT, row_group_rows=1 << 30)
+    settings = task_settings("", table_settings(writer=nothing_else), memory_bytes=LIMIT)
+    with Watchdog(60.0) as watchdog:
+        (manifest,) = task_of(plan, settings, MemoryFiles(), consumer, watchdog).run()
+    assert sum(a.account.bytes for a in manifest.accounts) == 4 * count * BYTES
+    assert sum(file.rows for file in manifest.files) == 4 * count
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    sys.stdout.write(str(int(status["VmHWM"].split()[0]) * 1024))

@@ -1,0 +1,61 @@
+"""A worker that Kafka does not let in: its tables fail with the reason, soon, and nothing is written."""
+
+import socket
+import time
+from dataclasses import replace
+
+import pytest
+
+from kafka2hive.model.errors import AccessRefused
+from kafka2hive.plan.contract import TaskPlan
+from kafka2hive.task.fetch.delivery_count import CountedConsumer
+from kafka2hive.task.fetch.fetch import Fetch, RangeRequest
+from kafka2hive.task.run import run_task
+from tests.harness.fake_consumer import FakeConsumer, log_of
+from tests.harness.task_files import offsets, table_settings, table_task, task_settings
+
+
+class Refused(FakeConsumer):
+    """Brokers refuse it; `certain` False: they may as well be restarting."""
+
+    def __init__(self, certain: bool) -> None:
+        super().__init__({("t", 0): log_of(end=0)})
+        self._is_certain = certain
+
+    def consume(self, count: int, seconds: float) -> list[object]:
+        time.sleep(0.01)
+        return []
+
+    def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
+        error = AccessRefused("kafka.credentials", "no way into Kafka at b:1: no", "correct it")
+        return error if self._is_certain or not certain else None
+
+
+def seconds_until_told(certain: bool, stall_seconds: float) -> float:
+    wave = [RangeRequest("db.t", offsets("t", 0, 0, 5))]
+    began = time.monotonic()
+    with pytest.raises(AccessRefused):
+        list(Fetch(CountedConsumer(Refused(certain)), wave, stall_seconds))
+    return time.monotonic() - began
+
+
+def test_a_certain_refusal_ends_the_fetch_at_half_the_time_and_an_uncertain_one_at_its_end() -> None:
+    assert 0.5 <= seconds_until_told(certain=True, stall_seconds=1.0) < 1.0
+    assert seconds_until_told(certain=False, stall_seconds=1.0) >= 1.0
+
+
+def test_tables_of_a_worker_without_the_maps_file_fail_with_the_reason_and_the_host() -> None:
+    tables = (table_settings("db.t"), table_settings("db.u"))
+    properties = (
+        ("bootstrap.servers", "127.0.0.1:1"),
+        ("security.protocol", "ssl"),
+        ("ssl.ca.location", "/only/on/the/driver.pem"),
+    )
+    settings = replace(task_settings("", *tables, stall_seconds=4.0), kafka=properties)
+    plan = TaskPlan(3, tuple(table_task(name, offsets("t", 0, 0, 1)) for name in ("db.t", "db.u")))
+    manifests = list(run_task(plan, settings))
+    assert [manifest.table for manifest in manifests] == ["db.t", "db.u"]
+    for manifest in manifests:
+        assert manifest.failure is not None and manifest.failure.code == "kafka.properties"
+        assert manifest.failure.message.startswith(f"on {socket.gethostname()}: librdkafka refuses")
+        assert manifest.task == 3 and not manifest.files

@@ -1,0 +1,88 @@
+"""The house keeps its form: one meaning for each class name, no two folders that import each other, nouns for modules."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "kafka2hive"
+MODULES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+MOST_LINES = 400
+MOST_FOLDERS, MOST_MODULES = 55, 400
+NO_NAMES = {
+    *("common", "shared", "utils", "util", "helpers", "helper", "misc", "manager"),
+    *("found", "told", "there", "left", "said", "beside", "refused", "written", "registered", "parsed"),
+}
+
+
+def test_each_public_class_name_has_one_meaning() -> None:
+    places = defaultdict(list)
+    for path, tree in MODULES.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_no_two_folders_import_each_other() -> None:
+    assert both_ways(folders_imported()) == []
+
+
+def test_folders_that_import_each_other_are_found() -> None:
+    assert both_ways({"a": {"b", "c"}, "b": {"c"}, "c": {"a"}}) == [("a", "c")]
+
+
+def test_modules_and_folders_have_names_of_their_own_ideas() -> None:
+    names = {part for path in MODULES for part in path.relative_to(PACKAGE).with_suffix("").parts}
+    assert names & NO_NAMES == set()
+
+
+def test_a_module_is_as_long_as_its_idea() -> None:
+    long = {
+        str(p.relative_to(ROOT)): n for p in MODULES if (n := len(p.read_text().splitlines())) > MOST_LINES
+    }
+    assert long == {}
+
+
+def test_the_house_has_few_rooms() -> None:
+    folders = {path.parent for path in MODULES}
+    modules = [path for path in MODULES if path.name != "__init__.py"]
+    assert len(folders) <= MOST_FOLDERS
+    assert len(modules) <= MOST_MODULES
+
+
+def folders_imported() -> dict[str, set[str]]:
+    """Return for each folder of the package the folders that its modules import, also within functions."""
+    imported: dict[str, set[str]] = defaultdict(set)
+    for path, tree in MODULES.items():
+        here = dotted(path.parent)
+        if path.parent != PACKAGE:  # the package itself holds its version, and `python -m`
+            imported[here] |= {folder for folder in _imports(tree) if folder not in (here, "kafka2hive")}
+    return imported
+
+
+def both_ways(imported: Mapping[str, set[str]]) -> list[tuple[str, str]]:
+    """Return the pairs of folders that import each other, each pair once."""
+    return sorted(
+        (a, b) for a, others in imported.items() for b in others if a < b and a in imported.get(b, ())
+    )
+
+
+def dotted(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).parts)
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kafka2hive"):
+            for name in node.names:
+                yield _folder_of(f"{node.module}.{name.name}")
+
+
+def _folder_of(name: str) -> str:
+    """Return the folder of what is imported: a folder, a module, or a name within one of both."""
+    path = ROOT.joinpath(*name.split("."))
+    while not path.is_dir() and not path.with_suffix(".py").is_file():
+        path = path.parent
+    return dotted(path if path.is_dir() else path.parent)
