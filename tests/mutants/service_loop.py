@@ -18,6 +18,10 @@ SERVICE_LOOP = (
             ("if gone or len(ends) < len(wanted):", "if gone:"),
         ),
         (
+            "a topic that older metadata do not list held nothing",
+            ("absent.union(table.vanished)", "absent"),
+        ),
+        (
             "what Kafka has lost counts as read",
             ("if gone or len(ends) < len(wanted):", "if len(ends) < len(wanted):"),
         ),

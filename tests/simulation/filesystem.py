@@ -95,6 +95,10 @@ class SimulatedFileSystem:
             self.faults += 1
             world.tell(self.who, f"{request} = Denied (for ever)")
             raise Denied(request.path)
+        if world.zones and _leaves(world.zones, request):
+            self.faults += 1
+            world.tell(self.who, f"{request} = Denied (between two zones)")
+            raise Denied(request.path)
         if world.uncertifiable and _certifies(world.uncertifiable, request):
             world.count["certificates refused for ever"] += 1  # no fault: it is no reason for anything else
             world.tell(self.who, f"{request} = Denied (for ever)")
@@ -139,6 +143,17 @@ class SimulatedFileSystem:
 def _forbidden(directory: str, request: Request) -> bool:
     """Renames into a directory, but for its staging."""
     return request.target.startswith(directory + "/") and "/_tmp/" not in request.target
+
+
+def _leaves(zones: tuple[str, ...], request: Request) -> bool:
+    """A rename from one zone into another one."""
+    between = {_zone(zones, request.path), _zone(zones, request.target)} if request.target else set()
+    return len(between) == 2 and "" not in between
+
+
+def _zone(zones: tuple[str, ...], path: str) -> str:
+    """The encryption zone or mount that a path is in; nothing is renamed from one into another, ever."""
+    return next((zone for zone in zones if path == zone or path.startswith(zone + "/")), "")
 
 
 def _certifies(directory: str, request: Request) -> bool:

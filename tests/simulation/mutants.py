@@ -30,6 +30,7 @@ CODEC = LEDGER + "snapshot.codec"
 LINES = LEDGER + "snapshot.lines"
 RESET = LEDGER + "repair.reset"
 POSITIONS = "kafka2hive.kafka.positions"
+LOCATION = LEDGER + "repair.location"
 REBUILD = LEDGER + "repair.rebuild"
 SERVICE = "kafka2hive.service."
 RECOVER = SERVICE + "recover.table"
@@ -696,7 +697,7 @@ MUTANTS = (
         PROMOTE,
         (
             '            log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)\n',
-            "            if type(error) is NotFound:\n                return Answer.DONE\n",
+            "            if type(error).__name__ == 'NotFound':\n                return Answer.DONE\n",
         ),
     ),
     _of_damage(
@@ -910,6 +911,45 @@ MUTANTS = (
             "new=Position(tp, *[logs.latest[tp].offset] * 2, view.id), logs",
         ),
     ),
+    # another location for a table
+    _of_damage(
+        "a changed location is no STOP",
+        LOCATION,
+        (
+            "    if state.positions and state.location and not same_location(state.location, location):\n",
+            "    if False:\n",
+        ),
+    ),
+    _of_damage(
+        "an accepted location is not recorded",
+        LOCATION,
+        ("    owned = publish(ports, owned, Repair(location=location)).owned\n", ""),
+    ),
+    _of_damage(
+        "a repair cleans up only where the table is to be",
+        RECOVER,
+        (
+            "            keep=wiring.map.limits.keep_snapshots,\n",
+            "            keep=wiring.map.limits.keep_snapshots,\n"
+            "            location=relocation.after if relocation else None,\n",
+        ),
+    ),
+    _of_damage(
+        "files at an earlier location count no more",
+        COMPLETENESS,
+        (
+            "        now[path] = more if known is None else",
+            "        now[path] = more if known is None or known.partition != more.partition else",
+        ),
+    ),
+    _of_damage(
+        "a certificate's draft lies in the table's present staging directory",
+        CERTIFY,
+        (
+            "join(directory, certificate_draft_name(",
+            "join(state.location, '_tmp', certificate_draft_name(",
+        ),
+    ),
     # two topics whose names make one table
     _of_service(
         "a newcomer takes the table of another topic over",
@@ -957,10 +997,10 @@ MUTANTS = (
         KAFKA_VIEW,
         ("view.after(self._listed.get(name))", "view"),
     ),
-    _of_service(
-        "a topic that older metadata do not list held nothing",
-        COMPLETION,
-        ("absent.union(table.vanished)", "absent"),
+    _of_damage(
+        "a topic id that does not fit is not asked for again",
+        EPOCHS,
+        ("            if doubtful\n", "            if False\n"),
     ),
     _of_service(
         "a run does not miss a topic that vanished since it began",

@@ -6,7 +6,8 @@ production code it uses the names of places, and drives the clean starts.
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from kafka2hive.model.errors import Kafka2HiveError
@@ -20,7 +21,7 @@ from tests.simulation.code import Production
 from tests.simulation.ledger_caller import KEEP, LedgerCaller
 from tests.simulation.metastore import Hive
 from tests.simulation.namenode import FileNode
-from tests.simulation.places import LEDGER, LOCATION, STAGING, WAREHOUSE
+from tests.simulation.places import LEDGER, LOCATION, STAGING, WAREHOUSE, location_of
 from tests.simulation.snapshot_text import SnapshotText, ToldCertificate, ToldFile, read_snapshot
 from tests.simulation.tasks import records_in
 from tests.simulation.topic import account_of, records_by_place
@@ -182,9 +183,10 @@ def check_accounts(snapshots: list[SnapshotText]) -> None:
 def check_certificates(world: World, snapshots: list[SnapshotText], refused: bool = False) -> None:
     """Recounted from the file and loss lines alone: open partitions, what certificates say, and their files beside the
     data. A certificate that could not be written is withdrawn by the next snapshot, which opens its partition again.
-    `refused`: none can be written in this table.
+    `refused`: none can be written in this table. A partition is known by its path, and is where its newest file is.
     """
-    counts: dict[HivePartition, tuple[int, int, int]] = {}
+    counts: dict[str, tuple[int, int, int]] = {}
+    where: dict[str, HivePartition] = {}
     complete: dict[HivePartition, tuple[int, int, int]] = {}
     seen_losses = 0
     for snapshot, following in zip(snapshots, [*snapshots[1:], None], strict=True):
@@ -196,27 +198,30 @@ def check_certificates(world: World, snapshots: list[SnapshotText], refused: boo
             raise Violation(f"epoch {snapshot.epoch} opens {strange} again, which were not complete before")
         world.count["certificates withdrawn"] += len(snapshot.reopened)
         for place in snapshot.reopened:
-            counts[place] = complete[place]
+            counts[place.path], where[place.path] = complete[place], place
         for file in snapshot.files:
             if file.kind == "data":
-                since, files, rows = counts.get(file.hive_partition, (snapshot.epoch, 0, 0))
-                counts[file.hive_partition] = (since, files + 1, rows + file.rows)
+                path = file.hive_partition.path
+                since, files, rows = counts.get(path, (snapshot.epoch, 0, 0))
+                counts[path] = (since, files + 1, rows + file.rows)
+                where[path] = file.hive_partition
         for loss in losses:
-            for place, (since, files, rows) in list(counts.items()):
-                if parent(loss.path) == place.location and epoch_of(loss.path) >= since:
-                    counts[place] = (since, files - 1, rows - loss.rows)
-        counts = {place: told for place, told in counts.items() if told[1]}
+            for path, (since, files, rows) in list(counts.items()):
+                if parent(loss.path) == where[path].location and epoch_of(loss.path) >= since:
+                    counts[path] = (since, files - 1, rows - loss.rows)
+        counts = {path: told for path, told in counts.items() if told[1]}
         complete = {}
         withdrawn = set() if following is None else set(following.reopened)
         for each in snapshot.certificates:
             complete[each.partition] = told = (each.since, each.files, each.rows)
-            if counts.pop(each.partition, None) != told:
+            if counts.pop(each.partition.path, None) != told or where[each.partition.path] != each.partition:
                 raise Violation(f"epoch {snapshot.epoch} certifies {each}")
             if refused and following is not None and each.partition not in withdrawn:
                 raise Violation(f"epoch {snapshot.epoch} certifies {each}, which was never written")
             _check_certificate(world, snapshot, each, refused or each.partition in withdrawn)
-        if {o.partition: (o.since, o.files, o.rows) for o in snapshot.open} != counts:
-            raise Violation(f"epoch {snapshot.epoch} has the open partitions {snapshot.open}, not {counts}")
+        still = {where[path]: told for path, told in counts.items()}
+        if {o.partition: (o.since, o.files, o.rows) for o in snapshot.open} != still:
+            raise Violation(f"epoch {snapshot.epoch} has the open partitions {snapshot.open}, not {still}")
 
 
 def _check_certificate(
@@ -291,17 +296,23 @@ def check_exactly(
     files: list[ToldFile],
     ranges: Iterable[OffsetRange],
     table: str,
-    lost: Counter[tuple[str, str]] | None = None,
+    lost: Counter[tuple[HivePartition, str]] | None = None,
+    moved_to: str = "",
 ) -> None:
-    """Every record of the ranges (by its bucket's place) is visible once for each range, but for the `lost` ones."""
-    seen: Counter[tuple[str, str]] = Counter()
+    """Every record of the ranges (by its bucket) is visible once for each range, but for the `lost` ones. Files of a table
+    that has moved may lie at either location.
+    """
+    seen: Counter[tuple[HivePartition, str]] = Counter()
     for file in files:
         content = world.namenode.retired.get(file.final) or world.namenode.read(file.final)
         if len(content) != file.length:
             raise Violation(f"{file.final} has {len(content)} bytes, not {file.length}")
-        seen.update((file.hive_partition.location, record) for record in records_in(content))
+        place = bucket_of(file.hive_partition, table, moved_to)
+        if parent(file.final) != file.hive_partition.location:
+            raise Violation(f"{file.final} does not lie in {file.hive_partition.location}")
+        seen.update((place, record) for record in records_in(content))
     wanted = Counter(
-        (place.location, record)
+        (place, record)
         for r in ranges
         for place, records in records_by_place((r,), table).items()
         for record in records
@@ -311,10 +322,18 @@ def check_exactly(
         raise Violation(f"lost: {sorted(wanted - seen)}, duplicated: {sorted(seen - wanted)}")
 
 
-def check_hive(hive: Hive, files: list[ToldFile]) -> None:
-    """I6 at the end: every Hive partition with data is registered where it lies."""
+def bucket_of(place: HivePartition, table: str, moved_to: str) -> HivePartition:
+    """The partition at its table's first location."""
+    if moved_to and place == HivePartition(table, place.path, join(moved_to, place.path)):
+        return replace(place, location=join(location_of(table), place.path))
+    return place
+
+
+def check_hive(hive: Hive, files: list[ToldFile], moved: Mapping[str, str] | None = None) -> None:
+    """I6 at the end: every Hive partition with data is registered where it lies, or where somebody has `moved` it to."""
     for partition in {file.hive_partition for file in files}:
-        if hive.registered.get((partition.table, partition.path)) != partition.location:
+        wanted = (moved or {}).get(partition.location, partition.location)
+        if hive.registered.get((partition.table, partition.path)) != wanted:
             raise Violation(
                 f"I6: {partition.table} {partition.path} holds data, is not registered and in no pending registrations"
             )

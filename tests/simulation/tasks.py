@@ -5,7 +5,7 @@ one attempt's result is taken.
 """
 
 from binascii import crc32
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange
@@ -25,7 +25,9 @@ SEAL = b"\n#"
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one task has to do: its index in the epoch, whose files it names, and its ranges."""
+    """What one task has to do: its index in the epoch, whose files it names, and its ranges. `location`: the table's
+    directory, where it is not the one that it began with.
+    """
 
     index: int
     ledger_id: str
@@ -33,6 +35,16 @@ class Share:
     epoch: int
     ranges: tuple[OffsetRange, ...]
     table: str = TABLE
+    location: str = ""
+
+    @property
+    def directory(self) -> str:
+        return self.location or location_of(self.table)
+
+    def placed(self, place: HivePartition) -> HivePartition:
+        """Where this task writes what belongs to a partition."""
+        mine = place.table == self.table and bool(self.location)
+        return replace(place, location=join(self.location, place.path)) if mine else place
 
 
 class TaskFailed(Exception):
@@ -53,7 +65,8 @@ def run_attempt(world: World, files: SimulatedFileSystem, share: Share) -> tuple
     staged: list[DataFile] = []
     places = records_by_place(share.ranges, share.table)
     attempt = world.uuid() if world.seal else ""
-    for place, records in places.items():
+    for bucket, records in places.items():
+        place = share.placed(bucket)
         if world.random() < world.rates.task_fails:
             world.tell(files.who, f"task {share.index} fails")
             files.failed()
@@ -89,7 +102,7 @@ def describe(uuid: str, share: Share, place: HivePartition, data: bytes, rows: i
     )
     return DataFile(
         kind=FileKind.DEAD_LETTER if dead else FileKind.DATA,
-        staged=join(staging_directory(location_of(share.table)), name.in_state("pending")),
+        staged=join(staging_directory(share.directory), name.in_state("pending")),
         final=join(place.location, name.in_state("final")),
         hive_partition=place,
         length=len(data),

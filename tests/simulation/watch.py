@@ -12,7 +12,9 @@ VISIBLE = (".final", ".final.gz")
 """What the names of files end with that readers see."""
 
 
-CERTIFICATE = re.compile(r"_kafka2hive_complete-[0-9a-f]{8}-g[0-9]{6,}-e(?P<epoch>[0-9]{6,})\.json")
+CERTIFICATE = re.compile(
+    r"_kafka2hive_complete-(?P<ledger>[0-9a-f]{8})-g[0-9]{6,}-e(?P<epoch>[0-9]{6,})\.json"
+)
 
 
 class Violation(AssertionError):
@@ -42,7 +44,7 @@ class WatchedNameNode(NameNode):
         elif target.endswith(VISIBLE):
             self._promoted(target)
         elif found := CERTIFICATE.fullmatch(base_name(target)):
-            self._certified(parent(target), int(found["epoch"]), node.content)
+            self._certified(parent(target), found["ledger"], int(found["epoch"]), node.content)
         return node
 
     def delete(self, path: str) -> bool:
@@ -137,13 +139,14 @@ class WatchedNameNode(NameNode):
         super().delete(path)
         self.count["retention"] += 1
 
-    def _certified(self, directory: str, epoch: int, text: bytes) -> None:
-        """A certificate appears after the files that it counts; those that were given up it names."""
+    def _certified(self, directory: str, ledger: str, epoch: int, text: bytes) -> None:
+        """A certificate appears after the files of its ledger that it counts; those that were given up it names."""
         self.count["certificates written"] += 1
         late = [
             path
             for path in self.committed - self.promoted
             if parent(path) == directory
+            and f"-{ledger}-" in path
             and epoch_of(path) <= epoch
             and path.encode() not in text
             and not self.ledger_was_lost

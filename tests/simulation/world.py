@@ -37,6 +37,7 @@ class World:
         self.use(NO_FAULTS)
         self.trouble: type[StorageError] | None = None
         self.forbidden = ""
+        self.zones: tuple[str, ...] = ()
         self.uncertifiable = ""
         self.step = 0
         self.arrived = 0

@@ -31,6 +31,7 @@ class DemoContext:
     location: str
     directory: str
     newest: SnapshotText
+    moved_to: dict[str, str]
     pending: bool
     staged: tuple[ToldFile, ...]
     moved: tuple[ToldFile, ...]
@@ -59,6 +60,7 @@ class Harm:
     """`codes`: what the table must be set aside with, one of them. `lost`: the file a repair is to name. `undo`: a person
     restores what was there, the only remedy where no other is set. `unregistered`: what may be given up instead.
     `commits`: the table's next epoch is committed before it is set aside. `recreated`: the gap is another topic's beginning.
+    `moved_to`: the location that the map names.
     """
 
     codes: frozenset[str]
@@ -69,6 +71,7 @@ class Harm:
     unregistered: HivePartition | None = None
     commits: bool = False
     recreated: bool = False
+    moved_to: str = ""
 
 
 Damage = Callable[[DemoContext], Harm | None]
@@ -259,6 +262,18 @@ def table_elsewhere(scene: DemoContext) -> Harm | None:
     return Harm(frozenset({"hive.location"}), lambda: setattr(table, "location", before))
 
 
+def location_changed(scene: DemoContext) -> Harm | None:
+    """The map names another directory of the table; in every other schedule one into which nothing can be renamed from the
+    old one, as in another mount or encryption zone.
+    """
+    to = scene.location + "_moved"
+    scene.moved_to[scene.ledger.table] = to
+    if scene.world.below(2):
+        scene.world.zones = (scene.location, to)
+        scene.world.count["location changed to another zone"] += 1
+    return Harm(frozenset({"ledger.location_changed"}), moved_to=to)
+
+
 def column_of_another_type(scene: DemoContext) -> Harm | None:
     """Somebody makes Hive's table anew with a column that holds something else."""
     columns = scene.hive.ddl.tables[scene.ledger.table].columns
@@ -326,6 +341,7 @@ DAMAGES: tuple[Damage, ...] = (
     partition_elsewhere,
     renames_refused,
     table_elsewhere,
+    location_changed,
     column_of_another_type,
     records_aged_out,
     log_cut_off,

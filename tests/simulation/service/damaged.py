@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.ledger import LedgerPaths, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, join
@@ -38,6 +39,7 @@ from tests.simulation.service.kafka import Cluster
 from tests.simulation.service.maps import TABLES, TOPICS
 from tests.simulation.service.oracle import prepare
 from tests.simulation.snapshot_text import SnapshotText, ToldFile, read_snapshot
+from tests.simulation.tasks import records_in
 from tests.simulation.topic import records_by_place
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
@@ -69,8 +71,9 @@ class DamageSchedule:
         self.world.seal = seal
         self.code = code
         self.hive = Hive()
-        self.cluster = Cluster()
+        self.cluster = Cluster(seed)
         self.cluster.growing = False
+        self.cluster.hesitant = seed % 2 == 0
         self.around = code.service.Surroundings(self.world, self.hive, self.cluster)
         self.table = tuple(TABLES["sim"])[self.world.below(2)]
         self.ledger, self.location = LedgerPaths(LEDGER.root, self.table), location_of(self.table)
@@ -83,6 +86,7 @@ class DamageSchedule:
         self.was_reset = False
         self.beside: BesideRun | None = None
         self.older: dict[str, bytes] = {}
+        self.copies: set[str] = set()
 
     def prepare(self) -> None:
         prepare(self.world)
@@ -110,8 +114,9 @@ class DamageSchedule:
             self._repair_beside_a_run()
         else:
             self._repair()
-        if self.harm.gap is None and self.world.below(8) == 0:
+        if self.harm.gap is None and not self.around.moved and self.world.below(8) == 0:
             self._reset()
+        self.cluster.hesitant, self.cluster.old_answers = False, int(self.harm.recreated)
         self.around.damaged = frozenset()
         for _ in range(2):
             self._grow(TOPICS)
@@ -180,6 +185,7 @@ class DamageSchedule:
             self.location,
             directory,
             newest,
+            self.around.moved,
             state == "pending",
             staged,
             moved,
@@ -268,6 +274,9 @@ class DamageSchedule:
         if harm.undo is not None and not self.forgets:
             harm.undo()
             return
+        if harm.moved_to and world.below(4) == 0:
+            self.around.moved.clear()
+            return
         order = self._order()
         self._killed_at_times(lambda process: self.code.repair.run_recover(process, order))
         errors = self.code.repair.run_recover(self._process("sim"), order)
@@ -279,6 +288,40 @@ class DamageSchedule:
         world.count["repaired"] += 1
         self._note_rebuilt()
         self._check_hive([file for snapshot in self._snapshots(self.table) for file in snapshot.files])
+        if harm.moved_to:
+            self._move(hides=world.below(2) == 0)
+
+    def _move(self, *, hides: bool) -> None:
+        """Somebody tells Hive where the table is now, and copies its partitions to there: docs/operations.md, Another location
+        for a table. `hides`: only after a run, which commits to a partition that Hive has at the old location.
+        """
+        newest = self._snapshots(self.table)[-1]
+        if newest.location != self.harm.moved_to:
+            raise Violation(f"{self.table} is at {newest.location}, accepted was {self.harm.moved_to}")
+        self.world.count["location accepted with open partitions"] += bool(newest.open)
+        self.hive.ddl.tables[self.table].location = self.harm.moved_to
+        if hides:
+            self._grow(TOPICS)
+            self.around.stops.clear()
+            code, said = self._process("sim").run(), self.around.stops.get(self.table, set())
+            if code not in (ExitCode.DONE, ExitCode.SET_ASIDE) or said - {"hive.misplaced"}:
+                raise Violation(
+                    f"{self.table} has partitions at its old location, the run says {code}: {said}"
+                )
+            self.world.count["rows hidden at a new location"] += bool(said)
+        for (table, path), before in self.hive.registered.items():
+            if table == self.table and before == join(self.location, path):
+                self._move_partition(path, before)
+
+    def _move_partition(self, path: str, before: str) -> None:
+        namenode, after = self.world.namenode, join(self.harm.moved_to, path)
+        namenode.mkdirs(after)
+        for child in list(namenode.directory(before) or ()):
+            if namenode.node(join(after, child)) is None:
+                namenode.create(join(after, child)).content = namenode.read(join(before, child))
+                self.copies.add(join(after, child))
+        self.hive.registered[self.table, path] = after
+        self.around.moved_partitions[before] = after
 
     def _note_rebuilt(self) -> None:
         if self.harm.rebuild:
@@ -306,6 +349,8 @@ class DamageSchedule:
 
         beside.repair(command, kills, by_hand=self.harm.undo is not None)
         self._note_rebuilt()
+        if self.harm.moved_to:
+            self._move(hides=False)
         self._grow(TOPICS)
         beside.take_up()
 
@@ -353,6 +398,8 @@ class DamageSchedule:
             return order(refetch=path) if self.refetched else order(accept_loss=path)
         if self.harm.gap is not None:
             return order(accept_gap=(GapAcceptance(self.harm.gap.topic, self.harm.gap.number),))
+        if self.harm.moved_to:
+            return order(accept_location=(self.table,))
         gaps = tuple(GapAcceptance(topic) for topic in TABLES["sim"][self.table])
         return order(rebuild=self.table, accept_gap=gaps)
 
@@ -370,17 +417,22 @@ class DamageSchedule:
             begun_anew = self.was_reset and table == self.table  # its whole staging directory was put away
             ledger = LedgerPaths(LEDGER.root, table)
             check_tidiness(self.world, ledger, location_of(table), True, since, not begun_anew)
+            if self.around.moved and table == self.table:
+                check_tidiness(self.world, ledger, self.harm.moved_to, True, since, False)
             check_chain(snapshots)
             check_offsets(snapshots)
             check_accounts(snapshots if snapshots[0].owner != REBUILT else snapshots[1:])
             check_certificates(self.world, snapshots)
             newest = snapshots[-1]
+            late = {each.partition for each in newest.open} - {each.partition for each in newest.forgotten}
+            if late and table in TABLES["sim"]:
+                raise Violation(f"{table}: these are complete and have no certificate: {late}")
             for p in newest.positions if table in TABLES["sim"] else ():
                 if p.topic_id != self.cluster.ids[p.topic_partition.topic]:
                     raise Violation(f"{table} says that {p.topic_partition} is of topic {p.topic_id}")
             files = [file for snapshot in snapshots for file in snapshot.files]
             ranges = [OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions]
-            lost: Counter[tuple[str, str]] = Counter()
+            lost: Counter[tuple[HivePartition, str]] = Counter()
             if table == self.table and not self.was_reset:
                 ranges = self._ranges(newest)
                 self._check_records_of_the_repair(newest)
@@ -391,9 +443,12 @@ class DamageSchedule:
                 raise Violation(
                     f"{table}: Hive is up, yet these stay to be registered: {newest.unregistered}"
                 )
-            check_exactly(self.world, [f for f in files if f.final not in given_up], ranges, table, lost)
+            kept = [f for f in files if f.final not in given_up]
+            moved_to = self.harm.moved_to if self.around.moved and table == self.table else ""
+            check_exactly(self.world, kept, ranges, table, lost, moved_to)
             everything += files
-        check_files(self.world, everything, given_up)
+        check_files(self.world, everything, given_up | self.copies)
+        self._check_seen_by_hive(everything)
         self._check_hive(everything)
 
     def _check_hive(self, files: list[ToldFile]) -> None:
@@ -401,11 +456,30 @@ class DamageSchedule:
         forgotten = {each.partition for each in self._snapshots(self.table)[-1].forgotten}
         if forgotten != ({self.harm.unregistered} if self.forgets and not self.was_reset else set()):
             raise Violation(f"{self.table}: given up are {forgotten}")
-        check_hive(self.hive, [file for file in files if file.hive_partition not in forgotten])
+        check_hive(
+            self.hive,
+            [file for file in files if file.hive_partition not in forgotten],
+            self.around.moved_partitions,
+        )
 
-    def _records_of(self, file: ToldFile) -> Counter[tuple[str, str]]:
+    def _check_seen_by_hive(self, files: list[ToldFile]) -> None:
+        """A partition of a table that has moved shows all its rows at the one location that Hive has."""
+        wanted: dict[str, Counter[str]] = {}
+        for file in files if self.around.moved else ():
+            if file.hive_partition.table == self.table:
+                ids = records_in(self.world.namenode.read(file.final))
+                wanted.setdefault(file.hive_partition.path, Counter()).update(ids)
+        for path, records in wanted.items():
+            directory, seen = self.hive.registered[self.table, path], Counter[str]()
+            for name in self.world.namenode.directory(directory) or ():
+                if not name.startswith("_"):
+                    seen.update(records_in(self.world.namenode.read(join(directory, name))))
+            if seen != records:
+                raise Violation(f"{directory} hides {records - seen} and shows twice {seen - records}")
+
+    def _records_of(self, file: ToldFile) -> Counter[tuple[HivePartition, str]]:
         records = records_by_place(file.ranges, self.table)[file.hive_partition]
-        return Counter((file.hive_partition.location, record) for record in records)
+        return Counter((file.hive_partition, record) for record in records)
 
     def _ranges(self, newest: SnapshotText) -> list[OffsetRange]:
         """What must be visible: with a gap, what was read before it and what comes after it."""

@@ -71,7 +71,9 @@ class Surroundings:
     """What the processes of one schedule share. `damaged`: tables that somebody has harmed;
     `stops`: by table, the codes of errors that set it aside; `version` of the maps that the next process starts with;
     `shares_time`: all processes have the cluster's clock; else each has its own, and dates stand still;
-    `sources`: the topic that the table by a pattern reads, as soon as one is committed.
+    `sources`: the topic that the table by a pattern reads, as soon as one is committed;
+    `moved`: the location of tables whose map names another one than they began with; `moved_partitions`: locations that
+    somebody has told Hive instead of earlier ones.
     """
 
     world: World
@@ -82,6 +84,12 @@ class Surroundings:
     version: int = 0
     shares_time: bool = False
     sources: set[str] = field(default_factory=set)
+    moved: dict[str, str] = field(default_factory=dict)
+    moved_partitions: dict[str, str] = field(default_factory=dict)
+
+    def location(self, table: str) -> str:
+        """By the map."""
+        return self.moved.get(table, location_of(table))
 
 
 class WatchedClock(SimulatedClock):
@@ -185,14 +193,14 @@ class WatchedTables(OwnedTables):
 @dataclass(slots=True)
 class EveryOther:
     """A policy: every open partition is complete when half of the seconds are over, so that others come late; all are when
-    nobody produces any more.
+    nobody produces any more, unless it hesitates.
     """
 
     cluster: Cluster
     name: str = "every other"
 
     def complete(self, partitions: Sequence[OpenPartition], through_ms: int) -> frozenset[HivePartition]:
-        if through_ms // 1000 % 2 or not self.cluster.growing:
+        if through_ms // 1000 % 2 or not (self.cluster.growing or self.cluster.hesitant):
             return frozenset(each.partition for each in partitions)
         return frozenset()
 
@@ -247,7 +255,7 @@ class Process:
         ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
         self.version = around.version
         self.wiring = Wiring(
-            map_of(order.service, self.version),
+            map_of(order.service, self.version, tuple(around.moved.items())),
             ports,
             SimulatedProcesses(name),
             AnyOrder(world.below),
@@ -381,7 +389,8 @@ class Process:
         manifests: list[TableManifest] = []
         for plan in epoch.tasks:
             for t in plan.tables:
-                share = Share(plan.index, t.ledger_id, t.generation, t.epoch, t.ranges, t.table)
+                location = self.tables.tables[t.table].location
+                share = Share(plan.index, t.ledger_id, t.generation, t.epoch, t.ranges, t.table, location)
                 if self.world.random() < self.world.rates.twin:
                     self.world.count["twins"] += 1
                     self.spawn_twin(share)
@@ -508,7 +517,7 @@ class Process:
         """What Hive showed this process last is the table of its map; or it showed none, and the ledger says that this very
         table was compared, by another process perhaps. Raises Violation.
         """
-        columns, location = COLUMNS[self.version], location_of(table.name)
+        columns, location = COLUMNS[self.version], self.around.location(table.name)
         seen = self.metastore.session.seen.get(table.name)
         if seen is not None and seen.fits(columns, location):
             return
@@ -567,7 +576,8 @@ class Process:
         self.world.count["partitions complete"] += len(certificates)
         for each in certificates:
             place = each.partition
-            if self.around.hive.registered.get((place.table, place.path)) != place.location:
+            known = self.around.moved_partitions.get(place.location, place.location)
+            if self.around.hive.registered.get((place.table, place.path)) not in (place.location, known):
                 raise Violation(f"{place} is certified and Hive does not have it")
             through_ms = int(datetime.fromisoformat(each.through).timestamp()) * 1000 - BEGAN_MS
             for tp in self.around.cluster.topic_partitions(TOPICS_OF[place.table]):

@@ -35,7 +35,10 @@ class Cluster:
     """What all drivers see. `growing` False: nobody produces any more, and every transaction is over.
 
     `ends` are high watermarks. `now_ms` is the wall clock of everybody: it goes on with every call of a port, and while
-    somebody sleeps. `numbers` are the partitions of each topic, `gone` the topics that are not there.
+    somebody sleeps. `numbers` are the partitions of each topic, `gone` the topics that are not there, or not yet.
+    `views`: the topics as they were, oldest first, and are; brokers may answer a process by earlier ones of them, so many
+    times in a row as `old_answers` says. `rival_may_come` while a listing of topics is on its way.
+    `hesitant`: partitions become complete only now and then, though nobody produces.
     `open`: topic partitions with an open transaction, its first offset and when it will be over. `leaderless`: those that
     nobody answers for, and until when.
     `most_partitions`: as long as there are fewer, one may be born while a listing of topics is on its way.
@@ -52,6 +55,7 @@ class Cluster:
         self.old_answers = 0
         self.rival_may_come = False
         self.growing = True
+        self.hesitant = False
         self.now_ms = 0
         self.grown: dict[TopicPartition, list[tuple[int, int]]] = {tp: [] for tp in TOPIC_PARTITIONS}
         self.open: dict[TopicPartition, tuple[int, int]] = {}
@@ -144,9 +148,9 @@ class Cluster:
     def has(self, topic: str) -> bool:
         return topic in self.numbers and topic not in self.gone
 
-    def is_harmless(self, at: int) -> bool:
-        """What was there and is not in this earlier view holds no records, or is nobody's who certifies."""
-        known = self.views[at].topic_partitions(TOPICS)
+    def is_harmless(self, at: int, listed: Collection[TopicPartition]) -> bool:
+        """What is not in this earlier view holds no records, or was `listed` in an answer before, or nobody certifies it."""
+        known = {*self.views[at].topic_partitions(TOPICS), *listed}
         return all(self.ends[tp] == 0 for tp in self.topic_partitions(TOPICS) if tp not in known)
 
     def stable(self, tp: TopicPartition) -> int:
@@ -220,6 +224,7 @@ class SimulatedKafka:
         self.seen: set[str] = set()
         self.lacked: set[str] = set()
         self._newest = -1
+        self._listed: set[TopicPartition] = set()
         self._old_answers = 0
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
@@ -235,16 +240,17 @@ class SimulatedKafka:
         return self._answered(view)
 
     def _listing(self) -> ClusterView:
-        """The newest; or one that is older than an earlier answer, or that nobody's certificate depends on."""
+        """The newest; or one that is older than an earlier answer, or that no certificate depends on."""
         cluster, newest = self._cluster, len(self._cluster.views) - 1
         at = newest
         if self._old_answers < cluster.old_answers and cluster.happens(OLD_METADATA):
-            allowed = [i for i in range(newest) if i <= self._newest or cluster.is_harmless(i)]
+            allowed = [i for i in range(newest) if cluster.is_harmless(i, self._listed)]
             at = allowed[cluster.below(len(allowed))] if allowed else newest
         self._old_answers = self._old_answers + 1 if at < newest else 0
         if at < self._newest:
             self._count_what_went_back(cluster.views[self._newest], cluster.views[at])
         self._newest = max(self._newest, at)
+        self._listed.update(cluster.views[at].topic_partitions(TOPICS))
         return cluster.views[at]
 
     def _count_what_went_back(self, before: ClusterView, view: ClusterView) -> None:

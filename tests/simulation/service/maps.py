@@ -81,8 +81,8 @@ def rule_of(table: str, topics: tuple[str, ...], version: int = 0) -> TableRule:
 
 
 @cache
-def map_of(service: str, version: int) -> ServiceMap:
-    """A service's map as it stands in this version."""
+def map_of(service: str, version: int, moved: tuple[tuple[str, str], ...] = ()) -> ServiceMap:
+    """A service's map as it stands in this version; `moved`: tables with another location than they began with."""
     return ServiceMap(
         service=service,
         kafka=KafkaOptions((), "group", commit_group=False),
@@ -94,8 +94,8 @@ def map_of(service: str, version: int) -> ServiceMap:
         dead_letters=DeadLetterOptions(DEAD_LETTER_TABLE, DEAD_LETTER_LOCATION),
         metrics=Metrics(),
         tables=tuple(
-            replace(rule_of(table, topics, version), schema_evolution="add")
-            for table, topics in TABLES[service].items()
+            replace(rule, schema_evolution="add", location=dict(moved).get(rule.table, rule.location))
+            for rule in (rule_of(table, topics, version) for table, topics in TABLES[service].items())
         ),
         run_directory="-",
     )
