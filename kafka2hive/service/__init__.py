@@ -1,1 +1,1 @@
-"""The use cases: run, recover, status. Each takes values and returns a frozen result; rendering is the CLI's."""
+"""The use cases, such as run, recover and status. Each takes values and returns a frozen result, which the CLI renders."""

@@ -1,4 +1,7 @@
-"""Before a start: look, then fence (docs/protocol.md). Fencing a healthy owner and then failing helps nobody."""
+"""The check before a take-over: whether a table may be taken over now (docs/protocol.md).
+
+It runs before anything is fenced, because fencing a healthy owner and then failing would stop a table for nothing.
+"""
 
 from collections.abc import Callable
 
@@ -15,11 +18,11 @@ from kafka2hive.storage.port import StorageError
 
 
 class OwnershipCheck:
-    """Decides whether a table may be taken over. Watches each owner's heartbeat once, then remembers whether it was live.
+    """Decides whether a table may be taken over. It watches each owner's heartbeat once and remembers whether it was live.
 
-    What this process owns itself is its own. With `take_over` live owners are fenced instead of respected: those met before
-    `end_take_over`, also when one of their tables can only be taken over later. `is_left` is asked by commands that repair:
-    what it says of a live run's table makes it free.
+    Tables that this process owns already pass. With `take_over`, live owners are fenced instead of respected: those met
+    before `end_take_over`, even if one of their tables can only be taken over later. A repair passes `is_left`: a table
+    of a live run for which it returns true may be taken over.
     """
 
     def __init__(
@@ -40,21 +43,21 @@ class OwnershipCheck:
         self._is_left = is_left
         self._live: dict[str, LiveOwner | None] = {}
         self.noticed: dict[str, Generation] = {}
-        """By table, what the newest check of it has found, whatever it thought of it."""
+        """By table, the generation that the newest check found, whether or not the check passed."""
 
     def check(self, paths: LedgerPaths, location: str | None) -> Generation:
-        """The generation that may be taken over now.
+        """Return the generation that may be taken over now. Nothing is changed.
 
-        Raises NoLedger, OwnedByLiveRun (nothing touched), TableError (a command repairs it), AmbiguousOutcome,
-        ManualActionRequired (damaged, impossible, fed by another ledger, its files elsewhere than in `location`, older than
-        the table's files).
+        Raises NoLedger, OwnedByLiveRun, TableError (a command is repairing the table), AmbiguousOutcome, and
+        ManualActionRequired (the ledger is damaged, impossible or older than the table's files, another ledger feeds the
+        table, or its files are not in `location`).
         """
         view = self.check_owner(paths, location)
         refuse_older_ledger(self._ports, view, location or view.state.location)
         return view.generation
 
     def check_owner(self, paths: LedgerPaths, location: str | None) -> View:
-        """As `check`, whether or not the ledger is the newest that the table had."""
+        """Check as `check` does, but also accept a ledger that is older than the table's files."""
         self.noticed.pop(paths.table, None)
         view = look(self._ports.files, paths, lambda generation: self._notice(paths, generation))
         if location is not None:
@@ -87,15 +90,15 @@ class OwnershipCheck:
         self.noticed[paths.table] = generation
 
     def end_take_over(self) -> None:
-        """The start is over: who owns a table from now on is not fenced."""
+        """Stop fencing live owners that were not met so far: the start is over."""
         self._take_over = False
 
     def look_again(self) -> None:
-        """Forget who was live: the next check watches heartbeats again."""
+        """Forget which owners were live: the next check watches heartbeats again."""
         self._live.clear()
 
     def _live_owner(self, process: str) -> LiveOwner | None:
-        """With the service of this process's heartbeat, whatever it is called in the ledger; None: it is dead."""
+        """The live owner behind an owner's process, by its heartbeat in any service; None if it is dead."""
         if process not in self._live:
             found = live_owners(
                 self._ports, self._root, self._processes, lambda _, owner: process_of(owner) == process
@@ -104,7 +107,7 @@ class OwnershipCheck:
         return self._live[process]
 
     def check_marker(self, view: View, location: str) -> None:
-        """Raises ManualActionRequired when another ledger feeds this location, AmbiguousOutcome."""
+        """Raises ManualActionRequired if another ledger feeds this location; AmbiguousOutcome."""
         try:
             marked = read_marker(self._ports.files, location)
         except StorageError as error:

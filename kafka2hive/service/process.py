@@ -1,6 +1,6 @@
-"""Who this process is: the owner's name in directories, and whether another process of this host is gone.
+"""The identity of this process: its owner names in ledgers, and whether another process of this host is gone.
 
-Host name and process id are not enough: two containers may share both.
+Host name and process id do not identify a process, because two containers may share both.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from kafka2hive.ledger.heartbeat import UNKNOWN_NAMESPACE, ProcessIdentity
 
 _PROC = Path("/proc")
 _DIGITS = 16
-"""Hex digits of an owner's name that say which process made it; as many more are fresh for each name."""
+"""Hex digits in an owner's name that identify the process; as many more are new for each name."""
 
 
 @cache
@@ -25,12 +25,12 @@ def _boot_id() -> str:
 
 @cache
 def host_name() -> str:
-    """The host's name with nothing but letters, digits, dots and dashes, as the ledger's grammar wants it."""
+    """The host's name, with dashes for all but letters, digits, dots and dashes, as the ledger's grammar requires."""
     return re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()) or "host"
 
 
 def _namespace() -> str:
-    """The pid namespace, `pid:[4026531836]`; unknown where /proc is of another one (unshare without --mount-proc)."""
+    """The pid namespace, such as `pid:[4026531836]`; unknown if /proc belongs to another one (unshare without --mount-proc)."""
     try:
         if (_PROC / "self").readlink().name != str(os.getpid()):
             return UNKNOWN_NAMESPACE
@@ -40,7 +40,7 @@ def _namespace() -> str:
 
 
 def _started(pid: int | str) -> int | None:
-    """Clock ticks after boot at which the process began (proc(5), field 22); None when it is gone or a zombie."""
+    """Clock ticks after boot at which the process started (proc(5), field 22); None if it is gone or a zombie."""
     try:
         after_name = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -61,9 +61,9 @@ class HostProcesses:
         )
 
     def is_gone(self, identity: ProcessIdentity) -> bool:
-        """Same host, boot and pid namespace, and there is no such pid, or it belongs to a younger process.
+        """Whether the process is known to be gone: same host, boot and pid namespace, and its pid is free or was reused.
 
-        Another boot proves nothing: it may be another machine of the same name.
+        A different boot proves nothing, because it may be another machine with the same name.
         """
         me = self.me()
         here = (identity.host, identity.boot_id, identity.namespace) == (me.host, me.boot_id, me.namespace)
@@ -77,26 +77,26 @@ def new_uuid() -> str:
 
 
 def owner_name(process: ProcessIdentity, fresh: str) -> str:
-    """`<host>-<pid>-<32 hex digits>`: a name for one take-over attempt, used once, ever.
+    """Return `<host>-<pid>-<32 hex digits>`, the name for one take-over attempt, which is never used again.
 
-    The first half of the digits is the same in all names of one process and in no other process's: a hash of its full
-    identity. The second half is the end of `fresh`, hex digits made for this name alone.
+    The first half of the digits is a hash of the process's full identity, so it is the same in all names of this process
+    and differs from those of any other. The second half is the end of `fresh`, hex digits made for this name alone.
     """
     return process_name(process) + fresh[-_DIGITS:]
 
 
 def process_name(process: ProcessIdentity) -> str:
-    """What `process_of` gives of all owner's names of this process."""
+    """Return what `process_of` returns for all owner names of this process."""
     identity = (process.host, process.boot_id, process.pid, process.started, process.namespace)
     digest = hashlib.sha256(repr(identity).encode()).hexdigest()
     return f"{process.host}-{process.pid}-{digest[:_DIGITS]}"
 
 
 def process_of(owner: str) -> str:
-    """The part of an owner's name that all names of one process share, and those of no other."""
+    """Return the part of an owner's name that identifies its process."""
     return owner[:-_DIGITS]
 
 
 def shown_process(owner: str) -> str:
-    """`<host>-<pid>`, for people: others may have the same."""
+    """Return `<host>-<pid>` for display; it is not unique."""
     return owner.rsplit("-", 1)[0]

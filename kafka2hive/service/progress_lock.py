@@ -1,4 +1,4 @@
-"""A lock that knows how long its holder has shown no progress, so that a hung owner does not look alive."""
+"""A lock that knows for how long its holder has made no progress, so that a hung run does not look alive."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ from kafka2hive.storage.port import Clock
 
 
 class Lock(Protocol):
-    """What `threading.RLock` gives."""
+    """The part of `threading.RLock` that BusyLock uses."""
 
     def acquire(self) -> bool: ...
 
@@ -14,7 +14,7 @@ class Lock(Protocol):
 
 
 class BusyLock:
-    """As re-entrant as `lock` is. `progress` may be called by any thread that works for the holder."""
+    """A lock that is re-entrant if `lock` is. Any thread that works for the holder may call `progress`."""
 
     def __init__(self, clock: Clock, lock: Lock) -> None:
         self._clock = clock
@@ -37,6 +37,6 @@ class BusyLock:
         self._progress_at = self._clock.monotonic()
 
     def busy_seconds(self) -> float:
-        """Seconds since the holder's last progress; 0 when nobody holds it."""
+        """Seconds since the holder's last progress; 0 if nobody holds the lock."""
         since = self._progress_at
         return 0.0 if since is None else self._clock.monotonic() - since

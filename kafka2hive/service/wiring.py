@@ -1,4 +1,4 @@
-"""The only place where ports meet their adapters. No adapter connects before it is first asked."""
+"""The only place that connects ports to their adapters. An adapter connects when it is first used."""
 
 import os
 import threading
@@ -34,10 +34,10 @@ TABLES_SIDE_BY_SIDE = 8
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """The map and the real world it names.
+    """The map, and adapters for the systems that it names.
 
-    `side_by_side` works on several tables at a time, `ports.concurrency` on the files of each. `owner_names` are those
-    that this process has made.
+    `side_by_side` works on several tables at a time, `ports.concurrency` on the files of each. `owner_names` are the
+    owner names that this process has made.
     """
 
     map: ServiceMap
@@ -52,7 +52,7 @@ class Wiring:
         return LedgerPaths(self.map.storage.ledger_root, table)
 
     def new_owner(self) -> str:
-        """A name for one take-over attempt of this process, used once, ever."""
+        """Return a new name for one take-over attempt of this process, which is never used again."""
         return owner_name(self.processes.me(), self.ports.new_uuid())
 
     @property
@@ -62,12 +62,12 @@ class Wiring:
     def ownership_check(
         self, *, take_over: bool, is_left: Callable[[LiveOwner, View], bool] = lambda live, view: False
     ) -> OwnershipCheck:
-        """For one start of a run, or one command."""
+        """Return the check for one run, or for one command."""
         root = self.map.storage.ledger_root
         return OwnershipCheck(self.ports, root, self.processes, take_over=take_over, is_left=is_left)
 
     def kafka(self, timeout_seconds: float = 30.0, *, altogether: bool = False) -> Kafka:
-        """The map's cluster; the limit is that of each question, or of all of them."""
+        """Return the map's Kafka cluster; the time limit applies to each request, or with `altogether` to all of them."""
         return KafkaAdmin(self.map.kafka, timeout_seconds, altogether=altogether)
 
     def hive(self) -> Hive | None:
@@ -78,12 +78,12 @@ class Wiring:
 
 
 def hive_session(options: HiveOptions) -> Session:
-    """A session beside the one of the metastore."""
+    """Return a HiveServer2 session that is separate from the one of the metastore."""
     return HiveSession(options)
 
 
 def wire(service_map: ServiceMap) -> Wiring:
-    """Raises ConfigError: this machine lacks what the map needs for Kerberos."""
+    """Build the wiring of a map. Raises ConfigError if this machine lacks what the map needs for Kerberos."""
     check_this_machine(service_map, os.environ)
     files = LoggedFileSystem(connect(service_map.storage))
     ports = Ports(files, Threads(PROMOTE_THREADS), SystemClock(), new_uuid)

@@ -1,4 +1,4 @@
-"""What a run is made of, beside Spark: put together once, before anything is asked or touched."""
+"""The parts of a run except Spark: built once, before anything is read or changed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from kafka2hive.service.wiring import Wiring
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunParts:
-    """The parts of one run. `follower` None: the map writes no group offsets."""
+    """The parts of one run. `follower` is None if the map writes no group offsets."""
 
     kafka: KafkaView
     ownership: OwnershipCheck
@@ -63,7 +63,7 @@ class RunParts:
 
 
 def assemble(wiring: Wiring, order: RunOrder) -> RunParts:
-    """Nothing is connected: every adapter does so when it is first asked."""
+    """Build the parts of a run. Nothing is connected: each adapter connects when it is first used."""
     service_map = wiring.map
     metrics = ServiceMetrics(service_map.service)
     decoder = decoder_in_use()

@@ -1,4 +1,4 @@
-"""What waits for each table: ledger positions against Kafka's watermarks, decided table by table."""
+"""The backlog of each table: its ledger's positions compared with Kafka's watermarks."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping
@@ -23,12 +23,12 @@ Publish = Callable[[Table, change.Change], object]
 def ranges_to_read(
     table: Table, logs: Logs, born_later: Collection[str], now: str, publish: Publish
 ) -> tuple[OffsetRange, ...]:
-    """[position, log end) of every topic partition of a table that holds its ledger.
+    """Return `[position, log end)` for every topic partition of a table that owns its ledger.
 
     New positions are committed first, through `publish`, in a snapshot without files: a crash between "latest is 100"
-    and the first data must not move the start. So are topic ids that the ledger does not know (it was rebuilt, or the
-    brokers gave none before): a topic recreated from now on is noticed.
-    Raises ManualActionRequired (Kafka and the ledger do not fit), what `publish` raises.
+    and the first data must not move the start. Topic ids that the ledger lacks (it was rebuilt, or the brokers gave none
+    before) are committed the same way, so that a topic that is recreated later is noticed.
+    Raises ManualActionRequired (Kafka and the ledger contradict each other) and what `publish` raises.
     """
     intent = TableIntent(table.topics, table.rule.start, table.rule.pattern is not None, born_later)
     decision = decide(table.owned.state, logs, intent)
@@ -58,13 +58,13 @@ def ranges_to_read(
 
 
 def contradicts(table: Table, logs: Logs) -> bool:
-    """Kafka and the ledger do not fit, by what is known so far."""
+    """Whether Kafka and the ledger contradict each other, by what is known so far."""
     intent = TableIntent(table.topics, table.rule.start, table.rule.pattern is not None)
     return isinstance(decide(table.owned.state, logs, intent), Halt)
 
 
 def changed_start(table: Table) -> tuple[str, ...]:
-    """A start policy that was changed in the map after the first positions were committed: it moves none of them."""
+    """Warn about a start policy that was changed in the map after the first positions were committed: it moves none of them."""
     state, wanted = table.owned.state, table.rule.start.text
     if not state.positions or state.start in (UNKNOWN_START, wanted):
         return ()
@@ -75,7 +75,7 @@ def changed_start(table: Table) -> tuple[str, ...]:
 
 
 def unknown_ids(state: Snapshot, topics: Collection[str], cluster: ClusterView) -> dict[str, str]:
-    """What Kafka says now are the ids of those of `topics` that have a position without one."""
+    """Return Kafka's current ids of those `topics` for which the ledger has positions and no id."""
     nameless = {p.topic_partition.topic for p in state.positions if p.topic_id == UNKNOWN_ID}
     views = [cluster.topics[topic] for topic in sorted(nameless.intersection(topics, cluster.topics))]
     return {view.name: view.id for view in views if view.id != UNKNOWN_ID}
@@ -84,7 +84,7 @@ def unknown_ids(state: Snapshot, topics: Collection[str], cluster: ClusterView) 
 def change_before_reading(
     decision: PositionsToCommit | Resume, topic_ids: Mapping[str, str], logs: Logs, table: Table, now: str
 ) -> change.FirstPositions:
-    """The change without files that commits first positions, accepted gaps, and learned topic ids."""
+    """Return the change without files that commits first positions, accepted gaps and new topic ids."""
     owned = table.owned
     first = decision if isinstance(decision, PositionsToCommit) else PositionsToCommit(())
     began = bool(owned.state.positions) or not first.positions
@@ -100,13 +100,13 @@ def change_before_reading(
 
 
 def records_waiting(state: Snapshot, latest: Mapping[TopicPartition, Watermark]) -> int:
-    """Offsets between a table's positions and the ends of their logs, as far as Kafka gave those."""
+    """Count the offsets between a table's positions and the ends of their logs, as far as Kafka returned those."""
     known = (p for p in state.positions if p.topic_partition in latest)
     return sum(max(latest[p.topic_partition].offset - p.end, 0) for p in known)
 
 
 def count_lag_of_set_aside(tables: Collection[Table], kafka: KafkaView) -> None:
-    """The lag of tables that are set aside grows, too. To be shown only: no answer from Kafka stops nothing."""
+    """Update the lag of tables that are set aside, for display only: if Kafka does not answer, the lag stays unchanged."""
     aside = [(t, state) for t in tables if (state := t.last_state) is not None]
     try:
         ends = kafka.ends([state for _, state in aside])
@@ -125,9 +125,10 @@ def backlog(
     now: float,
     target: Mapping[TopicPartition, int] | None,
 ) -> TableBacklog:
-    """The planner's view of one table; with a `target` (`--once`) nothing beyond it is planned.
+    """Return the planner's view of one table and update its lag; with a `target` (`--once`) nothing beyond it is planned.
 
-    Planned is what readers get now; the table lags by all that Kafka has acknowledged, up to the `high` watermarks.
+    The plan covers what readers can get now, while the lag covers all that Kafka has acknowledged, up to the `high`
+    watermarks. `now` is in monotonic seconds.
     """
     ends = {
         r.topic_partition: max(r.end, high[r.topic_partition].offset if r.topic_partition in high else 0)

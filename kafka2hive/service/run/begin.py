@@ -1,4 +1,4 @@
-"""The beginning of a run: the JVM is launched first, all else that comes before the first session happens beside its start."""
+"""The beginning of a run: the JVM is launched first, and everything else before the Spark session happens while it starts."""
 
 import logging
 
@@ -11,15 +11,15 @@ log = logging.getLogger(__name__)
 
 
 def begin(service_map: ServiceMap, order: RunOrder) -> RunResult:
-    """Run the service. A signal before Spark's session interrupts: the JVM is killed, and nothing was touched.
+    """Run the service. A signal before Spark's session exists ends the run at once; nothing was changed by then.
 
-    Raises as Run.run; the JVM is killed then, too.
+    Raises what Run.run raises. In both cases the JVM is killed.
     """
     signals = StopSignals()
     signals.listen()
     try:
         with launched(service_map.spark, service_map.service) as jvm:
-            signals.interrupt()  # not before: the JVM must be known to be killed
+            signals.interrupt()  # not earlier: an interrupt must be able to kill the JVM
             # these imports take half a second
             from kafka2hive.service.run.service import Run
             from kafka2hive.service.wiring import wire

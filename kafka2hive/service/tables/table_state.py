@@ -1,4 +1,7 @@
-"""One table of a run: what the driver remembers of it between epochs. Everything here can be forgotten at any moment."""
+"""One table of a run: what the driver remembers about it between epochs.
+
+The ledger is the only durable state, so a crash loses nothing that is kept here.
+"""
 
 import math
 from collections.abc import Sequence
@@ -24,28 +27,29 @@ from kafka2hive.service.tables.read_through import ReadThrough
 FIRST_GUESS_BYTES = 500.0
 FIRST_BOUND_BYTES = 2048.0
 _SHARE_THAT_COUNTS = 0.01
-_GROWTH = 1.25  # what the next epoch's records may be larger by, and keep within the bytes of an epoch
+_GROWTH = 1.25  # records of the next epoch may be this much larger without exceeding the bytes of an epoch
 _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 300.0
 _LONGEST_OUTAGE = 30.0
-_DOUBLINGS = 10  # beyond that the longest wait holds anyway, and a power of a thousand is no float
+_DOUBLINGS = 10  # more would exceed the longest wait anyway, and 2 ** 1024 does not fit into a float
 
 
 @dataclass(frozen=True, slots=True)
 class Unowned:
-    """Not taken over, or the memory of the ledger was dropped (rule R0). `last`: its newest state that this run knew."""
+    """The table is not taken over, or its ledger was dropped from memory (rule R0). `last`: the newest state known."""
 
     last: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """Taken over.
+    """The table's ledger is owned by this run.
 
-    `admitted`: Hive's table is the one of the map, as far as commits have to wait for that. `registered`: pending
-    registrations of the newest snapshot that Hive has confirmed since. `checked_epochs`: leader epochs of the logs
-    whose last record read was compared. `read_through`: up to which time all that Kafka held is in the state.
-    `completion_asked`: monotonic seconds at which the policy of complete partitions was asked last.
+    `admitted`: Hive's table matches the map, as far as commits must wait for that.
+    `registered`: pending registrations of the newest snapshot that Hive has confirmed since.
+    `checked_epochs`: for each topic partition, the leader epoch of its log when the last record read was compared.
+    `read_through`: the time up to which the state contains everything that Kafka held.
+    `completion_asked`: monotonic seconds at which the completion policy was last asked.
     """
 
     ledger: OwnedLedger
@@ -68,9 +72,10 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """Why and until when (monotonic seconds, infinity for a ManualActionRequired) a table is left alone.
+    """Why a table is set aside, and until when (monotonic seconds; infinity for a ManualActionRequired).
 
-    `times` in a row. `ownership` is kept: a table whose ledger is in order serves again when the wait is over.
+    `times` counts the failures since the last published epoch. `ownership` is kept, so that a table whose ledger is in
+    order can serve again when the wait is over.
     """
 
     error: Kafka2HiveError
@@ -85,22 +90,38 @@ class SetAside:
 
 @dataclass(slots=True)
 class Table:
-    """`topics` exist in Kafka, `missing` ones are listed by the map and do not. `vanished`: those of this table that Kafka
-    listed earlier in this run and does not now; deleted, or a broker has old metadata.
+    """The state of one table, which several modules of a run write. Each field has one writer unless noted.
 
-    Other threads may read `state` at any moment: whoever looks at it twice keeps it in a variable.
+    | field | meaning | written by |
+    |---|---|---|
+    | `rule`, `paths`, `location` | from the map | nobody: fixed when the table is made |
+    | `topics` | topics of the table to read | OwnedTables |
+    | `missing` | topics that the map lists and Kafka does not have | OwnedTables |
+    | `vanished` | topics that Kafka listed earlier in this run and does not list now: deleted, or old metadata | OwnedTables |
+    | `state` | unowned, owned or set aside | OwnedTables; see below |
+    | `refused` | Hive partitions that Hive does not register | OwnedTables |
+    | `in_hive` | Hive partitions that Hive has confirmed in this run | OwnedTables |
+    | `group_compared` | the consumer group was compared with the ledger | OwnedTables |
+    | `failures` | failures since the last published epoch; a take-over does not reset it | `set_aside`, OwnedTables |
+    | `added` | columns that the ledger adds to the map's | OwnedTables; without a run `routes` and `inspect/plan` |
+    | `bytes_per_record` | the planner's estimate, from the last epochs | `learn_record_sizes` |
+    | `most_bytes_per_record` | the bound used if an epoch must not become too large | `learn_record_sizes` |
+    | `planned_at` | monotonic seconds at which the last published epoch was planned | EpochLoop |
+    | `lag_records` | the lag, in offsets | `run/backlogs.py`; EpochLoop after an epoch |
+    | `lag_known` | `lag_records` was counted at least once | `run/backlogs.py` |
+    | `held_records` | offsets behind an open transaction, part of the lag | OpenTransactions |
+    | `held_since_ms` | wall clock since when the longest of them waits | OpenTransactions |
+    | `new_writers` | schemas of records with fields that no column takes | RegistryEvolution |
+    | `schemas_seen_at` | monotonic seconds of the last look at the newest schemas | RegistryEvolution |
+    | `uncertified` | paths of complete partitions whose certificates are still to be written | CompletionTracker |
+    | `warned` | warnings about positions that the log already has | `run/backlogs.py` |
+    | `warnings` | texts that `status` shows, by source | each source its own entry, which it replaces when it is over |
 
-    `bytes_per_record` is the planner's estimate, from the last epochs, `most_bytes_per_record` what it reckons with where
-    an epoch must not become too large; `planned_at` monotonic seconds of the last epoch's
-    planning. `failures` counts since the last published epoch: a take-over that succeeded proves little.
-    `refused`: partitions that Hive does not register. `warnings`: what `status` shows of the table as long as it holds,
-    by who found it; whoever sets an entry replaces it when it holds no more. `lag_known`: `lag_records` was counted at
-    least once. `held_records` of them wait behind an open transaction, the longest since `held_since_ms` (wall clock).
-    `in_hive`: partitions that Hive has confirmed in this run. `uncertified`: paths of complete partitions whose certificates
-    could not be written, and are tried again.
-    `group_compared`: the consumer group was compared with the ledger. `added`: columns beside the map's, as the
-    ledger says. `new_writers`: schemas of records that have what the columns do not take. `schemas_seen_at`: monotonic
-    seconds of the last look at the newest ones.
+    Within `state`, CompletionTracker also replaces `Owned.read_through` and `Owned.completion_asked`, KafkaView updates
+    `Owned.checked_epochs`, and TableSteps calls `forget` before it takes a repaired table up again.
+
+    While the epoch loop runs, all writers run under its lock, and one thread at a time works on a table. Other threads may
+    read `state` at any moment: code that needs it twice must keep it in a variable.
     """
 
     rule: TableRule
@@ -134,19 +155,19 @@ class Table:
 
     @property
     def ownership(self) -> Unowned | Owned:
-        """Whether the ledger is owned, set aside or not."""
+        """Whether the ledger is owned, also while the table is set aside."""
         state = self.state
         return state.ownership if isinstance(state, SetAside) else state
 
     @ownership.setter
     def ownership(self, ownership: Unowned | Owned) -> None:
-        """A table that is set aside stays so."""
+        """Replace the ownership; a table that is set aside stays set aside."""
         state = self.state
         self.state = replace(state, ownership=ownership) if isinstance(state, SetAside) else ownership
 
     @property
     def owned(self) -> Owned:
-        """For work on tables that are owned. Raises Kafka2HiveError: this one is not, a bug."""
+        """The ownership of a table that must be owned. Raises Kafka2HiveError if it is not, which is a bug."""
         match self.ownership:
             case Owned() as owned:
                 return owned
@@ -157,7 +178,7 @@ class Table:
 
     @property
     def aside(self) -> SetAside | None:
-        """Set when the table is left alone, or was and has not published since."""
+        """Why the table is set aside, or was if it has not resumed since; otherwise None."""
         state = self.state
         return state if isinstance(state, SetAside) else None
 
@@ -167,9 +188,10 @@ class Table:
         return ownership.open_registrations if isinstance(ownership, Owned) else frozenset()
 
     def set_aside(self, error: Kafka2HiveError, now: float) -> SetAside:
-        """Leave the table alone: for ever after a ManualActionRequired, otherwise with doubling waits.
+        """Set the table aside: without an end after a ManualActionRequired, otherwise with waits that double.
 
-        From 5 s to 5 min; to 30 s at most where a service was away, for it may be back at any moment.
+        The waits grow from 5 s to 5 min, or to 30 s if a service was unavailable, because it may be back at any moment.
+        `now` is in monotonic seconds.
         """
         self.failures += 1
         longest = (
@@ -181,12 +203,12 @@ class Table:
         return aside
 
     def forget(self) -> None:
-        """Drop all memory of the ledger; the next start reads it again (rule R0)."""
+        """Drop the ledger from memory; the next start of the table reads it again (rule R0)."""
         self.ownership = Unowned(self.last_state)
 
     @property
     def last_state(self) -> Snapshot | None:
-        """What the table showed last, also while it is not owned: to count and show, never to decide by."""
+        """The newest state known to this run, also while the table is not owned: for display and counts, not for decisions."""
         match self.ownership:
             case Owned() as owned:
                 return owned.state
@@ -194,7 +216,7 @@ class Table:
                 return last
 
     def is_waiting(self, now: float) -> bool:
-        """Set aside, and not to be tried yet."""
+        """Whether the table is set aside and its wait is not over."""
         aside = self.aside
         return aside is not None and now < aside.until
 
@@ -208,13 +230,15 @@ class Table:
 
     @property
     def is_held(self) -> bool:
-        """Taken over, and not refused by Hive."""
+        """Whether the table is taken over, and Hive's table matches the map."""
         ownership = self.ownership
         return isinstance(ownership, Owned) and ownership.admitted
 
     def learn_record_sizes(self, accounts: Sequence[RangeAccounting]) -> None:
-        """Follow what an epoch showed, growth at once. The bound goes by the topic partition with the largest records, and
-        a quarter: it may be the only one that waits next. One with few records says nothing of it.
+        """Update the estimates of record sizes from an epoch's accounts: at once if records grew, otherwise by halves.
+
+        The bound is the mean of the topic partition with the largest records plus a quarter, because the next epoch may
+        read that one alone. Topic partitions with under 1 % of the records are ignored.
         """
         read = sum(a.account.read for a in accounts)
         if not read:
