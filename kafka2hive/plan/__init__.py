@@ -1,4 +1,4 @@
-"""The plan of an epoch: which tables are due, how much each may take, and which Spark task reads what. Pure."""
+"""The plan of an epoch, as pure functions: which tables are due, how much each may read, and which task reads what."""
 
 from kafka2hive.plan.epoch import TableBacklog, is_due, plan_epoch
 

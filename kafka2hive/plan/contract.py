@@ -1,8 +1,8 @@
-"""What driver and tasks say to each other: plans go out, manifests return. No secrets in either.
+"""The contract between the driver and the tasks: plans go out, manifests return. Neither holds secrets.
 
-Spark pickles both, as elements of the job's collection. The driver takes nothing else from it than one manifest per table
-and task of the plan (`planned_manifests`); what stands in them is checked before the commit (service/tables/manifests.py).
-Secrets travel in TaskSettings, which goes out in the closure of the task's function only.
+Spark pickles both as elements of the job's collection. The driver accepts only one manifest per table and task of the plan
+(`planned_manifests`) and checks their content before the commit (service/tables/manifests.py).
+Secrets travel in TaskSettings, which is sent only in the closure of the task's function.
 """
 
 from collections import Counter
@@ -21,11 +21,11 @@ NEVER = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """One range as the client itself tells it: the second opinion on a task's account.
+    """The client's own counts of one range, which a task's account is checked against.
 
-    `begun` is the offset that the client was assigned at. `records` were delivered inside the range; `absent` offsets
-    were passed over: the next record, or the end of the log, came behind them. `position` is the client's own position
-    when the range was given up, and `log_end` the end of the log that it reported last; NEVER where it had none.
+    `begun` is the offset at which the client was assigned. `records` were delivered inside the range. `absent` offsets
+    were skipped: the next record, or the end of the log, came after them. `position` is the client's own position
+    when the range was released, and `log_end` the end of the log that it reported last; NEVER if it had none.
     """
 
     range: OffsetRange
@@ -36,7 +36,7 @@ class Delivered:
     log_end: int
 
     def check(self, account: RangeAccounting) -> None:
-        """Raises AccountingMismatch unless the whole range was delivered, and `account` says the same of it."""
+        """Raises AccountingMismatch unless the whole range was delivered and `account` has the same counts."""
         if self.begun != self.range.start:
             raise AccountingMismatch(f"{self.range}: the client was assigned at offset {self.begun}")
         if max(self.position, self.log_end) < self.range.end:
@@ -52,7 +52,7 @@ class Delivered:
 
 
 def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[Delivered]) -> None:
-    """Raises AccountingMismatch unless each account adds up, and is what the client delivered of that very range."""
+    """Raises AccountingMismatch unless each account adds up and equals the client's counts of the same range."""
     for account in accounts:
         account.check()
     of_range = {one.range: one for one in delivered}
@@ -69,10 +69,10 @@ def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[Deli
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableTask:
-    """One table's share of a task: its ranges, and the (ledger, generation, epoch) its files are named by.
+    """One table's share of a task: its ranges, and the ledger, generation and epoch that are in its file names.
 
-    `planned_at_ms` (epoch milliseconds) is the processing time of every record of the epoch. `only_bucket` keeps
-    only the records of one Hive partition path (a refetch), None keeps all.
+    `planned_at_ms` (epoch milliseconds) is the processing time of every record of the epoch. `only_bucket` is the
+    Hive partition path to which a refetch restricts the rows; None keeps all.
     """
 
     table: str
@@ -86,7 +86,7 @@ class TableTask:
 
 @dataclass(frozen=True, slots=True)
 class TaskPlan:
-    """One Spark task; `index` is unique within the run's epoch and stands in file names."""
+    """The plan of one Spark task; `index` is unique within the run's epoch and is part of file names."""
 
     index: int
     tables: tuple[TableTask, ...]
@@ -94,7 +94,7 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedEpoch:
-    """The tasks of one Spark job. `number` is the run's own counter, from 1; a ledger's stands in each TableTask."""
+    """The tasks of one epoch. `number` is the run's own counter, from 1; the ledger's epoch is in each TableTask."""
 
     number: int
     tasks: tuple[TaskPlan, ...]
@@ -102,9 +102,9 @@ class PlannedEpoch:
 
 @dataclass(frozen=True, slots=True)
 class TableFailure:
-    """Why one table failed in a task: a stable code, a text with path, topic and offset, and what to do where it is known.
+    """Why one table failed in a task: a stable code, a text with path, topic and offset, and the remedy if one is known.
 
-    `writer`: the schema that has what the table's columns do not take.
+    `writer` is the schema with fields that the table's columns do not take.
     """
 
     code: str
@@ -114,15 +114,15 @@ class TableFailure:
 
     @property
     def error(self) -> TableError:
-        """For code that ends by raising instead of by a manifest."""
+        """The failure as an exception, for callers that raise instead of returning a manifest."""
         return TableError(self.code, self.message, self.remedy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """`count` records became dead letters for the reason `code` and this `column` ("": none is to blame).
+    """`count` records that became dead letters for the reason `code` in `column` ("" if no column is the cause).
 
-    `topic_partition`, `offset` and `detail` are those of one of them.
+    `topic_partition`, `offset` and `detail` are those of one such record.
     """
 
     code: str
@@ -138,9 +138,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsSeen:
-    """Of `rows` decoded records none filled the columns `empty`.
+    """The columns `empty` that none of `rows` decoded rows filled.
 
-    `unmapped`: a sample of JSON keys that no column takes, as paths; only where a column is empty.
+    `unmapped` is a sample of JSON keys, as paths, that no column takes; it is empty if every column was filled.
     """
 
     rows: int = 0
@@ -150,7 +150,7 @@ class ColumnsSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnmappedField:
-    """A key of JSON records that no column takes. `records` had it, one of them at this topic partition and offset."""
+    """A JSON key that no column takes; `records` had it, and one of these is at this topic partition and offset."""
 
     name: str
     records: int
@@ -160,7 +160,7 @@ class UnmappedField:
 
 @dataclass(frozen=True, slots=True)
 class UnmappedFields:
-    """Of `looked_at` records, a sample of those that became rows. Each name stands once; there is a bound on their number."""
+    """The unmapped fields of `looked_at` sampled records. Each name appears once; the number of names is bounded."""
 
     looked_at: int = 0
     fields: tuple[UnmappedField, ...] = ()
@@ -168,14 +168,14 @@ class UnmappedFields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableManifest:
-    """What a task made of its share of one table. With a `failure`, `files` are orphans and nothing may be committed.
+    """The result of a task for one table. With a `failure`, `files` are orphans and nothing may be committed.
 
-    `generation` and `epoch` are those of the task's plan, which the files are named by.
-    `delivered`: what Kafka's client says of each range that is not empty. `leader_epochs`: leader epoch of the last
-    record read per topic partition, -1 unknown. `newest_ms`: newest record timestamp (epoch milliseconds), None
-    without records. `seconds`: time per phase (fetch, decode, write, close). `refusals`: the most frequent
-    reasons for dead letters. `changed`: values that the map's leeway changed, by kind.
-    `is_compiled`: the worker has the compiled decoder.
+    `generation` and `epoch` are those of the task's plan, which are in the file names.
+    `delivered` has the client's counts of each range that is not empty. `leader_epochs` has the leader epoch of the
+    last record read per topic partition, -1 if unknown. `newest_ms` is the newest record timestamp (epoch
+    milliseconds), None without records. `seconds` is the time per phase (fetch, decode, bucket, write, close).
+    `refusals` are the most frequent reasons for dead letters. `changed` counts the values that the map's leeway
+    changed, by kind. `is_compiled` says whether the worker has the compiled decoder.
     """
 
     table: str
@@ -198,7 +198,7 @@ class TableManifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSettings:
-    """Closure of every task: clients' settings with secrets, limits (bytes, counts), all tables by name."""
+    """The settings in every task's closure: client settings with secrets, limits (bytes, counts), all tables by name."""
 
     kafka: tuple[tuple[str, str], ...] = field(repr=False)
     storage: StorageOptions = field(repr=False)
@@ -213,8 +213,10 @@ class TaskSettings:
 
 
 def planned_manifests(tasks: Sequence[TaskPlan], returned: Sequence[object]) -> list[TableManifest]:
-    """What the tasks returned, as it came. Raises AccountingMismatch (a bug: nothing of the epoch may be committed) unless
-    it is exactly one manifest per table and task, each for the generation and epoch of its plan.
+    """Return the manifests in the order in which they came.
+
+    Raises AccountingMismatch unless there is exactly one per table and task, with the generation and epoch of its plan.
+    That error is a bug, and nothing of the epoch may be committed.
     """
     manifests = [one for one in returned if isinstance(one, TableManifest)]
     if len(manifests) < len(returned):

@@ -1,4 +1,4 @@
-"""The plan of one epoch: what waits, due tables, fair shares of the epoch's budget, packed into tasks."""
+"""The plan of one epoch: the due tables get fair shares of the epoch's budget, which are packed into tasks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from kafka2hive.plan.packing import RangePiece, cut, fair_shares, pack, task_cou
 
 @dataclass(frozen=True, slots=True)
 class TableBacklog:
-    """One table as the planner sees it: everything between its ledger's position and Kafka's watermarks.
+    """The unread offsets of one table, between its ledger's positions and the end of the log in Kafka.
 
-    `ranges`: one per topic partition, position to end, possibly empty. `bytes_per_record` is the driver's estimate of
-    a record's size in Kafka (taken from earlier epochs), `most_bytes_per_record` what it may be next: an epoch is bounded
-    by that; `seconds_since_epoch` since the table's last epoch began to
-    be planned, infinity when there was none in this run. `epoch` is the number its next snapshot will have.
+    `ranges` has one range per topic partition, from the position to the end, possibly empty. `bytes_per_record` is the
+    driver's estimate of a record's size in Kafka, from earlier epochs. `most_bytes_per_record` is the largest size that
+    is expected next, which bounds the epoch. `seconds_since_epoch` is the time since the planning of the table's last
+    epoch, infinity if there was none in this run. `epoch` is the number of the table's next snapshot.
     """
 
     table: str
@@ -32,19 +32,19 @@ class TableBacklog:
 
     @property
     def records(self) -> int:
-        """Offsets that wait; those without a record (compacted, markers) count too."""
+        """The number of waiting offsets, including absent ones (compacted away, transaction markers)."""
         return sum(r.end - r.start for r in self.ranges)
 
     @property
     def bytes(self) -> float:
-        """Bytes that wait, estimated."""
+        """The estimated number of waiting bytes."""
         return self.records * self.bytes_per_record
 
 
 def is_due(backlog: TableBacklog) -> bool:
-    """Say whether the table deserves an epoch now: something waits, and long enough or enough of it.
+    """Return whether the table is due: records wait, and the flush interval has passed or enough bytes wait.
 
-    This is how file sizes are controlled: at the source, by waiting.
+    Waiting for enough bytes is what keeps files large.
     """
     if not any(r.end > r.start for r in backlog.ranges):
         return False
@@ -61,20 +61,20 @@ def plan_epoch(
     drain: bool = False,
     only_tables: frozenset[str] | None = None,
 ) -> tuple[TaskPlan, ...]:
-    """Plan an epoch; empty when nothing is due.
+    """Plan an epoch; the result is empty if nothing is due.
 
-    `slots` is how many tasks the cluster should get at most (cores x `limits.tasks_per_core`); `planned_at_ms` (epoch
-    milliseconds) becomes the processing time of every record. `drain` plans every table that has anything (`--once`);
-    `only_tables` plans these alone, due or not (failure_isolation.py).
+    `slots` is the maximum number of tasks (cores x `limits.tasks_per_core`). `planned_at_ms` (epoch milliseconds)
+    becomes the processing time of every record. `drain` plans every table with a backlog (`--once`). `only_tables`
+    plans exactly these tables, due or not (failure_isolation.py).
 
-    What holds for the result, whatever the order of `backlogs`:
-    - of each topic partition a prefix `[position, x)` is planned, possibly in several tasks, without hole or overlap;
-    - tables share the epoch's budget max-min fairly, measured by whichever of bytes and records a table uses more of;
-      so do the topic partitions of a table; each that has records gets at least one. So an epoch stays within
-      `epoch_records`, and as far as its records are no larger than expected within `epoch_bytes`, but for at most one
-      record of each topic partition;
-    - at most `slots` tasks, one when there is little to do; a table is spread over more than one only when it is
-      bigger than an even task; task indexes are 0..n-1.
+    These hold for the result, whatever the order of `backlogs`:
+    - For each topic partition a prefix `[position, x)` is planned, possibly in several tasks, without gap or overlap.
+    - Tables share the epoch's budget max-min fairly, measured by bytes or records, whichever a table uses more of.
+      So do the topic partitions of a table, and each with a backlog gets at least one offset. An epoch therefore stays
+      within `epoch_records`, and within `epoch_bytes` if records are no larger than expected, except for at most one
+      record of each topic partition.
+    - There are at most `slots` tasks, and only one if there is little to read. A table is spread over several tasks
+      only if it is bigger than an even task. Task indexes are 0..n-1.
     """
     if only_tables is not None:
         wanted = [b for b in backlogs if b.table in only_tables]
@@ -97,15 +97,15 @@ def plan_epoch(
 
 
 def _record_bytes(backlog: TableBacklog) -> float:
-    """The estimate, at least one byte: a topic of empty records takes time too."""
+    """Return the estimate, at least one byte, because empty records also take time to read."""
     return max(1.0, backlog.bytes_per_record)
 
 
 def _allocate(tables: Sequence[TableBacklog], limits: Limits) -> list[tuple[OffsetRange, ...]]:
-    """What each table reads in this epoch.
+    """Return the ranges that each table reads in this epoch.
 
-    Tables compete for one budget: a record costs the larger of its parts of the two limits (dominant resource
-    fairness, Ghodsi et al. 2011), in whole numbers so that nothing is lost to rounding.
+    Tables compete for one budget. A record costs the larger of its fractions of the two limits (dominant resource
+    fairness, Ghodsi et al. 2011), in whole numbers to avoid rounding errors.
     """
     epoch_bytes, epoch_records = max(1, limits.epoch_bytes), max(1, limits.epoch_records)
     most = [max(_record_bytes(t), t.most_bytes_per_record) for t in tables]
@@ -118,7 +118,7 @@ def _allocate(tables: Sequence[TableBacklog], limits: Limits) -> list[tuple[Offs
 
 
 def _prefixes(ranges: Sequence[OffsetRange], records: int) -> tuple[OffsetRange, ...]:
-    """The fair beginning of every range, together about `records`, sorted, without empty ranges."""
+    """Return a fair prefix of every range, sorted and without empty ones; together they hold about `records` offsets."""
     waiting = sorted(r for r in ranges if r.end > r.start)
     demands = [r.end - r.start for r in waiting]
     if sum(demands) <= records:
@@ -130,7 +130,7 @@ def _prefixes(ranges: Sequence[OffsetRange], records: int) -> tuple[OffsetRange,
 
 
 def _joined(pieces: Sequence[RangePiece]) -> list[RangePiece]:
-    """The pieces of one task by table, each table once, its ranges in order and adjacent ones made one again."""
+    """Merge the pieces of one task into one per table, with its ranges in order and adjacent ones joined."""
     by_table: dict[int, list[OffsetRange]] = {}
     for piece in pieces:
         by_table.setdefault(piece.table, []).extend(piece.ranges)

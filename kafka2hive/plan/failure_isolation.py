@@ -1,8 +1,8 @@
-"""Which table kills the workers? A plan that fails twice is halved until the failing table is alone. Pure.
+"""The search for the table that crashes workers: after two failed epochs, the tables are halved until one is alone. Pure.
 
-A task that raises, or dies, cannot say whose record it was (a table's own errors come back as values in manifests, and
-never come here). One broken table among a thousand must not change the freshness of the others, so the search halves:
-one failing table among n is found in about 2 log2(n) epochs, and every other table moves on meanwhile.
+A task that raises or dies cannot say which table's record caused it. A table's own errors are values in manifests and do
+not reach this module. One broken table among a thousand must not make the others less fresh, so the search bisects:
+one failing table among n is found in about 2 log2(n) epochs, and the other tables make progress meanwhile.
 """
 
 from collections.abc import Iterable
@@ -13,11 +13,11 @@ _NONE: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class FailureIsolation:
-    """The state of the search; each method returns the next state.
+    """The immutable state of the search; `failed`, `succeeded` and `released` return the next state.
 
-    `failed_once`: tables of an epoch that failed once and not since. `groups`: what is still to be tried, one group per
-    epoch, the first is next. `failing`: tables to set aside, each failed in an epoch of its own. `suspected`: all tables
-    that the present or last search began with.
+    `failed_once` are the tables of an epoch that failed, until they succeed. `groups` are still to be tried, one per
+    epoch, the first one next. `failing` are the tables to set aside, each of which failed alone in an epoch.
+    `suspected` are all tables with which the current or last search began.
     """
 
     failed_once: frozenset[str] = _NONE
@@ -26,11 +26,11 @@ class FailureIsolation:
     suspected: frozenset[str] = _NONE
 
     def failed(self, tables: Iterable[str]) -> "FailureIsolation":
-        """The job of an epoch with these tables failed (after Spark's own attempts)."""
+        """Return the state after the job of an epoch with these tables failed (after Spark's own attempts)."""
         tables = frozenset(tables)
         if self.groups:
             current, *rest = self.groups
-            # a table of the group that was not even planned did not fail
+            # a table of the group that was not planned cannot be the cause
             return self._narrowed((current & tables) or current, tuple(rest))
         if self.failed_once:
             suspected = self.failed_once | tables
@@ -38,21 +38,21 @@ class FailureIsolation:
         return replace(self, failed_once=tables)
 
     def succeeded(self, tables: Iterable[str]) -> "FailureIsolation":
-        """The job of an epoch with these tables succeeded, or there was nothing to plan for these tables."""
+        """Return the state after an epoch with these tables succeeded, or had nothing to plan for them."""
         tables = frozenset(tables)
         groups = tuple(group - tables for group in self.groups if group - tables)
         return replace(self, failed_once=self.failed_once - tables, groups=groups)
 
     def released(self, tables: Iterable[str]) -> "FailureIsolation":
-        """These tables are set aside, their backoff decides when they are planned again."""
+        """Return the state after these tables were set aside; their backoff decides when they are planned again."""
         return replace(self, failing=self.failing - frozenset(tables), suspected=_NONE)
 
     def next_only(self) -> frozenset[str] | None:
-        """The only tables the next epoch may hold; None: no search is on."""
+        """Return the only tables that the next epoch may hold, None if no search is in progress."""
         return self.groups[0] if self.groups else None
 
     def everyone_failed(self) -> bool:
-        """A search among several has ended and cleared no table: something they share is broken."""
+        """Return whether a search among several tables ended with all of them failing, which means a shared cause."""
         return not self.groups and len(self.suspected) > 1 and self.suspected <= self.failing
 
     def _narrowed(self, failed: frozenset[str], rest: tuple[frozenset[str], ...]) -> "FailureIsolation":

@@ -1,4 +1,4 @@
-"""Max-min fair shares, and packing: a big table is cut by estimated bytes, small ones stay whole, tasks come out even."""
+"""Max-min fair shares, and packing into even tasks: a big table is cut by estimated bytes, small ones stay whole."""
 
 import heapq
 from collections.abc import Sequence
@@ -7,18 +7,18 @@ from math import ceil
 
 from kafka2hive.model.offsets import OffsetRange
 
-#: A task costs 33-44 ms whatever it does and reads about 70 MB/s: with less than this the cost would show, and more
+#: A task has a fixed cost of 33-44 ms and reads about 70 MB/s: below this size the fixed cost is noticeable, and more
 #: tasks mean more and smaller files.
 TASK_BYTES_AT_LEAST = 16 * 1024 * 1024
-#: Asking a broker for one more range takes about a millisecond, in which these bytes could have been read.
+#: A further range costs about a millisecond at the broker, in which this many bytes could be read.
 RANGE_OVERHEAD_BYTES = 64 * 1024
-#: A table is cut only when it is this much bigger than an even task: fewer pieces, fewer files.
+#: A table is cut only if it is bigger than an even task by this fraction, because more pieces mean more files.
 _TOLERANCE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class RangePiece:
-    """Ranges of one table that one task reads together; `table` is an index into the planner's tables."""
+    """Ranges of one table that one task reads; `table` is an index into the planner's tables, `weight` is in bytes."""
 
     table: int
     ranges: tuple[OffsetRange, ...]
@@ -26,20 +26,20 @@ class RangePiece:
 
 
 def weigh(ranges: Sequence[OffsetRange], bytes_per_record: float) -> float:
-    """Estimated cost of reading the ranges in one task, in bytes."""
+    """Return the estimated cost of reading the ranges in one task, in bytes."""
     records = sum(r.end - r.start for r in ranges)
     return records * bytes_per_record + len(ranges) * RANGE_OVERHEAD_BYTES
 
 
 def task_count(weight: float, slots: int) -> int:
-    """How many tasks an epoch of this weight deserves: one for little, never more than `slots`."""
+    """Return the number of tasks for an epoch of this weight (bytes): at least one, at most `slots`."""
     return max(1, min(slots, ceil(weight / TASK_BYTES_AT_LEAST)))
 
 
 def cut(piece: RangePiece, bytes_per_record: float, goal: float) -> list[RangePiece]:
-    """Cut a piece into as few as keep within `goal` and a quarter, evenly; a range is split where it must be.
+    """Cut a piece evenly into the fewest pieces that exceed `goal` by at most a quarter; ranges are split if necessary.
 
-    The parts of a range join without hole or overlap, in order; nothing is lost or added.
+    The parts of a range cover it in order, without gap or overlap.
     """
     pieces = ceil(piece.weight / goal - _TOLERANCE)
     if pieces < 2:
@@ -63,7 +63,7 @@ def cut(piece: RangePiece, bytes_per_record: float, goal: float) -> list[RangePi
                 taken.append(OffsetRange(rest.topic_partition, rest.start, middle))
                 rest = OffsetRange(rest.topic_partition, middle, rest.end)
             elif not taken:
-                break  # not even the overhead fits: an empty piece would gain nothing
+                break  # not even the overhead fits, and an empty piece would be useless
             close()
         taken.append(rest)
         room -= weigh((rest,), bytes_per_record)
@@ -72,7 +72,7 @@ def cut(piece: RangePiece, bytes_per_record: float, goal: float) -> list[RangePi
 
 
 def pack(pieces: Sequence[RangePiece], tasks: int) -> list[list[RangePiece]]:
-    """Spread pieces over at most `tasks` tasks, the heaviest first, each to the task that has least.
+    """Spread pieces over at most `tasks` tasks: the heaviest first, each to the lightest task.
 
     Deterministic: ties go to the earlier table, the earlier piece and the lower task.
     """
@@ -88,8 +88,8 @@ def pack(pieces: Sequence[RangePiece], tasks: int) -> list[list[RangePiece]]:
 def fair_shares(demands: Sequence[int], capacity: int) -> list[int]:
     """Divide `capacity` among `demands` (same unit, >= 0); the result aligns with `demands`.
 
-    No share exceeds its demand; a share is smaller than another only where its demand is met (but for the one unit that
-    does not divide evenly: earlier ones get it); the sum is min(capacity, sum(demands)). O(n log n).
+    No share exceeds its demand. A share is smaller than another only if its demand is met, except for the remainder, of
+    which the earlier demands get one unit each. The sum is min(capacity, sum(demands)). Takes O(n log n).
     """
     shares = [0] * len(demands)
     left = max(0, capacity)

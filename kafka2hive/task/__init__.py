@@ -1,4 +1,4 @@
-"""The task: planned offset ranges in, files under their tables' staging directories and manifests out."""
+"""One Spark task: it reads its planned offset ranges and returns staged files and one manifest per table."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,10 @@ from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
 
 
 def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
-    """See `task/run.py`, which is imported where it runs: the driver sends this function alone, and needs no Arrow."""
+    """Run the task (see `run_task` in task/run.py).
+
+    The import is in the function because the driver only sends it to the workers and must not import Arrow.
+    """
     from kafka2hive.task import run
 
     return run.run_task(plan, settings)

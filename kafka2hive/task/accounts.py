@@ -1,4 +1,4 @@
-"""What became of the records of each range of a table, counted chunk by chunk and compared with the client's own counts."""
+"""The accounts of a table's offset ranges, counted chunk by chunk and compared with the client's own counts."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,10 @@ from kafka2hive.task.fetch.chunk import Chunk, Positions
 
 
 class TableAccounts:
-    """The accounts of a table's part. `newest_ms`: the newest record timestamp so far (epoch milliseconds), or None."""
+    """The accounts of one table in one task.
+
+    `newest_ms` is the newest record timestamp so far in epoch milliseconds, None before the first one.
+    """
 
     def __init__(self, task_index: int, ranges: Sequence[OffsetRange]) -> None:
         self.newest_ms: int | None = None
@@ -29,9 +32,9 @@ class TableAccounts:
         tombstones: Positions,
         rows: Sequence[Positions] = (),
     ) -> None:
-        """Count a whole chunk: messages in none of the three became rows.
+        """Count a whole chunk; a message in none of the first three arguments became rows.
 
-        `rows`: the message of each row that was written, all rows of a message in one item.
+        `rows` holds the position of the message of each written row; all rows of a message are in one item.
         """
         letters = _sums(chunk, dead_lettered)
         dropped = _sums(chunk, filtered)
@@ -59,7 +62,7 @@ class TableAccounts:
             self._leader_epochs[source.topic_partition] = (source.start, leader_epoch)
 
     def complete(self, delivered: Sequence[Delivered]) -> None:
-        """End the count. Raises AccountingMismatch if the client delivered anything else."""
+        """Add the absent offsets. Raises AccountingMismatch if the counts differ from what the client delivered."""
         for one in delivered:
             self._accounts[one.range] += OffsetAccounting(absent=one.absent)
         self.delivered = tuple(delivered)

@@ -1,4 +1,4 @@
-"""From the messages of a chunk to rows with metadata columns, dead letters and tombstones."""
+"""Decode the messages of a chunk into rows with metadata columns, dead letters and tombstones."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -29,15 +29,16 @@ LARGEST_VALUE = 64 * 1024 * 1024
 
 NOWHERE: Positions = np.array([], dtype=np.int64)
 
-_MOST_KEPT = 1_000  # tens of KB each
+_MOST_KEPT = 1_000  # a decoder takes tens of KB
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedChunk:
-    """A chunk, or a part of one: every message of it is in one of the four. `batches`: rows, all of a message in one batch,
-    and the position of each row's message (None: all messages, one row each).
+    """A chunk or a part of one; each message is in exactly one of the four fields.
 
-    `skipped` are tombstones that the table does not write, `without_rows` messages that hold no row.
+    `batches` are rows with the position of each row's message (None: one row for each message of the chunk).
+    All rows of a message are in one batch.
+    `skipped` are tombstones that the table does not write; `without_rows` are messages that hold no row.
     """
 
     batches: Sequence[tuple[pa.RecordBatch, Positions | None]]
@@ -60,7 +61,7 @@ def _made(
 
 @lru_cache(_MOST_KEPT)
 def _kept(table: TableSettings, thread: int) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
-    """Keep a decoder per thread: making one costs as much as decoding some hundred records."""
+    """Cache a decoder per thread: making one costs as much as decoding a few hundred records."""
     return _made(table, None, None)
 
 
@@ -75,12 +76,12 @@ class ChunkDecoder:
     ) -> None:
         """Raises TableError if the table's format cannot fill its columns."""
         self._table = table
-        # one with writers of its own is made anew: which schemas there are may differ by task
+        # a decoder with writer schemas is not cached: the schemas may differ between tasks
         is_plain = writers is None and key_writers is None
         self._decoder, self._parts, self._changes = (
             _kept(table, threading.get_ident()) if is_plain else _made(table, writers, key_writers)
         )
-        self._changes.take()  # what a task counted that was given up
+        self._changes.take()  # discard what an abandoned task counted
         self._changes.take_defaults()
         self._filled = FilledColumns(table)
         self._unmapped = UnmappedFieldsOfTask(table)
@@ -93,9 +94,10 @@ class ChunkDecoder:
         self._wants_headers = in_metadata or self._parts.wants_headers or self._joins_headers
 
     def decode(self, chunk: Chunk) -> Iterator[DecodedChunk]:
-        """The chunk at once; in parts where messages may hold several rows, so that no part holds many more than a chunk does.
+        """Yield the decoded chunk: as a whole, or in parts if messages may hold several rows.
 
-        Never raises for what a message holds; raises TableError where its writer's schema cannot be had.
+        The parts bound the number of rows in memory. The content of a message never raises.
+        Raises TableError if a writer schema cannot be fetched.
         """
         if chunk.value_bytes > LARGEST_VALUE:  # a chunk this large is one message (Chunk.split)
             reason = Reason("decode.oversized", f"{chunk.value_bytes} bytes, {LARGEST_VALUE} are allowed")
@@ -116,21 +118,21 @@ class ChunkDecoder:
             batches, refused, skipped = [], [], NOWHERE
 
     def columns_seen(self) -> ColumnsSeen:
-        """Over all chunks so far."""
+        """Return which columns stayed empty over all chunks so far."""
         return self._filled.seen()
 
     def unmapped_fields(self) -> UnmappedFields:
-        """Over all chunks so far."""
+        """Return the fields that no column takes, over all chunks so far."""
         return self._unmapped.found()
 
     def changed(self) -> tuple[tuple[str, int], ...]:
-        """How many values the map's leeway changed since the last time, by kind."""
+        """Return how many values the map's leeway changed since the last call, by kind."""
         return self._changes.take()
 
     def _split(
         self, chunk: Chunk, values: pa.BinaryArray
     ) -> tuple[Positions | None, Positions, list[Rejections]]:
-        """Positions of the messages to decode (None: all), those of the tombstones, and what is refused unread."""
+        """Return the positions of the messages to decode (None: all) and of the tombstones, and what is rejected undecoded."""
         if not values.null_count and not self._wants_headers:
             return None, NOWHERE, []
         tombstones = values.is_null().to_numpy(zero_copy_only=False)
@@ -145,7 +147,7 @@ class ChunkDecoder:
         )
 
     def _parts_of(self, values: pa.BinaryArray, chosen: Positions | None) -> Iterator[Positions | None]:
-        """The messages to decode, so many at a time as may be rows together; at least one part, be it empty."""
+        """Yield the positions to decode in groups that bound the number of rows; at least one group, which may be empty."""
         every = np.arange(len(values)) if chosen is None else chosen
         if not (self._table.may_hold_several and len(every)) or self._table.format == "plugin":
             yield chosen
@@ -157,8 +159,9 @@ class ChunkDecoder:
     def _decode(
         self, chunk: Chunk, values: pa.BinaryArray, chosen: Positions | None
     ) -> tuple[pa.RecordBatch, Positions | None, list[Rejections], Positions]:
-        """Rows of the accepted messages among the chosen, the positions of these (None: all), the rejected, and those without
-        a row.
+        """Decode the chosen messages.
+
+        Returns the rows, the position of each row's message (None: all), the rejections, and the messages without a row.
         """
         if chosen is not None:
             values = values.take(pa.array(chosen))
@@ -183,7 +186,7 @@ class ChunkDecoder:
         return decoded.rows, accepted, [(rejected, reasons)] if len(rejected) else [], empty
 
     def _with_hints(self, chunk: Chunk, rejected: Positions, reasons: list[Reason]) -> list[Reason]:
-        """Whether the headers of messages that are not framed say what their schema is."""
+        """Add to the reasons of unframed messages a hint if their headers name a schema."""
         if self._schema_headers is None or self._joins_headers:
             return reasons
         unframed = [place for place, reason in enumerate(reasons) if reason.code.endswith(".frame")]
@@ -196,8 +199,10 @@ class ChunkDecoder:
     def _whole(
         self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, refused: list[Rejections]
     ) -> tuple[pa.RecordBatch, Positions | None]:
-        """With the columns of key, headers and metadata; whose key or headers are bad, whose time no column holds, or
-        which the table's file format cannot hold, goes to `refused`.
+        """Add the columns of the key, the headers and the metadata.
+
+        Messages with a bad key or header, a timestamp that no column can hold, or a value that the file format
+        cannot hold are appended to `refused`.
         """
         rows, chosen, bad = self._parts.add_to(rows, chunk, chosen)
         if bad is not None:

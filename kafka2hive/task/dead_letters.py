@@ -1,4 +1,4 @@
-"""The dead letters of a table's part of a task: files with every byte of the records, and counts of the reasons."""
+"""The dead letters of one table in one task: files with every byte of the records, and counts of the reasons."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ MOST_REASONS = 10
 
 
 class DeadLetterFiles:
-    """`add` rejected messages; the caller finishes `sink`, asks it for its files, or abandons it."""
+    """Collects rejected messages with `add`. The caller finishes or abandons `sink` and takes its results."""
 
     def __init__(self, part: TablePart, environment: TaskEnvironment, attempt: str) -> None:
         self.sink = environment.open_sink(part.table, part.dead_letters(attempt), DEAD_LETTER_SCHEMA)
@@ -46,7 +46,7 @@ class DeadLetterFiles:
 def dead_letter_rows(
     chunk: Chunk, positions: Positions, reasons: Sequence[Reason], epoch: int
 ) -> pa.RecordBatch:
-    """One row and one reason per position. Headers with names that are not UTF-8 are null."""
+    """Return one row per position, with its reason. Headers are null if a header's name is not UTF-8."""
     columns = [
         chunk.topics(positions),
         chunk.numbers(positions),
@@ -63,16 +63,16 @@ def dead_letter_rows(
 
 
 class Reasons:
-    """Counts of dead letters by reason and column, each with one record to look at.
+    """Counts of dead letters by reason and column, each with one record as an example.
 
-    Their number is bounded by the number of reasons that exist, times the table's columns.
+    The number of counts is bounded by the number of reasons times the number of the table's columns.
     """
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], Refusal] = {}
 
     def add(self, chunk: Chunk, positions: Positions, reasons: Sequence[Reason]) -> None:
-        """One reason per position."""
+        """Count the messages at `positions`; `reasons` has one per position."""
         counts: dict[tuple[str, str], int] = {}
         first: dict[tuple[str, str], tuple[int, str]] = {}
         for position, reason in zip(positions.tolist(), reasons, strict=True):
@@ -96,5 +96,5 @@ class Reasons:
                 self._found[key] = known.more(count)
 
     def most_frequent(self) -> tuple[Refusal, ...]:
-        """At most MOST_REASONS, the most frequent first."""
+        """Return at most MOST_REASONS, the most frequent first."""
         return tuple(sorted(self._found.values(), key=lambda one: -one.count)[:MOST_REASONS])

@@ -1,4 +1,4 @@
-"""Errors of one table, and the one place where they become its failure."""
+"""The errors that belong to one table, and their conversion to the table's failure."""
 
 import socket
 from types import TracebackType
@@ -11,7 +11,7 @@ from kafka2hive.plan.contract import TableFailure
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
 
 TABLE_ERRORS = (StorageError, TableError, ConfigError, AccountingMismatch, pa.ArrowException)
-"""Errors that one table's data, schema or place can cause; everything else ends the task."""
+"""Errors that one table's data, schema or storage can cause; any other error ends the task."""
 
 _STORAGE_CODES: dict[type[StorageError], str] = {
     Denied: "storage.denied",
@@ -22,9 +22,9 @@ _STORAGE_CODES: dict[type[StorageError], str] = {
 
 
 class TableErrors:
-    """A context that ends an error of its table and keeps it; every other error passes through.
+    """A context that catches and keeps an error of its table; every other error passes through.
 
-    `retried`: errors of the table that pass through, too, because Spark's next attempt may succeed.
+    Errors of the types `retried` also pass through, because Spark's next attempt may succeed.
     """
 
     def __init__(self, retried: tuple[type[Exception], ...] = ()) -> None:
@@ -48,12 +48,12 @@ class TableErrors:
 
 
 def on_this_host(error: AccessRefused | ConfigError) -> TableFailure:
-    """What keeps a worker out of Kafka may be specific to its host: files, clock, addresses."""
+    """Return the failure with this host's name: files, clock or addresses of a host may keep it out of Kafka."""
     return TableFailure(error.code, f"on {socket.gethostname()}: {error.message}", error.remedy)
 
 
 def needs_spark(table: str) -> TableError:
-    """The rows of a table with SQL are what its SELECT makes, never those of the records."""
+    """Return the error for a table whose rows only Spark can make, because they are the result of its SELECT."""
     return TableError(
         "sql.needs_spark",
         f"{table} has sql, which Spark runs: this command decodes records in its own process and cannot make its rows",

@@ -1,4 +1,7 @@
-"""Which columns the records of a task filled, and which JSON keys they had that no column takes: for the warning about typos."""
+"""Which columns a task's records filled, and which JSON keys no column takes.
+
+FilledColumns serves the warning about misspelled columns, UnmappedFieldsOfTask the report of unmapped fields.
+"""
 
 import re
 from collections import Counter
@@ -27,9 +30,23 @@ LONGEST_MESSAGE = 64 * 1024
 LONGEST_KEY = 128
 NO_DEFAULTS: Mapping[str, int] = MappingProxyType({})
 
+MOST_FIELDS = 100
+LONGEST_NAME = 128
+SAMPLE = 100
+"""Messages of a batch that are parsed, evenly spaced: less than 1 % of a task."""
+
+Shape = tuple[str, ...]
+"""The keys of an object, in their order."""
+
+_MOST_SHAPES = 1_000
+_MOST_CANDIDATES = 50
+
 
 class FilledColumns:
-    """Costs a look at each column's count of nulls until it is filled, and a few messages' keys where one is not."""
+    """Tracks which columns no record has filled yet.
+
+    The cost is a null count per unfilled column and batch, and the keys of a few messages while a column is unfilled.
+    """
 
     def __init__(self, table: TableSettings) -> None:
         self._spelling = in_small_letters if table.any_case else as_it_stands
@@ -49,8 +66,9 @@ class FilledColumns:
     def note(
         self, rows: pa.RecordBatch, messages: pa.BinaryArray, defaults: Mapping[str, int] = NO_DEFAULTS
     ) -> None:
-        """`messages` is what `rows` were decoded from, refused ones among them. `defaults`: how many of the values are the
-        column's default, which a misspelled column has in every row.
+        """Note a batch: `rows` were decoded from `messages`, which includes the rejected ones.
+
+        `defaults` counts the values of each column that are its default, which a misspelled column has in every row.
         """
         self._rows += len(rows)
         self._empty = [
@@ -85,21 +103,8 @@ class FilledColumns:
         return ColumnsSeen(self._rows, tuple(self._empty), tuple(self._unmapped) if self._empty else ())
 
 
-MOST_FIELDS = 100
-LONGEST_NAME = 128
-SAMPLE = 100
-"""Messages of a batch that are looked at, evenly apart; below 1 % of a task."""
-
-Shape = tuple[str, ...]
-"""The keys of an object, in their order."""
-
-_LONGEST_MESSAGE = 64 * 1024
-_MOST_SHAPES = 1_000
-_MOST_CANDIDATES = 50
-
-
 class UnmappedFieldsOfTask:
-    """Fields of the messages' own objects, of a table whose messages are JSON objects."""
+    """Counts the top-level fields that no column takes, for tables whose messages are JSON objects."""
 
     def __init__(self, table: TableSettings) -> None:
         self._spelling = in_small_letters if table.any_case else as_it_stands
@@ -114,7 +119,7 @@ class UnmappedFieldsOfTask:
     def note(
         self, messages: pa.BinaryArray, decoded: Decoded, chunk: Chunk, chosen: Positions | None
     ) -> None:
-        """`messages` is what was decoded: those of the chunk at the positions `chosen`, None: all."""
+        """Note a decoded batch: `messages` are those of the chunk at the positions `chosen` (None: all)."""
         if not self._has_fields or not len(decoded.accepted):
             return
         accepted = decoded.accepted.to_numpy()
@@ -146,7 +151,7 @@ class UnmappedFieldsOfTask:
         return names
 
     def _count(self, shape: Shape, records: int, chunk: Chunk, position: int) -> None:
-        """`position`: of one of these records in the chunk."""
+        """Count `records` with this shape; `position` is that of one of them in the chunk."""
         self._looked_at += records
         for name in self._unmapped(shape):
             if name not in self._examples:
@@ -165,8 +170,8 @@ class UnmappedFieldsOfTask:
         chunk: Chunk,
         chosen: Positions | None,
     ) -> None:
-        """The first message with a name that the sample does not have: once for each name that the decoder meets."""
-        key = rf'"{re.escape(name.encode()).decode()}"[ \t\r\n]*:'  # the decoder knows keys without escapes
+        """Count the first message with a name that the sample lacks; runs once for each name that the decoder reports."""
+        key = rf'"{re.escape(name.encode()).decode()}"[ \t\r\n]*:'  # the decoder reports only keys without escapes
         holds = pc.match_substring_regex(messages, key).to_numpy(zero_copy_only=False)
         for position in accepted[holds[accepted]][:_MOST_CANDIDATES].tolist():
             shape = _shape(messages[position].as_py())
@@ -176,8 +181,8 @@ class UnmappedFieldsOfTask:
 
 
 def _shape(message: bytes) -> Shape | None:
-    """None: it is too long to be looked at, or no JSON for orjson."""
-    if len(message) > _LONGEST_MESSAGE:
+    """Return the message's keys; None if it is too long to parse or orjson rejects it."""
+    if len(message) > LONGEST_MESSAGE:
         return None
     try:
         document = orjson.loads(message)

@@ -1,4 +1,4 @@
-"""A table's part of a task, and what the parts of one task share while it runs."""
+"""One table's part of a task, and the environment that all parts of a task share."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -26,10 +26,10 @@ from kafka2hive.task.writer_schemas import key_writers_of, writers_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePart:
-    """One table in one task: what is read, how it becomes rows, and where they go.
+    """One table in one task: its ranges, its settings, and the destinations of its rows.
 
-    `index` is the task's. `files_of` is the plan that the files are named by (behind a shuffle they hold rows of all
-    tasks); None: the task's own.
+    `index` is the task's. `files_of` is the plan that file names are taken from; None: the task's own plan.
+    The two differ after a shuffle, where a file holds rows of all tasks.
     """
 
     index: int
@@ -46,11 +46,11 @@ class TablePart:
         return self.task.ranges
 
     def data(self, attempt: str) -> Destination:
-        """The destination of the table's rows."""
+        """Return the destination of the table's rows."""
         return self._destination(FileKind.DATA, attempt, self.task.table, self.table.location)
 
     def dead_letters(self, attempt: str) -> Destination:
-        """The destination of its dead letters, which are staged with the table's files."""
+        """Return the destination of the dead letters, which are staged with the table's files."""
         settings = self.settings
         return self._destination(
             FileKind.DEAD_LETTER, attempt, settings.dead_letter_table, settings.dead_letter_location
@@ -86,22 +86,22 @@ class TablePart:
 
 
 def only_part(share: TaskPlan, settings: TaskSettings, files_of: TaskPlan | None = None) -> TablePart:
-    """The part of a plan that has one table."""
+    """Return the part of a plan that has exactly one table."""
     (task,) = share.tables
     return TablePart(index=share.index, task=task, settings=settings, files_of=files_of)
 
 
 def new_attempt() -> str:
-    """A name for one try of a table's part, written into the footers of its files."""
+    """Return a new name for one attempt of a table's part, which is written into the footers of its files."""
     return uuid4().hex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnvironment:
-    """What all parts of a task share. Closing it waits for the threads that close files.
+    """What all parts of a task share. `close` waits for the threads that close files.
 
-    `consumer` is asked for when records are read. `progress` is called whenever something was read or written.
-    `other_sink`: where the rows go instead of files; then nothing is written to `files`.
+    `consumer` is called only when records are read. `progress` is called after every read and write.
+    `other_sink` takes the rows instead of files; then nothing is written to `files`.
     """
 
     settings: TaskSettings
@@ -147,7 +147,7 @@ def task_environment(
     other_sink: OpenSink | None = None,
     clock: Clock | None = None,
 ) -> TaskEnvironment:
-    """With limits of its own. `clock` times the retries of files; None: the real one."""
+    """Return an environment with new limits. `clock` times the retries of files; None: the system clock."""
     limits = TaskLimits(settings.memory_bytes, settings.open_files, settings.file_bytes, clock)
     return TaskEnvironment(
         settings=settings,
@@ -161,7 +161,7 @@ def task_environment(
 
 @dataclass(slots=True)
 class PhaseTimes:
-    """Seconds that a table's part has spent in each phase: fetch, decode, bucket, write, close."""
+    """The seconds that a table's part spends in each phase: fetch, decode, bucket, write, close."""
 
     _seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 

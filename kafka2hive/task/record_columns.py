@@ -1,4 +1,4 @@
-"""Columns that take values of a record's key and headers, put beside those of its value."""
+"""Columns that are filled from a record's key and headers, which are added to the columns of its value."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,14 +18,14 @@ from kafka2hive.task.rows import column_schema
 from kafka2hive.task.schema_headers import OF_KEYS, SchemaHeaders
 
 FRAMED = ("avro", "protobuf", "json_schema")
-"""Formats whose data a registry's serializer writes a schema's id to."""
+"""Formats whose data a registry's serializer prefixes with a schema id."""
 
 Found = tuple[dict[str, pa.Array], dict[int, Reason]]
-"""Columns by name, one value per record; and for each rejected record its place and the reason."""
+"""Columns by name with one value per record, and the reason for each rejected record by its position."""
 
 
 class RawKeyColumns:
-    """Each takes the whole key, a text."""
+    """Columns that each take the whole key as a text."""
 
     def __init__(self, columns: Sequence[Column], zone: str, changes: Changes | None = None) -> None:
         self._columns = [
@@ -55,7 +55,7 @@ class RawKeyColumns:
 
 
 class DecodedKeyColumns:
-    """Each takes what its path leads to in the decoded key. A record without a key has NULL in all of them."""
+    """Columns that each take the value at their path in the decoded key; they are NULL for a record without a key."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class DecodedKeyColumns:
         wire: WireFormat,
         changes: Changes | None = None,
     ) -> None:
-        """Raises ValueError if the format cannot fill them."""
+        """Raises ValueError if the format cannot fill the columns."""
         self._schema = pa.schema([(column.name, parse_hive_type(column.type)) for column in columns])
         sources = [Source(column.path, column.unit, column.leeway) for column in columns]
         self._decoder = make_decoder(
@@ -76,7 +76,7 @@ class DecodedKeyColumns:
         )
 
     def read(self, keys: pa.BinaryArray) -> Found:
-        """Raises SchemaRegistryUnavailable, see AvroDecoder."""
+        """Decode the keys. Raises SchemaRegistryUnavailable (see AvroDecoder)."""
         places = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
         decoded = self._decoder.decode(keys.drop_null() if keys.null_count else keys)
         rows = np.full(len(keys), -1)
@@ -88,10 +88,10 @@ class DecodedKeyColumns:
 
 
 class HeaderColumns:
-    """Each takes the value of a header by its name. If a header repeats, the last value wins; a record without it has NULL."""
+    """Columns that each take the value of a header. If a header repeats, the last value wins; without it, NULL."""
 
     def __init__(self, columns: Sequence[Column], zone: str, changes: Changes | None = None) -> None:
-        """`columns` are taken from headers. Raises ValueError for a type with parts."""
+        """`columns` must be taken from headers. Raises ValueError for a nested type."""
         self._columns = [
             (
                 column.name,
@@ -112,7 +112,7 @@ class HeaderColumns:
         self._names = {header for _, header, _ in self._columns}
 
     def read(self, headers: Sequence[Sequence[tuple[str, bytes | None]] | None]) -> Found:
-        """`headers`: of each record its names and values."""
+        """Read the columns; `headers` has the name and value pairs of each record."""
         found: dict[str, list[bytes | None]] = {name: [None] * len(headers) for name in self._names}
         for place, pairs in enumerate(headers):
             for name, value in pairs or ():
@@ -128,12 +128,12 @@ class HeaderColumns:
 
 
 class KeyAndHeaderColumns:
-    """Reads keys and headers if a column asks for them."""
+    """Reads keys and headers if a column needs them."""
 
     def __init__(
         self, table: TableSettings, writers: WriterSchemas | None, changes: Changes | None = None
     ) -> None:
-        """`writers`: of the schemas of keys. Raises ValueError if a key's format cannot fill its columns."""
+        """`writers` are those of the keys. Raises ValueError if the key's format cannot fill its columns."""
         self._schema = column_schema(table)
         headers = [column for column in table.columns if column.part is RecordPart.HEADER]
         keys = [column for column in table.columns if column.part is RecordPart.KEY]
@@ -162,7 +162,7 @@ class KeyAndHeaderColumns:
     def add_to(
         self, rows: pa.RecordBatch, chunk: Chunk, positions: Positions | None
     ) -> tuple[pa.RecordBatch, Positions | None, Rejections | None]:
-        """Return whole rows of the messages at `positions` (None: all), those positions, and the rejected messages."""
+        """Return the rows with key and header columns, their positions (None: all), and the rejected messages."""
         if self._keys is None and self._headers is None:
             return rows, positions, None
         columns = {name: rows.column(name) for name in rows.schema.names}

@@ -10,7 +10,7 @@ from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.task.fetch.chunk import Positions
 
 Rejections = tuple[Positions, Sequence[Reason]]
-"""Messages for the dead letters, with one reason each."""
+"""Positions of messages that become dead letters, with one reason each."""
 
 
 def without_rejections(
@@ -29,6 +29,6 @@ def rejected_messages(positions: Positions, bad: Positions, reasons: Sequence[Re
 
 
 def rows_of(positions: Positions, messages: Positions) -> npt.NDArray[np.bool_]:
-    """Return which rows are of these messages."""
+    """Return a mask of the rows that belong to `messages`."""
     found: npt.NDArray[np.bool_] = np.isin(positions, messages)
     return found

@@ -1,4 +1,4 @@
-"""A task whose rows do not become files: for commands that look at records as a dump would, and write nothing."""
+"""Run a task without writing files, for commands that show records as `run` would treat them."""
 
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,14 +12,14 @@ from kafka2hive.task.run import Task, seldom_collected
 from kafka2hive.task.sink import OpenSink
 
 STALL_SECONDS = 60.0
-"""How long a command waits for Kafka."""
+"""How long a command waits for Kafka before it gives up."""
 
 
 def replay(task: TableTask, settings: TaskSettings, files: FileSystem, open_sink: OpenSink) -> TableManifest:
-    """Fetch, decode and bucket the task's ranges. The manifest has accounts, or a failure, and no files.
+    """Fetch, decode and bucket the task's ranges; the manifest has accounts or a failure, and no files.
 
-    Raises ServiceUnavailable when Kafka gives nothing for `settings.stall_seconds`. Nothing is written. There is no
-    watchdog: a command must not end its own process.
+    Nothing is written. There is no watchdog, because a command must not kill its own process.
+    Raises ServiceUnavailable if Kafka delivers nothing for `settings.stall_seconds`.
     """
     consumer = partial(process_consumer, settings.kafka)
     environment = task_environment(settings, files, consumer, other_sink=open_sink)
@@ -29,7 +29,7 @@ def replay(task: TableTask, settings: TaskSettings, files: FileSystem, open_sink
 
 
 def unowned_task(table: str, ranges: tuple[OffsetRange, ...], planned_at_ms: int) -> TableTask:
-    """For a table whose ledger is not looked at."""
+    """Return a task for a table whose ledger is not read."""
     return TableTask(
         table=table, ledger_id="", generation=0, epoch=0, planned_at_ms=planned_at_ms, ranges=ranges
     )
@@ -37,7 +37,7 @@ def unowned_task(table: str, ranges: tuple[OffsetRange, ...], planned_at_ms: int
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """How many tombstones were skipped, and which columns all records left empty."""
+    """The number of skipped tombstones, and the columns that no record filled."""
 
     tombstones: int
     columns: ColumnsSeen = field(default_factory=ColumnsSeen)
@@ -51,9 +51,9 @@ def look(
     open_sink: OpenSink,
     planned_at_ms: int = 0,
 ) -> Looked:
-    """Hand records of a table without a ledger to `open_sink`.
+    """Replay ranges of a table whose ledger is not read, with `open_sink` as the destination of the rows.
 
-    Raises TableError (the table's task failed), ServiceUnavailable.
+    Raises TableError if the table's task failed, ServiceUnavailable as `replay`.
     """
     task = unowned_task(table, ranges, planned_at_ms)
     manifest = replay(task, replace(settings, stall_seconds=STALL_SECONDS), files, open_sink)

@@ -1,4 +1,4 @@
-"""The columns of a table's rows, and what is added to what a decoder makes: metadata columns, rows of nulls for tombstones."""
+"""The columns of a table's rows, the metadata columns, and the rows of nulls that stand for tombstones."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ Metadata = Sequence[tuple[MetadataColumn, str]]
 
 
 def column_schema(table: TableSettings) -> pa.Schema:
-    """Return all columns but the metadata, in the map's order."""
+    """Return all columns except the metadata columns, in the map's order."""
     return _schema(table.columns)
 
 
@@ -42,7 +42,7 @@ def value_sources(table: TableSettings) -> list[Source]:
 def value_spec(
     table: TableSettings, writers: WriterSchemas | WriterSchema | None, changes: Changes
 ) -> DecoderSpec:
-    """Of the values of a table's records, without a check of the fields that they were written with."""
+    """Return the decoder spec for the values of a table, without a check of the writers' fields."""
     return DecoderSpec(
         format=table.format,
         schema=value_schema(table),
@@ -62,7 +62,7 @@ def value_spec(
 
 
 def all_sources(table: TableSettings) -> list[Source]:
-    """Return the sources of all values, further paths included."""
+    """Return the sources of all value columns, including their alternative paths."""
     sources = value_sources(table)
     return [*sources, *(replace(one, keys=keys) for one in sources for keys in one.leeway.others)]
 
@@ -80,14 +80,14 @@ def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:
 
 
 def schema_in_files(table: TableSettings) -> pa.Schema:
-    """Return the columns of the files: a Hive partition column takes its values from the path, never from the file."""
+    """Return the columns of the files, which are all but the Hive partition columns (their values are in the path)."""
     in_path = {name.lower() for name in read_bucket_path(table.bucketing.path).names}
     whole = row_schema(column_schema(table), table.metadata)
     return pa.schema([field for field in whole if field.name.lower() not in in_path])
 
 
 def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: Positions | None) -> pa.Array:
-    """Return one metadata column, a value per position; None: all messages once.
+    """Return one metadata column with a value per position (None: one per message).
 
     Timestamps are the wall clock of `zone`, null outside the years 1 to 9999.
     """
@@ -109,7 +109,7 @@ def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: 
 
 
 def _ordinals(messages: int, positions: Positions | None) -> pa.Int32Array:
-    """Return the place of each row among the rows of its message, from 0. `positions` holds all rows of a message or none."""
+    """Return the index of each row among the rows of its message, from 0; no message's rows are split over two calls."""
     if positions is None:
         return pa.array(np.zeros(messages, np.int32))
     return pa.array((np.arange(len(positions)) - np.searchsorted(positions, positions)).astype(np.int32))
@@ -128,7 +128,7 @@ def with_metadata(
 def beyond_record_times(
     rows: pa.RecordBatch, chunk: Chunk, metadata: Metadata, positions: Positions | None
 ) -> tuple[Positions, list[Reason]]:
-    """Return the rows of `with_metadata` whose record has a timestamp that no column can hold, and why."""
+    """Return the rows of `with_metadata` whose record timestamp no column can hold, and the reasons."""
     names = [name for column, name in metadata if column is MetadataColumn.TIMESTAMP]
     if not names or not rows.column(names[0]).null_count:
         return np.array([], np.int64), []
@@ -146,5 +146,5 @@ def beyond_record_times(
 
 
 def rows_of_nulls(values: pa.Schema, rows: int) -> pa.RecordBatch:
-    """Return the nulls that tombstones write into the value's columns."""
+    """Return `rows` rows of nulls, which is what tombstones write into the value columns."""
     return pa.RecordBatch.from_arrays([pa.nulls(rows, field.type) for field in values], schema=values)

@@ -1,7 +1,7 @@
-"""A task from plan to manifests: fetch, decode, bucket, write, all in this process, one manifest per table.
+"""A task from plan to manifests: it fetches, decodes, buckets and writes in one process.
 
-Runs in a Spark Python worker, or in any process. What concerns one table becomes a manifest with a failure while the
-other tables continue; an error that belongs to no table is raised, and Spark tries the task again.
+It runs in a Spark Python worker or in any other process. An error of one table becomes a manifest with a failure, and
+the other tables continue. An error that belongs to no table is raised, and Spark retries the task.
 """
 
 import gc
@@ -34,7 +34,7 @@ from kafka2hive.task.write.upload import AMBIGUOUS
 log = logging.getLogger(__name__)
 
 Output: TypeAlias = TableManifest | pa.RecordBatch
-"""What a task gives: one manifest per table, and before it the rows that its end hands on (RowEnd)."""
+"""What a task yields: the rows that a table's end passes on (RowEnd), then the table's manifest."""
 
 SECOND_READS = 2
 _SECOND_READ_WITHIN_SECONDS = 60.0
@@ -43,11 +43,11 @@ _connected: dict[tuple[int, StorageOptions], FileSystem] = {}
 
 
 def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
-    """One manifest per table of the plan, in the order in which the tables end.
+    """Yield one manifest per table of the plan, in the order in which the tables end.
 
-    Tables that are not read because Kafka refuses this process have manifests that say why: no other try would help.
-    Raises ServiceUnavailable when Kafka gives nothing for `stall_seconds`; ends the process (exit 70) when anything
-    else makes no progress for as long. A second run of the same plan writes other files under other names.
+    If Kafka refuses this process, the remaining tables get manifests with that failure, since a retry would not help.
+    Raises ServiceUnavailable if Kafka delivers nothing for `stall_seconds`, and ends the process (exit 70) if anything
+    else makes no progress for that long. A crash leaves orphans; a second run of the plan writes files with new names.
     """
     yield from manifests_of(run_in_worker(plan, settings, partial(Task, plan)))
 
@@ -55,19 +55,19 @@ def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
 def run_in_worker(
     plan: TaskPlan, settings: TaskSettings, make_task: Callable[[TaskEnvironment], "Task"]
 ) -> Iterator[Output]:
-    """The outputs of a task with this process's clients, under a watchdog; see `run_task`."""
+    """Yield the outputs of a task that uses this process's clients, under a watchdog (see `run_task`)."""
     with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
         files, consumer = process_files(settings.storage), partial(process_consumer, settings.kafka)
-        told: set[str] = set()
+        reported: set[str] = set()
         try:
             for output in make_task(task_environment(settings, files, consumer, watchdog.touch)).outputs():
                 if isinstance(output, TableManifest):
-                    told.add(output.table)
+                    reported.add(output.table)
                 with watchdog.idle():
                     yield output
         except (AccessRefused, ConfigError) as error:
             forget_consumer(settings.kafka)
-            for task in (task for task in plan.tables if task.table not in told):
+            for task in (task for task in plan.tables if task.table not in reported):
                 part = TablePart(index=plan.index, task=task, settings=settings)
                 yield part.failed(on_this_host(error))
         except (ServiceUnavailable, FetchBug):
@@ -81,8 +81,9 @@ def manifests_of(outputs: Iterator[Output]) -> Iterator[TableManifest]:
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Let Python look for cycles after 100,000 new objects instead of 700: messages hold no cycles, and looking through
-    them again and again took a seventh of a task.
+    """Run Python's cycle collector every 100,000 new objects instead of every 700.
+
+    Messages hold no cycles, and scanning them repeatedly took a seventh of a task's time.
     """
     before = gc.get_threshold()
     gc.set_threshold(100_000)
@@ -93,7 +94,7 @@ def seldom_collected() -> Iterator[None]:
 
 
 def process_files(options: StorageOptions) -> FileSystem:
-    """Return this process's file system: clients do not survive a fork, and connecting costs time."""
+    """Return this process's file system. It is kept between tasks but not across a fork, which clients do not survive."""
     from kafka2hive.storage.connect import connect
 
     key = (os.getpid(), options)
@@ -103,7 +104,7 @@ def process_files(options: StorageOptions) -> FileSystem:
 
 
 class Task:
-    """The read loop of all commands: every record of the plan's ranges, decoded, counted and handed to its table's end."""
+    """The read loop of all commands: it decodes and counts every record and passes its rows to the table's end."""
 
     def __init__(
         self,
@@ -115,10 +116,10 @@ class Task:
         retried: tuple[type[Exception], ...] = (),
         open_fetch: type[Fetch] = Fetch,
     ) -> None:
-        """`open_end`: where rows go. `files_of`: see TablePart. `retried`: errors of a table that end the task instead.
+        """`open_end` opens the destination of the rows, `files_of` is as in TablePart.
 
-        If rows become files, a table is read again after an ambiguous error of its storage. What `open_fetch` reads is
-        compared with what was delivered.
+        Errors of a table of the types `retried` end the task. If rows become files, a table is read again after an
+        ambiguous storage error. `open_fetch` makes the fetch, whose records are checked against the client's counts.
         """
         self._environment = environment
         self._parts = tuple(
@@ -139,7 +140,7 @@ class Task:
         return manifests_of(self.outputs())
 
     def outputs(self) -> Iterator[Output]:
-        """Read all tables; tables whose file had an ambiguous failure are read again, as new attempts."""
+        """Read all tables; tables whose file had an ambiguous failure are re-read as new attempts."""
         try:
             yield from self._read(self._parts)
             while self._again:
@@ -147,7 +148,7 @@ class Task:
                 yield from self._read(again)
         finally:
             for run in self._runs.values():
-                run.abandon()  # none is left if all went well
+                run.abandon()  # a run is left only after an error
             self._environment.close()
 
     def _read(self, parts: tuple[TablePart, ...]) -> Iterator[Output]:
@@ -172,9 +173,9 @@ class Task:
             yield from self._step(run.part, self._manifest(run))
 
     def _step(self, part: TablePart, outputs: Iterator[Output]) -> Iterator[Output]:
-        """One step of one table: an error of the table gives its files up and is its failure.
+        """Yield the outputs of one step of a table; an error of the table abandons its files and becomes its failure.
 
-        Nothing is told yet if its ranges are to be read again.
+        If the table's ranges are to be read again, no manifest is yielded yet.
         """
         table = part.task.table
         with TableErrors(self._retried) as errors:
@@ -214,7 +215,7 @@ class Task:
 
 
 class SecondReads:
-    """How often a task may read a table again: `most` times each, within a minute of the task's first failure."""
+    """The limit on re-reads in a task: `most` per table, within a minute of the task's first failure."""
 
     def __init__(self, clock: Clock, most: int = SECOND_READS) -> None:
         self._clock = clock
@@ -223,7 +224,7 @@ class SecondReads:
         self._failed_at: float | None = None
 
     def may_begin(self, table: str) -> bool:
-        """The table failed: whether to read it once more. Counts it."""
+        """Return whether the failed table may be read once more, and count that re-read."""
         now = self._clock.monotonic()
         if self._failed_at is None:
             self._failed_at = now

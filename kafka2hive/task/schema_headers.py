@@ -1,4 +1,4 @@
-"""Schema ids in a record's headers, moved in front of its value or key, where decoders expect them."""
+"""Schema ids from a record's headers, put in front of its value or key, where decoders expect them."""
 
 from collections.abc import Sequence
 
@@ -13,16 +13,16 @@ from kafka2hive.task.fetch.chunk import HeaderPairs
 OF_VALUES, OF_KEYS = "__value_schema_id", "__key_schema_id"
 
 _HEADS = {0: HEAD, 1: GUID_HEAD}
-"""Length of an id, by its first byte."""
+"""The length of a schema id by its first byte."""
 _NO_HEAD = b"\xff"
-"""Put before data whose header cannot be read, so that no decoder takes them for framed."""
+"""Put before data whose header is malformed, so that no decoder takes the data for framed."""
 
 
 class SchemaHeaders:
-    """Reads the header of one name. If it repeats, the last value wins."""
+    """Reads the schema header with one name. If the header repeats, the last value wins."""
 
     def __init__(self, name: str, format: str, indexes: ProtobufIndexes = "zigzag") -> None:
-        """`indexes`: how those of a Protobuf message are written."""
+        """`indexes` is the encoding of a Protobuf message's indexes."""
         self._name = name
         self._is_zigzag = indexes == "zigzag"
         self._is_protobuf = format == "protobuf"
@@ -32,8 +32,9 @@ class SchemaHeaders:
     def joined(
         self, data: pa.BinaryArray, headers: Sequence[HeaderPairs]
     ) -> tuple[pa.BinaryArray, dict[int, Reason]]:
-        """`data` with what the header of each says before it, and of each whose header cannot be read its place and the
-        reason. Data without that header stay as they are, nulls too.
+        """Return `data` with each record's header value in front of it, and the reasons by position for malformed headers.
+
+        Data without this header, and nulls, are unchanged.
         """
         heads = [self._of(pairs) for pairs in headers]
         if not any(heads):
@@ -46,7 +47,7 @@ class SchemaHeaders:
         return pc.binary_join_element_wise(pa.array(heads, pa.binary()), data, b""), bad
 
     def hint(self, headers: Sequence[HeaderPairs]) -> list[str]:
-        """Say for messages that are not framed in their data whether this header names their schema."""
+        """Return for each unframed message a text that says that this header names its schema, or an empty text."""
         said = f"; its header {self._name} names a schema: framing: header reads it"
         return [said if self._of(pairs) else "" for pairs in headers]
 
@@ -58,7 +59,7 @@ class SchemaHeaders:
         return found
 
     def _is_whole(self, head: bytes) -> bool:
-        """Whether it holds an id (and the indexes of a Protobuf message) and nothing else. Few heads are distinct."""
+        """Return whether `head` is exactly an id (and the indexes of a Protobuf message). Cached: few heads are distinct."""
         if head not in self._known:
             if len(self._known) >= 10_000:
                 self._known.clear()
@@ -81,7 +82,7 @@ class SchemaHeaders:
 
 
 def _are_indexes(data: bytes, is_zigzag: bool) -> bool:
-    """Whether these are whole varints: a count, and so many numbers. 0 stands for the first message alone."""
+    """Return whether `data` is whole varints: a count and that many numbers. A lone 0 stands for the first message."""
     ends = [at for at, octet in enumerate(data) if octet < 0x80]
     if not ends or ends[-1] != len(data) - 1 or ends[0] > 0:
         return False

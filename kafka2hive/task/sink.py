@@ -1,4 +1,4 @@
-"""Where a task's rows go: into files (table_writer.py), or to a command that looks at them and writes nothing."""
+"""The destination of a task's rows: files (table_writer.py), or a command that shows them and writes nothing."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -13,34 +13,34 @@ from kafka2hive.task.write.destination import Destination
 
 
 class RowSink(Protocol):
-    """Takes one kind of rows of one table: `add`, then `finish`, then `results`; or `abandon` at any time."""
+    """Takes one kind of rows of one table. Call `add`, then `finish`, then `results`; or `abandon` at any time."""
 
     rows: int
-    """How many came."""
+    """The number of rows added."""
 
     def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
-        """`ids`: index into `paths` per row; `paths` may grow between calls, never change. `sources`: one per row."""
+        """Add rows, each with its index into `paths` and its source. `paths` may grow between calls but not change."""
         ...
 
     def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
-        """No more rows come; `accounts` say what became of the records of each range that is not empty."""
+        """End the rows; `accounts` has one account per range that is not empty."""
         ...
 
     def results(self) -> list[DataFile]:
-        """After `finish`: the files; no files if the rows went elsewhere."""
+        """Return the files after `finish`; the list is empty if the rows went elsewhere."""
         ...
 
     def abandon(self) -> None:
-        """Give everything up; never raises."""
+        """Give up all rows and files; never raises."""
         ...
 
 
 OpenSink = Callable[[Destination, pa.Schema], RowSink]
-"""Makes the sink of one kind of rows; the schema is that of the rows."""
+"""Opens the sink of one kind of rows, which have this schema."""
 
 
 class PassingSink:
-    """Hands rows on and keeps none."""
+    """A sink that passes rows to a function and keeps none."""
 
     def __init__(self, take: Callable[[pa.RecordBatch, BucketIds, Sequence[str]], None]) -> None:
         self._take = take
@@ -52,10 +52,10 @@ class PassingSink:
             self.rows += len(rows)
 
     def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
-        """Nothing waits."""
+        """Do nothing: no rows wait."""
 
     def results(self) -> list[DataFile]:
         return []
 
     def abandon(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no rows are held."""

@@ -1,4 +1,4 @@
-"""One table within a task: its chunks become rows, buckets, files and dead letters, and everything is counted."""
+"""One table in a task while it runs: its chunks become rows, files and dead letters, and every record is counted."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,10 @@ from kafka2hive.task.write.bucket_split import RowSources
 
 @dataclass(frozen=True, slots=True)
 class Fates:
-    """What becomes of the messages of one chunk; `rows` has the message of each row, all of a message in one item."""
+    """What becomes of the messages of one chunk, as positions.
+
+    `rows` has the position of each row's message; all rows of a message are in one item.
+    """
 
     rejections: list[Rejections] = field(default_factory=list)
     filtered: list[Positions] = field(default_factory=list)
@@ -34,24 +37,24 @@ class Fates:
 
 
 class RowEnd(Protocol):
-    """Where the decoded rows of a table's part go: `take` each batch, then `finish`, then `files`; or `abandon`."""
+    """The destination of a table's decoded rows. Call `take`, then `finish`, then `files`; or `abandon` at any time."""
 
     @property
     def rows(self) -> int:
-        """How many were taken and not left out."""
+        """The number of rows taken, without those filtered or rejected."""
         ...
 
     @property
     def is_last(self) -> bool:
-        """False: rows may still be dropped behind it, so the accounts are not final."""
+        """Whether the accounts are final; False if rows may still be dropped after this end."""
         ...
 
     def take(
         self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
     ) -> Iterable[pa.RecordBatch]:
-        """Take one row per position (None: all messages once); note in `fates` what becomes of these messages.
+        """Take one row per position (None: one per message) and note in `fates` what becomes of the messages.
 
-        Gives the rows that the task hands on.
+        Returns the rows that the task passes on.
         """
         ...
 
@@ -60,16 +63,16 @@ class RowEnd(Protocol):
     def files(self) -> Sequence[DataFile]: ...
 
     def abandon(self) -> None:
-        """Give everything up; never raises."""
+        """Give up all rows and files; never raises."""
         ...
 
 
 OpenEnd = Callable[[TablePart, TaskEnvironment, str, PhaseTimes], RowEnd]
-"""Opens the end of one try (the third argument names it)."""
+"""Opens the end of one attempt, whose name is the third argument."""
 
 
 class BucketedRows:
-    """The end of most tables: rows go into the files of their buckets."""
+    """The end of a table without SQL, which writes rows into the files of their buckets."""
 
     is_last = True
 
@@ -112,7 +115,7 @@ class BucketedRows:
     ) -> tuple[pa.RecordBatch, BucketIds, Positions]:
         """Return the rows to write, their buckets and the positions of their messages.
 
-        Messages of which no row is written are noted as filtered or rejected; one row without a bucket rejects its message.
+        A message without a row to write is noted as filtered or rejected; one row without a bucket rejects its message.
         """
         assigned = self._bucketer.assign(rows, functools.partial(chunk.timestamps, positions))
         ids = assigned.ids
@@ -145,9 +148,9 @@ class BucketedRows:
 
 
 class TableRun:
-    """A table's part of a task while it runs: `take` chunks, then `complete`, then `manifest`; `abandon` at any time.
+    """A table's part of a task while it runs. Call `take`, then `complete`, then `manifest`; or `abandon` at any time.
 
-    All but `abandon` raise the errors of this table (TABLE_ERRORS); the caller then abandons it.
+    All methods except `abandon` raise the errors of this table (TABLE_ERRORS); the caller must then call `abandon`.
     """
 
     def __init__(
@@ -164,9 +167,9 @@ class TableRun:
         self._letters = DeadLetterFiles(part, environment, attempt)
 
     def take(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
-        """Every message of the chunk becomes rows, a dead letter, a filtered one or a counted tombstone.
+        """Turn every message of the chunk into rows or a dead letter, or count it as filtered or as a tombstone.
 
-        Gives the rows that the task hands on (RowEnd).
+        Yields the rows that the task passes on (RowEnd).
         """
         fates = Fates()
         for decoded in self._timed_parts(chunk):
@@ -177,7 +180,7 @@ class TableRun:
                 yield from self._end.take(chunk, rows, positions, fates)
         letters = fates.rejections
         if self.part.task.only_bucket is not None:
-            # a refetch writes one bucket's rows again; its dead letters are in place
+            # a refetch rewrites the rows of one bucket; its dead letters are already committed
             fates.filtered.extend(positions for positions, _ in letters)
             letters = []
         with self.times.timed("write"):
@@ -193,7 +196,7 @@ class TableRun:
         self._progress()
 
     def _timed_parts(self, chunk: Chunk) -> Iterator[DecodedChunk]:
-        """A part is decoded when the one before is written."""
+        """Yield the decoded parts; a part is decoded only after the previous one was written."""
         parts = self._decoder.decode(chunk)
         while True:
             with self.times.timed("decode"):
@@ -204,10 +207,10 @@ class TableRun:
             self._progress()
 
     def complete(self, delivered: Sequence[Delivered]) -> None:
-        """Write what waits and begin to close the files: all chunks were taken.
+        """Write the buffered rows and start closing the files, after the last chunk.
 
-        `delivered` is what the client says of each range that is not empty. Raises AccountingMismatch if that is not what
-        came in chunks.
+        `delivered` has the client's counts of each range that is not empty.
+        Raises AccountingMismatch if they differ from what came in chunks.
         """
         self._accounts.complete(delivered)
         accounts = self._accounts.for_footers()
@@ -216,7 +219,7 @@ class TableRun:
             self._letters.sink.finish(accounts if self._end.is_last else None)
 
     def manifest(self) -> TableManifest:
-        """Wait for the files. Raises AccountingMismatch if the rows of files and accounts do not add up."""
+        """Wait for the files. Raises AccountingMismatch if the rows in files differ from those in the accounts."""
         with self.times.timed("close"):
             files = (*self._end.files(), *self._letters.sink.results())
         accounts = self._accounts.of_ranges()
@@ -241,7 +244,7 @@ class TableRun:
         )
 
     def abandon(self) -> None:
-        """Give up all files; what was closed already becomes an orphan that the ledger's owner deletes. Never raises."""
+        """Give up all files; a closed one becomes an orphan, which the ledger's owner deletes. Never raises."""
         self._end.abandon()
         self._letters.sink.abandon()
 

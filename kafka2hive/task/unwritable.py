@@ -1,11 +1,10 @@
-"""Rows that the table's file format cannot hold: they become dead letters."""
+"""Rows that the table's file format cannot hold, which become dead letters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.config.keys import WriterOptions
@@ -13,13 +12,12 @@ from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.formats.contract.times import Bad, rows_not_in_millis
 from kafka2hive.formats.lines.delimited import null_texts
 from kafka2hive.formats.orc.encoding import unwritable_rows
-
-Positions = npt.NDArray[np.int64]
+from kafka2hive.task.fetch.chunk import Positions
 
 
 @dataclass(frozen=True, slots=True)
 class Unwritable:
-    """`rows` finds those of a column; `reason` is the dead letters' code, `fault` says what is wrong with the value."""
+    """A check of one format: `rows` finds the bad rows of a column, `reason` is their code, `fault` the message."""
 
     rows: Callable[[pa.Array], Bad | None]
     reason: str
@@ -33,7 +31,7 @@ _AVRO = Unwritable(rows_not_in_millis, "avro.timestamp", _PART_OF_MILLISECOND)
 
 
 def unwritable_of(options: WriterOptions) -> Unwritable | None:
-    """None: files written so hold every row."""
+    """Return the check for these options; None if their files can hold every row."""
     if options.format == "orc":
         return _ORC
     if options.format == "avro":
@@ -45,7 +43,7 @@ def unwritable_of(options: WriterOptions) -> Unwritable | None:
 
 
 def rows_not_held(rows: pa.RecordBatch, unwritable: Unwritable) -> tuple[Positions, list[Reason]]:
-    """The rows that Hive cannot read from a file, by number, with one reason each."""
+    """Return the indexes of the rows that a file cannot hold, with one reason each."""
     reasons: dict[int, Reason] = {}
     for field, column in zip(rows.schema, rows.columns, strict=True):
         bad = unwritable.rows(column)

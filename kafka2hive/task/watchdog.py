@@ -1,4 +1,4 @@
-"""Ends a worker that makes no progress: some calls (a stopped NameNode) have no time limit of their own."""
+"""A watchdog that ends a worker without progress: some calls, such as to a stopped NameNode, have no time limit."""
 
 import os
 import threading
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-STALLED = 70  # Spark sees a dead worker and tries the task again
+STALLED = 70  # Spark notices the dead worker and retries the task
 
 
 def _end_process() -> None:
@@ -14,7 +14,7 @@ def _end_process() -> None:
 
 
 class Watchdog:
-    """Calls `expired` when `touch` was not called for `seconds`. Use as a context manager."""
+    """A context manager that calls `expired` if `touch` is not called for `seconds`."""
 
     def __init__(self, seconds: float, expired: Callable[[], None] = _end_process) -> None:
         self._seconds = seconds
@@ -25,12 +25,12 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def touch(self) -> None:
-        """Note progress: a record came, bytes were written, a file was closed."""
+        """Note progress: a record was read, bytes were written, or a file was closed."""
         self._touched = time.monotonic()
 
     @contextmanager
     def idle(self) -> Iterator[None]:
-        """Expect nothing while somebody else has the thread (a generator that has yielded)."""
+        """Expect no progress while other code has the thread, as after a generator's yield."""
         self._idle = True
         try:
             yield

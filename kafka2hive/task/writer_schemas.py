@@ -1,4 +1,4 @@
-"""Where a table's decoder has its writers' schemas from: nowhere, the map, or the registry."""
+"""The source of the writer schemas of a table's decoder: the map, the registry, or none."""
 
 import os
 
@@ -13,7 +13,10 @@ _lookups: dict[tuple[int, RegistryOptions, str, int, bool], WriterSchemas] = {}
 def writers_of(
     table: TableSettings, settings: TaskSettings, files: FileSystem, *, keeps: bool
 ) -> WriterSchemas | WriterSchema | None:
-    """`keeps`: schemas from the registry may be written to the storage."""
+    """Return the writer schemas of the table's values, None for a format without them.
+
+    If `keeps`, schemas from the registry may be written to the storage.
+    """
     if table.format not in ("avro", "protobuf"):
         return None
     if table.format == "avro" and table.avro_schema is not None:
@@ -28,7 +31,7 @@ def writers_of(
 def key_writers_of(
     table: TableSettings, settings: TaskSettings, files: FileSystem, *, keeps: bool
 ) -> WriterSchemas | None:
-    """The same of keys, which name their schemas in the registry."""
+    """Return the writer schemas of the table's keys, which are always in the registry; None without such keys."""
     has_keys = any(column.part is RecordPart.KEY for column in table.columns)
     if table.key_format not in ("avro", "protobuf") or not has_keys or settings.registry is None:
         return None
@@ -38,17 +41,12 @@ def key_writers_of(
 def process_schemas(
     registry: RegistryOptions, files: FileSystem, ledger_root: str, *, keeps: bool
 ) -> WriterSchemas:
-    """Return this process's schemas, which all its tasks and tables share."""
+    """Return this process's schema lookup, which all its tasks and tables share."""
     from kafka2hive.decode.schemas.writers import same_schema
     from kafka2hive.registry.connect import schema_lookup
 
-    key = (
-        os.getpid(),
-        registry,
-        ledger_root,
-        id(files),
-        keeps,
-    )  # the lookup holds `files`, so its id stays its own
+    # the lookup keeps `files` alive, so no other object can get its id
+    key = (os.getpid(), registry, ledger_root, id(files), keeps)
     if key not in _lookups:
         _lookups[key] = schema_lookup(registry, files, ledger_root, same_schema, keeps=keeps)
     return _lookups[key]

@@ -1,1 +1,1 @@
-"""Fetching exact offset ranges from Kafka."""
+"""Fetch exact offset ranges from Kafka."""

@@ -1,4 +1,4 @@
-"""Messages of one table on their way through a task, with the ranges they came from."""
+"""A chunk of one table's messages with the ranges that they came from, and its columns as Arrow arrays."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,42 +13,23 @@ from confluent_kafka import Message
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.compiled import CArray
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.task.fetch import chunk as message_columns
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 _second: Callable[[tuple[int, int]], int] = itemgetter(1)
 
-
-def values_and_times(
-    messages: list[Any], value_bytes: int, library: Any = LIBRARY
-) -> tuple[pa.BinaryArray, pa.Int64Array]:
-    """Values, null for tombstones, and timestamps as `times`. `value_bytes`: what the values sum to."""
-    if library is None:
-        return values(messages), times(messages)
-    found = library.values_and_times(messages, Message.value, Message.timestamp, value_bytes)
-    binary, integers = map(CArray, (pa.binary(), pa.int64()), found)
-    return pa.array(binary), pa.array(integers)
-
-
-def values(messages: Sequence[Any]) -> pa.BinaryArray:
-    return pa.array(list(map(Message.value, messages)), pa.binary())
-
-
-def times(messages: Sequence[Any]) -> pa.Int64Array:
-    """Epoch milliseconds; null where the record has none (the protocol's -1)."""
-    found = np.fromiter(map(_second, map(Message.timestamp, messages)), np.int64, len(messages))
-    missing = found < 0
-    return pa.array(found, mask=missing if missing.any() else None)
-
-
 Positions = npt.NDArray[np.int64]
-"""Positions of messages within a chunk, from 0, ascending; of rows as often as a message has rows."""
+"""Positions of messages within a chunk, from 0, ascending; for rows, a position repeats for each row of its message."""
 
 HeaderPairs = list[tuple[str, bytes | None]] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """`count` consecutive messages of one range; `bytes` the size of their values; `leader_epoch` of the last, -1 unknown."""
+    """`count` consecutive messages of one range.
+
+    `bytes` is the size of their values, `leader_epoch` that of the last message, -1 if unknown.
+    """
 
     range: OffsetRange
     count: int
@@ -58,7 +39,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive messages of one table's ranges; what a message holds is taken out of it only when asked for."""
+    """Consecutive messages of one table's ranges. Parts of the messages are extracted only on demand."""
 
     table: str
     segments: tuple[Segment, ...]
@@ -74,7 +55,7 @@ class Chunk:
         return sum(segment.bytes for segment in self.segments)
 
     def bounds(self) -> npt.NDArray[np.int64]:
-        """Where each segment ends, as positions; the last is the chunk's length."""
+        """Return the end position of each segment; the last is the chunk's length."""
         return np.cumsum([segment.count for segment in self.segments], dtype=np.int64)
 
     def _chosen(self, positions: Positions | None) -> Sequence[Any]:
@@ -83,10 +64,10 @@ class Chunk:
         return [self.messages[position] for position in positions.tolist()]
 
     def values(self, positions: Positions | None = None) -> pa.BinaryArray:
-        """The values, null for tombstones. All of them are read together with their timestamps, which are kept."""
+        """Return the values, null for tombstones. Reading all of them also caches their timestamps."""
         if positions is not None:
-            return message_columns.values(self._chosen(positions))
-        values, times = message_columns.values_and_times(self.messages, self.value_bytes)
+            return _values(self._chosen(positions))
+        values, times = values_and_times(self.messages, self.value_bytes)
         self._times[:] = [times]
         return values
 
@@ -97,13 +78,13 @@ class Chunk:
         return pa.array(list(map(Message.offset, self._chosen(positions))), pa.int64())
 
     def timestamps(self, positions: Positions | None = None) -> pa.Int64Array:
-        """Epoch milliseconds; null where the record has none (the protocol's -1)."""
+        """Return epoch milliseconds, null for a record without a timestamp (-1 in Kafka's protocol)."""
         if positions is None and self._times:
             return self._times[0]
-        return message_columns.times(self._chosen(positions))
+        return _times(self._chosen(positions))
 
     def headers(self, positions: Positions | None = None) -> pa.ListArray:
-        """`list<struct<key: string, value: binary>>`, null for a record without headers or with unreadable ones."""
+        """Return `list<struct<key: string, value: binary>>`, null for a record with no or unreadable headers."""
         structs = [
             None if pairs is None else [{"key": key, "value": value} for key, value in pairs]
             for pairs in self.header_pairs(positions)
@@ -111,19 +92,19 @@ class Chunk:
         return pa.array(structs, HEADERS)
 
     def header_pairs(self, positions: Positions | None = None) -> list[HeaderPairs]:
-        """Names and values of each record's headers, None as in `headers`."""
+        """Return the name and value pairs of each record's headers, None as in `headers`."""
         wanted = range(len(self)) if positions is None else positions.tolist()
         return list(map(self._headers_at, wanted))
 
     def unreadable_headers(self) -> Positions:
-        """Messages with a header whose name is not UTF-8, which the client cannot hand out."""
+        """Return the messages with a header name that is not UTF-8, which the client cannot return."""
         for position in range(len(self)):
             self._headers_at(position)
         return np.array(sorted(self._unreadable), dtype=np.int64)
 
     def _headers_at(self, position: int) -> HeaderPairs:
         if position in self._unreadable:
-            return None  # asked a second time, the client gives a list with holes that crash whoever looks at them
+            return None  # a second call returns a list with NULL items, which crash the interpreter
         try:
             pairs: HeaderPairs = self.messages[position].headers()
         except (SystemError, UnicodeDecodeError):
@@ -136,7 +117,7 @@ class Chunk:
         return names.take(self._segment_of(positions))
 
     def numbers(self, positions: Positions | None = None) -> pa.Int32Array:
-        """Kafka's partition numbers."""
+        """Return the number of each message's topic partition."""
         numbers = pa.array([segment.range.topic_partition.number for segment in self.segments], pa.int32())
         return numbers.take(self._segment_of(positions))
 
@@ -147,7 +128,7 @@ class Chunk:
         return pa.array(np.searchsorted(self.bounds(), positions, side="right"))
 
     def count_by_segment(self, positions: Positions) -> list[int]:
-        """How many of `positions` lie in each segment."""
+        """Return how many of `positions` lie in each segment."""
         if not len(positions):
             return [0] * len(self.segments)
         where = np.searchsorted(self.bounds(), positions, side="right")
@@ -155,7 +136,7 @@ class Chunk:
         return counts
 
     def split(self, most_bytes: int) -> Iterator["Chunk"]:
-        """The same messages in chunks whose values sum to `most_bytes` at most; a larger message stands alone."""
+        """Yield the messages in chunks of at most `most_bytes` of values; a larger message is a chunk by itself."""
         if self.value_bytes <= most_bytes:
             yield self
             return
@@ -178,4 +159,25 @@ class Chunk:
         )
 
 
-HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+def values_and_times(
+    messages: list[Any], value_bytes: int, library: Any = LIBRARY
+) -> tuple[pa.BinaryArray, pa.Int64Array]:
+    """Return the values, null for tombstones, and the timestamps as `Chunk.timestamps`.
+
+    `value_bytes` is the sum of the values' sizes.
+    """
+    if library is None:
+        return _values(messages), _times(messages)
+    found = library.values_and_times(messages, Message.value, Message.timestamp, value_bytes)
+    binary, integers = map(CArray, (pa.binary(), pa.int64()), found)
+    return pa.array(binary), pa.array(integers)
+
+
+def _values(messages: Sequence[Any]) -> pa.BinaryArray:
+    return pa.array(list(map(Message.value, messages)), pa.binary())
+
+
+def _times(messages: Sequence[Any]) -> pa.Int64Array:
+    times = np.fromiter(map(_second, map(Message.timestamp, messages)), np.int64, len(messages))
+    missing = times < 0
+    return pa.array(times, mask=missing if missing.any() else None)

@@ -1,4 +1,4 @@
-"""One Kafka consumer per worker process, kept between tasks: connecting costs more than a small range."""
+"""The Kafka consumer of a worker process, which is kept between tasks: connecting costs more than reading a small range."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ from kafka2hive.model.errors import AccessRefused
 
 log = logging.getLogger(__name__)
 
-# Reading exact ranges depends on these; the map cannot change them.
+# Reading exact ranges depends on these, so the map cannot change them.
 _FIXED: dict[str, str | int | bool] = {
     "auto.offset.reset": "error",
     "enable.auto.commit": False,
@@ -23,23 +23,23 @@ _FIXED: dict[str, str | int | bool] = {
     "enable.partition.eof": True,
     "isolation.level": "read_committed",
 }
-# The map's Kafka properties may change these.
+# The map's Kafka properties override these.
 _DEFAULTS: dict[str, str | int | bool] = {
     "group.id": "kafka2hive-task",
     "check.crcs": True,
     "fetch.queue.backoff.ms": 10,
-    "fetch.wait.max.ms": 20,  # what is wanted is there already; waiting delays only the end of a compacted range
-    "queued.max.messages.kbytes": 8 * 1024,  # more waits in memory, and is read no faster
+    "fetch.wait.max.ms": 20,  # the records exist already; waiting only delays the end of a compacted range
+    "queued.max.messages.kbytes": 8 * 1024,  # a longer queue takes memory and reads no faster
     "topic.metadata.propagation.max.ms": 5_000,
-    "reconnect.backoff.ms": 500,  # librdkafka's 100 ms are ten tries a second
+    "reconnect.backoff.ms": 500,  # librdkafka's default of 100 ms means ten tries a second
     "reconnect.backoff.max.ms": 5_000,
 }
 
-_LEADERS_SECONDS = 1.0  # librdkafka itself looks that often for topics without a known leader
-_KNOWN_SECONDS = 300.0  # it keeps what it knows of a topic for longer
+_LEADERS_SECONDS = 1.0  # librdkafka's own interval of looking for unknown leaders
+_KNOWN_SECONDS = 300.0  # librdkafka caches a topic's metadata for longer
 
 GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
-TRANSIENT = frozenset(  # librdkafka tries again by itself; only a stall makes them an error
+TRANSIENT = frozenset(  # librdkafka retries these itself; they become an error only by a stall
     {
         KafkaError._TRANSPORT,
         KafkaError._ALL_BROKERS_DOWN,
@@ -54,7 +54,7 @@ ABOUT_ONE = GONE | {KafkaError.TOPIC_AUTHORIZATION_FAILED}
 
 
 class ConsumerPort(Protocol):
-    """What a task needs of a Kafka client. TaskConsumer says what `last_error` and `complaints` hold."""
+    """The part of a Kafka client that a task uses. TaskConsumer describes `last_error` and `complaints`."""
 
     last_error: str
     complaints: dict[str, KafkaError]
@@ -62,7 +62,7 @@ class ConsumerPort(Protocol):
     def assign(self, assignments: list[Assignment]) -> None: ...
 
     def assignment(self) -> list[Assignment]:
-        """What is assigned, each with the offset where it began."""
+        """Return the assignment, each item with its start offset."""
         ...
 
     def incremental_unassign(self, assignments: list[Assignment]) -> None: ...
@@ -70,24 +70,27 @@ class ConsumerPort(Protocol):
     def unassign(self) -> None: ...
 
     def consume(self, count: int, seconds: float) -> list[Any]:
-        """Messages, and events as messages with an error; at most `count`, waiting `seconds` at most."""
+        """Return at most `count` messages, and events as messages with an error, after at most `seconds`."""
         ...
 
     def position(self, assignments: list[Assignment]) -> list[Assignment]:
-        """The offset behind the last message handed out of each, below 0 where there was none."""
+        """Return the offset after the last message returned of each, below 0 if there was none."""
         ...
 
     def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
-        """Why brokers refuse this client since then (time.monotonic); `certain`: only what no restart looks like."""
+        """Return why brokers have refused this client since then (time.monotonic), None if they have not.
+
+        If `certain`, refusals that a broker's restart could also cause are ignored.
+        """
         ...
 
 
 class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
-    """A confluent-kafka consumer that is told what to read.
+    """A confluent-kafka consumer for assigned topic partitions, without a consumer group.
 
-    `last_error` is the text of the client's last complaint. What it says about one topic partition outside the stream
-    of messages (it does not exist, it may not be read) is kept in `complaints` by "topic [number]", the client's own
-    words for it. Raises ConfigError (`kafka.properties`, `kafka.gssapi`) when librdkafka makes no client of these properties.
+    `last_error` is the text of the client's last error. `complaints` holds errors about one topic partition that come
+    outside the stream of messages (it does not exist, access is denied), by "topic [number]", the client's own name for it.
+    Raises ConfigError (`kafka.properties`, `kafka.gssapi`) if librdkafka rejects the properties.
     """
 
     def __init__(self, properties: Sequence[tuple[str, str]]) -> None:
@@ -95,10 +98,10 @@ class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
         self.complaints: dict[str, KafkaError] = {}
         self._properties = tuple(properties)
         self._known: dict[tuple[str, int], float] = {}
-        self._heard = ClientLog(log)
-        told = {**_DEFAULTS, **dict(properties), **_FIXED, "error_cb": self._complain}
+        self._log = ClientLog(log)
+        config = {**_DEFAULTS, **dict(properties), **_FIXED, "error_cb": self._complain}
         try:
-            super().__init__(told, logger=self._heard.logger)
+            super().__init__(config, logger=self._log.logger)
         except KafkaException as error:
             raise refused_properties(properties, error) from error
 
@@ -109,7 +112,7 @@ class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
             self.complaints[subject] = error
 
     def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
-        refusal = self._heard.refusal(since)
+        refusal = self._log.refusal(since)
         if refusal is None or (certain and not refusal.certain):
             return None
         return access_refused(self._properties, refusal)
@@ -120,9 +123,11 @@ class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
         super().assign(assignments)
 
     def _ask_for_leaders(self, assignments: Sequence[Assignment]) -> None:
-        """librdkafka asks at once for the leaders of what it is assigned before it is connected; for topics that come later only
-        the next time it looks for such topics. A question for offsets makes it ask now. What the answer says is not there is
-        kept: about a topic partition that a known topic does not have, the assignment says nothing.
+        """Make librdkafka fetch the leaders of new topic partitions now, by a query for offsets.
+
+        Without it, librdkafka asks at once only for what is assigned before it connects, and later only at its next
+        interval. Errors about topic partitions in the answer are kept, because an assignment of a topic partition
+        that a known topic does not have reports nothing.
         """
         now = time.monotonic()
         new = [
@@ -150,7 +155,7 @@ _kept: dict[tuple[int, tuple[tuple[str, str], ...]], TaskConsumer] = {}
 
 
 def process_consumer(properties: tuple[tuple[str, str], ...]) -> TaskConsumer:
-    """Return this process's consumer for these properties. A forked child makes its own: librdkafka does not survive a fork."""
+    """Return this process's consumer for these properties. A forked child gets a new one: librdkafka does not survive forks."""
     key = (os.getpid(), properties)
     if key not in _kept:
         _kept[key] = TaskConsumer(properties)
@@ -158,7 +163,7 @@ def process_consumer(properties: tuple[tuple[str, str], ...]) -> TaskConsumer:
 
 
 def forget_consumer(properties: tuple[tuple[str, str], ...]) -> None:
-    """Close this process's consumer after an error, so that the next task starts with a fresh one."""
+    """Close this process's consumer after an error, so that the next task connects anew."""
     consumer = _kept.pop((os.getpid(), properties), None)
     if consumer is not None:
         consumer.close()
