@@ -1,1 +1,1 @@
-"""Which Hive partition a row belongs to."""
+"""Assign rows to their buckets, which are Hive partitions."""

@@ -1,7 +1,7 @@
-"""Which Hive partition each row belongs to, for whole batches: few distinct times and values are formatted, the rest is indices.
+"""Assign the rows of a batch to their buckets. Only distinct times and values are formatted; rows hold indexes.
 
-Every time is a wall clock of the bucketing zone in microseconds (bucket_times.py). It is floored to what the template can tell
-apart, and only the distinct results are formatted.
+Every time is a wall clock of the bucketing zone in microseconds (times.py). It is floored to the resolution of the bucket
+path, and only the distinct results are formatted.
 """
 
 import datetime
@@ -28,18 +28,21 @@ from kafka2hive.task.fetch.chunk import Positions
 BucketIds = npt.NDArray[np.int32]
 NO_BUCKET = -1
 LONGEST_NAME = 255
-"""Bytes of one directory name: dfs.namenode.fs-limits.max-component-length, and NAME_MAX on disk."""
+"""The limit of one directory name in bytes: dfs.namenode.fs-limits.max-component-length, and NAME_MAX on disks."""
 
 _SPAN = {"H": 3_600_000_000, "M": 60_000_000}
-"""Microseconds within which a code's text does not change; a day for all others."""
+"""The microseconds within which a code's text is constant; a day for all other codes."""
 
-_REMEMBERED = 1_000_000  # distinct keys; then their memory is freed and they are formatted again
+_REMEMBERED = 1_000_000  # distinct keys in the cache, which is cleared beyond this
 _EPOCH = datetime.datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """`ids` index Bucketer.paths, one per row, NO_BUCKET for the rows of `refused`; `reasons` one per refused row."""
+    """The buckets of a batch.
+
+    `ids` has an index into Bucketer.paths per row, NO_BUCKET for the rows in `refused`, each of which has a reason.
+    """
 
     ids: BucketIds
     refused: Positions
@@ -47,12 +50,12 @@ class Assigned:
 
 
 class Bucketer:
-    """Buckets of one table; keeps the paths it has met, so `ids` mean the same for the whole task."""
+    """Assigns the rows of one table. It keeps all paths, so an id has one meaning throughout the task."""
 
     def __init__(
         self, bucketing: Bucketing, table_zone: str, schema: pa.Schema, planned_at_ms: int, table: str = ""
     ) -> None:
-        """Raises TableError for a template or a column that cannot bucket, and for a plug-in that is not there."""
+        """Raises TableError for an invalid path, an unsuitable column, or a missing plug-in."""
         self._path = sound_bucket_path(bucketing.path)
         self._span = span(self._path)
         self.paths: list[str] = []
@@ -71,7 +74,7 @@ class Bucketer:
             self._times.check(schema)
 
     def assign(self, rows: pa.RecordBatch, record_times: Callable[[], pa.Int64Array]) -> Assigned:
-        """`record_times` gives the rows' record timestamps (epoch milliseconds) and is asked only if they count."""
+        """Assign each row; `record_times` returns record timestamps (epoch milliseconds) and is called only if needed."""
         keys: list[tuple[npt.NDArray[np.int64], list[Any]]] = []
         refused = np.zeros(len(rows), dtype=np.bool_)
         reasons: dict[int, Reason] = {}
@@ -105,12 +108,12 @@ class Bucketer:
         return Assigned(ids, np.array(places, dtype=np.int64), [reasons[place] for place in places])
 
     def _bucket(self, key: tuple[Any, ...]) -> int | Reason:
-        """The id of the bucket of one distinct (time, field values), or why there can be none."""
+        """Return the id of the bucket for one distinct tuple of time and field values, or why it has no bucket."""
         known = self._known.get(key)
         if known is not None:
             return known
         timed = self._span is not None
-        # a refused row stands in `key` with time 0, and is overruled by the caller
+        # the key of a refused row has time 0; the caller ignores the result
         wall = _EPOCH + datetime.timedelta(microseconds=min(max(key[0], EARLIEST), LATEST)) if timed else None
         texts = dict(zip(self._fields, map(_text, key[1:] if timed else key), strict=True))
         path = partition_path(fill(self._path, wall, texts))
@@ -131,7 +134,7 @@ class Bucketer:
         return result
 
     def _moment(self, micros: int) -> int:
-        """One wall clock for all whose codes have the same texts: with `hr=%H` alone every day has the same 24."""
+        """Return one wall clock for all times with the same texts: with `hr=%H` alone, every day has the same 24."""
         moment = self._moments.get(micros)
         if moment is None:
             if len(self._moments) > _REMEMBERED:
@@ -149,7 +152,7 @@ def _encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
 def _combine(
     keys: list[tuple[npt.NDArray[np.int64], list[Any]]], rows: int
 ) -> tuple[npt.NDArray[np.int64], list[tuple[Any, ...]]]:
-    """One code per row for its combination of keys, and the combinations that occur."""
+    """Return one code per row for its combination of keys, and the combinations that occur."""
     if len(keys) == 1:
         codes, values = keys[0]
         return codes, [(value,) for value in values]
@@ -179,8 +182,6 @@ def _plugin_of(
 ) -> FieldBucketer | None:
     if bucketing.plugin is None:
         return None
-    from kafka2hive.plugins import BucketerContext
-
     options = dict(bucketing.plugin.options)
     context = BucketerContext(table=table, fields=fields, schema=schema, zone=zone, options=options)
     return PluginFields(bucketing.plugin.name, context)
@@ -199,7 +200,7 @@ def _check_field(name: str, schema: pa.Schema) -> None:
 
 
 def sound_bucket_path(text: str) -> BucketPath:
-    """Raises TableError with everything that is wrong with the path."""
+    """Parse a bucket path. Raises TableError with all of its faults."""
     path = read_bucket_path(text)
     if path.faults:
         raise TableError("bucket.template", f"bucket path {text!r}: {'; '.join(path.faults)}")
@@ -207,7 +208,7 @@ def sound_bucket_path(text: str) -> BucketPath:
 
 
 def span(path: BucketPath) -> int | None:
-    """Microseconds of wall clock within which the path cannot change; None when no time is needed."""
+    """Return the microseconds of wall clock within which the path is constant, None if it has no time codes."""
     return min((_SPAN.get(code, DAY) for code in path.codes), default=None)
 
 
@@ -218,7 +219,7 @@ def time_texts(path: BucketPath, wall: datetime.datetime) -> tuple[str, ...]:
 def fill(
     path: BucketPath, wall: datetime.datetime | None, texts: Mapping[str, str | None]
 ) -> tuple[tuple[str, str], ...]:
-    """Partition columns and values. A level with a null field is Hive's default partition (the empty value)."""
+    """Return the partition columns and values; a level with a null field has the empty value, Hive's default partition."""
     return tuple((name, _value(parts, wall, texts)) for name, parts in path.levels)
 
 
@@ -251,7 +252,10 @@ def _value(parts: tuple[Part, ...], wall: datetime.datetime | None, texts: Mappi
 
 
 class PluginFields:
-    """See FieldBucketer. Raises TableError: `plugin.missing`, `plugin.failed`, `plugin.result`."""
+    """A bucketer plug-in with checks of its results (see FieldBucketer).
+
+    Raises TableError (`plugin.missing`, `plugin.failed`, `plugin.result`).
+    """
 
     def __init__(self, name: str, context: BucketerContext) -> None:
         self._name = name

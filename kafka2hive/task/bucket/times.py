@@ -1,9 +1,9 @@
-"""The time that decides on a row's bucket, as a wall clock of the bucketing zone (microseconds), for whole batches.
+"""The time that determines a row's bucket, as a wall clock of the bucketing zone in microseconds, for whole batches.
 
-- A `timestamp` column holds the wall clock of the table's zone. Where that is the bucketing zone it is used as it is.
-  Otherwise it is converted: a wall clock that happened twice (clocks set back) counts as the first of the two,
-  one that never happened (clocks set forward) as the moment of the change.
-- A `date` column has no zone and is midnight of that day.
+- A `timestamp` column holds the wall clock of the table's zone. If that is the bucketing zone, it is used unchanged.
+  Otherwise it is converted: a wall clock that occurred twice (clocks set back) means the first occurrence,
+  one that never occurred (clocks set forward) means the moment of the change.
+- A `date` column has no zone and means midnight of that day.
 - A `bigint` column and the record's timestamp are instants.
 """
 
@@ -23,14 +23,14 @@ _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 @dataclass(frozen=True, slots=True)
 class BucketTimes:
-    """Which time counts for a table; `planned_at_ms` is the epoch's processing time (epoch milliseconds)."""
+    """The bucket times of one table; `planned_at_ms` is the epoch's processing time (epoch milliseconds)."""
 
     bucketing: Bucketing
     table_zone: str
     planned_at_ms: int
 
     def of_rows(self, rows: pa.RecordBatch, record_times: Callable[[], pa.Int64Array]) -> pa.TimestampArray:
-        """Wall clock of the bucketing zone per row, null where there is no usable time."""
+        """Return the wall clock of the bucketing zone per row, null for a row without a valid time."""
         zone = self.bucketing.zone
         match self.bucketing.time:
             case BucketTime.PROCESSING:
@@ -64,7 +64,7 @@ class BucketTimes:
 
     @property
     def source(self) -> str:
-        """What the time is taken from, for people."""
+        """The source of the time, as a text for messages."""
         match self.bucketing.time:
             case BucketTime.EVENT:
                 return f"column {self.bucketing.field_text}"
@@ -75,22 +75,22 @@ class BucketTimes:
 
     @property
     def column(self) -> str:
-        """The column that the time is taken from; empty: from none."""
+        """The column of the time, empty if it does not come from a column."""
         return (self.bucketing.field or "") if self.bucketing.time is BucketTime.EVENT else ""
 
     def check(self, schema: pa.Schema) -> None:
-        """Raises TableError where the event time is no column of `schema`, or of no type with a time."""
+        """Raises TableError if the event time is not a column of `schema`, or its type has no time."""
         if self.bucketing.time is BucketTime.EVENT:
             _check_event(self.bucketing, schema)
 
 
 def record_wall_clock(times: pa.Int64Array, zone: str) -> pa.TimestampArray:
-    """Kafka's record timestamps as the wall clock of `zone`, null outside the years 1 to 9999."""
+    """Return Kafka's record timestamps as the wall clock of `zone`, null outside the years 1 to 9999."""
     return _wall_clock(_micros(times, 1_000), zone)
 
 
 def _micros(column: pa.Int64Array, factor: int) -> pa.Int64Array:
-    """`column * factor`, null where that is beyond the years 1 to 9999 by more than a day."""
+    """Return `column * factor`, null if the result is more than a day outside the years 1 to 9999."""
     low, high = (EARLIEST - DAY) // factor, (LATEST + DAY) // factor
     return pc.multiply(_keep(column, low, high), factor)
 
@@ -108,7 +108,7 @@ def _keep(column: pa.Int64Array, low: int, high: int) -> pa.Int64Array:
 
 
 def _wall_clock(instants: pa.Int64Array, zone: str) -> pa.TimestampArray:
-    """Instants (microseconds) as the wall clock of `zone`."""
+    """Return instants (microseconds) as the wall clock of `zone`."""
     if zone == "UTC":
         return _within(instants)
     return _within(wall_clock(instants.cast(NAIVE), zone).cast(pa.int64()))

@@ -1,7 +1,7 @@
-"""A consumer whose deliveries are counted as they come, before anything is done with them.
+"""A consumer that counts its deliveries before any other code handles them.
 
-`Fetch` decides what becomes of a record and when a range is read; what it may have lost, doubled or ended too early
-shows when its counts are compared with these (plan/contract.py).
+`Fetch` decides what becomes of a record and when a range has been read. If it loses or duplicates a record, or ends a
+range too early, the comparison of its counts with these shows it (plan/contract.py).
 """
 
 import operator
@@ -27,7 +27,7 @@ Offsets = npt.NDArray[np.int64]
 
 
 class FetchBug(Kafka2HiveError):
-    """Kafka's client handed out a record it was not asked for: nothing of this attempt may be used."""
+    """Kafka's client delivered a record that was not requested; nothing of this attempt may be used."""
 
 
 def _wrong_record(what: str) -> FetchBug:
@@ -36,7 +36,7 @@ def _wrong_record(what: str) -> FetchBug:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRun:
-    """Consecutive messages of one topic partition, as delivered."""
+    """Consecutive messages of one topic partition, in the order of delivery."""
 
     key: Key
     messages: list[Any]
@@ -44,7 +44,7 @@ class DeliveryRun:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What one call delivered: records in `runs`, and the client's errors and ends of the log as `events`."""
+    """The result of one call: records in `runs`, and the client's errors and ends of the log in `events`."""
 
     runs: tuple[DeliveryRun, ...] = ()
     events: tuple[Any, ...] = ()
@@ -55,7 +55,7 @@ class Delivery:
 
 @dataclass(slots=True)
 class _Count:
-    """A range being delivered; `next` is the lowest offset that may come next."""
+    """The count of one range; `next` is the lowest offset that may be delivered next."""
 
     range: OffsetRange
     next: int
@@ -67,8 +67,8 @@ class _Count:
     given_up: bool = False
 
     def pass_to(self, offset: int, records: int = 0) -> None:
-        """Everything below `offset` was delivered or has no record; `records` of it lie inside the range."""
-        if offset > self.next:  # else an end of the log that was reported before
+        """Note that every offset below `offset` was delivered or is absent; `records` of them lie inside the range."""
+        if offset > self.next:  # otherwise an end of the log that was reported before
             end = self.range.end
             self.absent += min(offset, end) - min(self.next, end) - records
             self.records += records
@@ -76,7 +76,7 @@ class _Count:
 
 
 class CountedConsumer:
-    """The same calls as the consumer's, all of a wave's ranges counted. `expect` comes before each `assign`."""
+    """A consumer that counts the deliveries of a wave's ranges. `expect` must be called before each `assign`."""
 
     def __init__(self, consumer: ConsumerPort) -> None:
         self._consumer = consumer
@@ -98,7 +98,7 @@ class CountedConsumer:
         return self._consumer.refused(since, certain=certain)
 
     def expect(self, ranges: Sequence[OffsetRange]) -> None:
-        """The ranges that the next assignment is for, of different topic partitions; earlier counts are forgotten."""
+        """Start counts for the ranges of the next assignment, one per topic partition, and discard earlier counts."""
         self._counts = {
             (r.topic_partition.topic, r.topic_partition.number): _Count(r, r.start) for r in ranges
         }
@@ -119,7 +119,7 @@ class CountedConsumer:
         self._consumer.unassign()
 
     def _give_up(self, keys: Sequence[Key]) -> None:
-        """Ask for the client's positions while it has them."""
+        """Note the client's positions before they are unassigned, after which it no longer has them."""
         asked = [key for key in keys if key in self._counts and not self._counts[key].given_up]
         if not asked:
             return
@@ -129,9 +129,9 @@ class CountedConsumer:
             self._counts[key].given_up = True
 
     def consume(self, count: int, seconds: float) -> Delivery:
-        """At most `count` messages and events, waiting `seconds` at most.
+        """Return at most `count` messages and events, after at most `seconds`.
 
-        Raises FetchBug for a record of a topic partition or offset that was not requested, or not the next in order.
+        Raises FetchBug for a record of a topic partition that was not requested, or with an offset that is out of order.
         """
         messages = self._consumer.consume(count, seconds)
         events = tuple(filter(Message.error, messages))
@@ -168,7 +168,7 @@ class CountedConsumer:
             count.pass_to(count.log_end)
 
     def delivered(self, ranges: Sequence[OffsetRange]) -> tuple[Delivered, ...]:
-        """The counts of expected ranges that have been read."""
+        """Return the counts of these ranges, which must be expected and read."""
         keys = [(r.topic_partition.topic, r.topic_partition.number) for r in ranges]
         self._give_up(keys)
         counts = [self._counts[key] for key in keys]

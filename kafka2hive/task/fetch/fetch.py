@@ -1,8 +1,8 @@
-"""Read planned ranges from Kafka: every record of `[start, end)` once, in offset order per range, nothing else.
+"""Read planned ranges from Kafka: exactly the records of `[start, end)`, each once, in offset order per range.
 
-All ranges that a consumer can read at once are assigned together (reader.py), so a task of many small ranges waits
+All ranges that a consumer can read at once are assigned together (reader.py), so a task with many small ranges waits
 for the broker once, not once per range. A range ends at a record at or beyond `end`, or at the end of the log
-(`enable.partition.eof`) when compaction, aborted transactions or their markers leave no record before `end`.
+(`enable.partition.eof`) if compaction, aborted transactions or transaction markers leave no further record.
 """
 
 import time
@@ -21,16 +21,16 @@ from kafka2hive.task.fetch.chunk import Chunk, Segment
 from kafka2hive.task.fetch.consumer import GONE, TRANSIENT
 from kafka2hive.task.fetch.delivery_count import CountedConsumer, Delivery, Key
 
-CHUNK_RECORDS = 16_000  # fewer: the cost per chunk shows; more: messages leave the processor's cache, and pages are cleared
+CHUNK_RECORDS = 16_000  # fewer raise the cost per chunk; more exceed the processor's cache
 CHUNK_BYTES = 16 * 1024 * 1024
-_HELD_BYTES = 2 * CHUNK_BYTES  # over all tables that have not filled a chunk yet
+_HELD_BYTES = 2 * CHUNK_BYTES  # the sum over tables whose chunk is not full yet
 _POLL_SECONDS = 0.05
-_TRANSIENT_SECONDS = 10.0  # how long a problem may last that can pass: a new leader, stale metadata
+_TRANSIENT_SECONDS = 10.0  # the limit for problems that may pass, such as a new leader or stale metadata
 
 
 @dataclass(frozen=True, slots=True)
 class RangeRequest:
-    """A range that is read for a table."""
+    """A range to read for a table."""
 
     table: str
     range: OffsetRange
@@ -38,14 +38,14 @@ class RangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class TableRead:
-    """All of a table's ranges of this fetch have been read to their ends; its last chunk came before."""
+    """All of a table's ranges in this fetch have been read; its last chunk came before this event."""
 
     table: str
 
 
 @dataclass(frozen=True, slots=True)
 class TableUnreadable:
-    """A range of the table cannot be read; no more chunks of the table come."""
+    """A range of the table cannot be read; no further chunks of the table follow."""
 
     table: str
     failure: TableFailure
@@ -56,7 +56,10 @@ Event = Chunk | TableRead | TableUnreadable
 
 @dataclass(slots=True)
 class _Reading:
-    """A range being read; `position` is the lowest offset that may come next; `problem` what seems wrong, since when."""
+    """A range in progress.
+
+    `position` is the lowest offset that may come next; `problem` is a suspected failure and the time of its start.
+    """
 
     table: str
     range: OffsetRange
@@ -66,7 +69,7 @@ class _Reading:
 
 @dataclass(slots=True)
 class _Held:
-    """Messages of a table that wait for a chunk to fill."""
+    """The messages of a table that wait for a full chunk."""
 
     segments: list[Segment] = field(default_factory=list)
     messages: list[Any] = field(default_factory=list)
@@ -74,7 +77,7 @@ class _Held:
 
 
 class Fetch:
-    """One wave, being read. Iterate over it for events; `drop` a table whose records are no longer needed."""
+    """The read of one wave. Iterate over it for events; `drop` a table whose records are no longer needed."""
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class Fetch:
         stall_seconds: float,
         progress: Callable[[], None] = lambda: None,
     ) -> None:
-        """`progress` is called at every poll: waiting for Kafka has its own limit, `stall_seconds`."""
+        """`progress` is called at every poll, because the wait for Kafka is limited by `stall_seconds`."""
         self._consumer = consumer
         self._stall_seconds = stall_seconds
         self._progress = progress
@@ -110,9 +113,10 @@ class Fetch:
         self._release(ended)
 
     def __iter__(self) -> Iterator[Event]:
-        """Raises ServiceUnavailable when nothing came for `stall_seconds`, FetchBug for a record that was not requested.
+        """Yield events until all ranges are read or dropped.
 
-        AccessRefused within seconds when nothing comes because brokers refuse this client.
+        Raises ServiceUnavailable if nothing came for `stall_seconds`, AccessRefused within seconds if brokers refuse
+        this client, and FetchBug for a record that was not requested.
         """
         self._consumer.assign(
             [Assignment(topic, number, r.range.start) for (topic, number), r in self._readings.items()]
@@ -131,22 +135,23 @@ class Fetch:
                 failed = self._fail_lasting_problems(now, allowed)
                 yield from failed
                 if stalled and failed:
-                    last = time.monotonic()  # the others get their time
+                    last = time.monotonic()  # the other tables get the full time
                 elif stalled:
                     raise self._stall()
                 continue
             yield from self._sort(delivery, now)
-            last = time.monotonic()  # not `now`: the consumer of these events may have taken its time
+            last = time.monotonic()  # not `now`: the caller may have taken long over the events
         self._consumer.unassign()
 
     def _batch(self) -> int:
-        """How many messages to ask for: never more than can come, or the client waits for the rest in vain."""
+        """Return how many messages to request: never more than can come, or the client waits in vain."""
         left = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
         return max(1, min(CHUNK_RECORDS, left, int(CHUNK_BYTES / self._mean_bytes)))
 
     def _sort(self, delivery: Delivery, now: float) -> Iterator[Event]:
-        """Ranges that end here are released together, before their records are dealt with: each release takes a turn of
-        the client's thread, and what is not released is read on.
+        """Yield the events of a delivery, after the ranges that ended are released together.
+
+        Each release takes a round trip to the client's thread, and the client keeps fetching what is not released.
         """
         came: list[Event] = []
         for run in delivery.runs:
@@ -160,7 +165,7 @@ class Fetch:
     def _take(self, key: Key, run: list[Any]) -> Iterator[Event]:
         reading = self._readings.get(key)
         if reading is None:
-            return  # beyond the end of a range that is read, or of a table that was dropped
+            return  # beyond the end of a finished range, or of a dropped table
         end, last = reading.range.end, run[-1].offset()
         reading.position = last + 1
         reading.problem = None
@@ -199,7 +204,7 @@ class Fetch:
             yield from Chunk(table, tuple(held.segments), held.messages).split(2 * CHUNK_BYTES)
 
     def _release(self, keys: Sequence[Key]) -> None:
-        if keys and self._readings:  # the last ones are given up by `unassign`
+        if keys and self._readings:  # `unassign` releases the last ones
             self._consumer.incremental_unassign([Assignment(topic, number) for topic, number in keys])
 
     def _on_event(self, message: Any, now: float) -> Iterator[Event]:
@@ -222,7 +227,7 @@ class Fetch:
         yield TableUnreadable(reading.table, _failure(reading, error))
 
     def _fail_lasting_problems(self, now: float, allowed_seconds: float) -> list[Event]:
-        """A problem that has lasted for longer than is allowed fails its table."""
+        """Fail the tables with a problem that has lasted for `allowed_seconds`, and return their events."""
         failed: list[Event] = []
         for (topic, number), reading in list(self._readings.items()):
             complaint = self._consumer.complaints.get(f"{topic} [{number}]")

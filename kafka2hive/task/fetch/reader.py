@@ -1,6 +1,6 @@
-"""The read loop of every task and command: all ranges of several tables, each record once, with the client's own counts.
+"""The reader of all ranges of several tables: it yields each record once, and the client's own counts.
 
-A consumer reads a topic partition from one place only, so ranges that overlap in topic partitions are read in waves.
+A consumer has one position per topic partition, so several ranges of one topic partition are read in separate waves.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from kafka2hive.task.fetch.fetch import Fetch, RangeRequest, TableRead, TableUnr
 
 @dataclass(frozen=True, slots=True)
 class TableDelivered:
-    """All of a table's ranges have been read. `delivered`: what the client says of each that is not empty."""
+    """All of a table's ranges have been read; `delivered` has the client's counts of each that is not empty."""
 
     table: str
     delivered: tuple[Delivered, ...]
@@ -26,10 +26,10 @@ Event = Chunk | TableDelivered | TableUnreadable
 
 
 class RangeReader:
-    """Iterate over it once for events; `drop` a table whose records are no longer needed.
+    """Reads the ranges wave by wave. Iterate over it once; `drop` a table whose records are no longer needed.
 
-    The chunks of a table end with one TableDelivered, or with one TableUnreadable. What `open_fetch` reads is compared
-    with what was delivered by whoever counts the chunks (plan/contract.py).
+    The chunks of a table end with one TableDelivered or one TableUnreadable. The caller must compare its counts of the
+    chunks with those of TableDelivered (plan/contract.py).
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class RangeReader:
         progress: Callable[[], None],
         open_fetch: type[Fetch] = Fetch,
     ) -> None:
-        """`ranges` by table."""
+        """`ranges` are by table. `open_fetch` makes the fetch of a wave."""
         self._consumer = CountedConsumer(consumer)
         self._stall_seconds = stall_seconds
         self._progress = progress
@@ -54,7 +54,7 @@ class RangeReader:
         self._fetch: Fetch | None = None
 
     def __iter__(self) -> Iterator[Event]:
-        """Raises what Fetch raises: ServiceUnavailable, AccessRefused, FetchBug."""
+        """Yield events. Raises ServiceUnavailable, AccessRefused and FetchBug, as Fetch."""
         for table in [table for table, waves_left in self._waves_left.items() if not waves_left]:
             yield from self._end(table)
         for wave in self._waves:
@@ -62,7 +62,7 @@ class RangeReader:
                 yield from self._read(wanted)
 
     def drop(self, table: str) -> None:
-        """No more events of this table come."""
+        """Yield no more events of this table."""
         self._waves_left.pop(table, None)
         if self._fetch is not None:
             self._fetch.drop(table)
@@ -72,7 +72,7 @@ class RangeReader:
         self._fetch = self._open_fetch(self._consumer, wave, self._stall_seconds, self._progress)
         for event in self._fetch:
             if event.table not in self._waves_left:
-                continue  # it was dropped while this event was on its way
+                continue  # it was dropped after this event was made
             match event:
                 case TableRead(table):
                     ranges = [request.range for request in wave if request.table == table]
@@ -93,7 +93,7 @@ class RangeReader:
 
 
 def waves(requests: Sequence[RangeRequest]) -> list[list[RangeRequest]]:
-    """The requests that can be assigned at once, in the order of the requests. Empty ranges are left out."""
+    """Group the requests, in their order, into waves that can be assigned at once; empty ranges are left out."""
     result: list[list[RangeRequest]] = []
     used: list[set[TopicPartition]] = []
     for request in requests:

@@ -1,1 +1,1 @@
-"""From rows to whole, synced, staged files within the limits of memory and open files."""
+"""Write rows into complete, synced, staged files within the limits on memory and open files."""

@@ -1,4 +1,4 @@
-"""The topic partitions of a table's rows, numbered so that a file can hold the rows of each together."""
+"""Split batches by bucket and, if the rows suffice, by topic partition, so that a file holds the rows of each together."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.fetch.chunk import Chunk, Positions
 
 SourceIds = npt.NDArray[np.int32]
-"""The topic partition of each row as a number; a row group holds its rows in the order of these numbers."""
+"""The number of each row's topic partition; the rows of a row group are in the order of these numbers."""
 
 
 class RowSources:
-    """Numbers for the topic partitions of one table in a task, in their order."""
+    """Numbers the topic partitions of one table in a task, in their order."""
 
     def __init__(self, ranges: Sequence[OffsetRange]) -> None:
         topic_partitions = sorted({r.topic_partition for r in ranges})
@@ -36,15 +36,15 @@ class RowSources:
 
 
 _ROWS_PER_SLICE = 64  # below this average, gathering row by row is cheaper than slices
-_ROWS_PER_PIECE = 256  # below this average, Parquet's cost per piece shows: sources are not told apart
+_ROWS_PER_PIECE = 256  # below this average, Parquet's cost per piece is high, so sources are not separated
 _SOURCE_BITS = 32
-_Pairs = npt.NDArray[np.int64]  # the bucket above, the source below
+_Pairs = npt.NDArray[np.int64]  # the bucket in the upper bits, the source in the lower ones
 
 
 class BucketSlice(NamedTuple):
-    """Rows of one bucket: those of one source, or of several that are not told apart, as source 0.
+    """Rows of one bucket from one source, or from several sources that are not separated, as source 0.
 
-    Of a bucket that is split in several calls, the rows of a source may therefore stand out of their order.
+    If several calls split the rows of a bucket, the rows of a source may therefore be out of order.
     """
 
     bucket: int
@@ -55,10 +55,10 @@ class BucketSlice(NamedTuple):
 def split_by_bucket(
     batches: list[pa.RecordBatch], ids: list[BucketIds], sources: list[SourceIds]
 ) -> Iterator[BucketSlice]:
-    """Each row once; `ids` has one bucket per row of each batch, `sources` one source.
+    """Yield each row once, by bucket; `ids` has one bucket per row of each batch, `sources` one source.
 
-    Rows of one bucket and source stay in the order in which they came. What comes out shares no memory with another
-    bucket's rows: a few rows of a slow bucket must not keep whole batches alive.
+    Rows of one bucket and source stay in the order in which they came. A slice shares no memory with the rows of other
+    buckets, because a few rows of a slow bucket must not keep whole batches alive.
     """
     rows = sum(map(len, ids))
     buckets = [numbers.astype(np.int64) << _SOURCE_BITS for numbers in ids]

@@ -1,4 +1,4 @@
-"""Where the files of one writer go, and what their names and footers say."""
+"""The destination of one writer's files: their directories, names and footers."""
 
 from dataclasses import dataclass, fields
 from uuid import uuid4
@@ -13,8 +13,10 @@ from kafka2hive.task.write.upload import Staged
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination(Origin):
-    """`hive_table` and `location` are those of the table that will hold the files (for dead letters a different one);
-    `staging` is always `table`'s.
+    """The origin of files and the table that will hold them.
+
+    `hive_table` and `location` are those of the table that will hold the files, which for dead letters is the
+    dead-letter table; `staging` is always the staging directory of `table`.
     """
 
     hive_table: str

@@ -1,4 +1,4 @@
-"""What all writers of a task share: the bounds on buffered memory and on open files, and the threads that close them."""
+"""The limits that all writers of a task share: buffered memory, open files, and the threads that close files."""
 
 import threading
 from collections import OrderedDict
@@ -13,37 +13,39 @@ from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.port import Clock, StorageError
 
 WRITE_ERRORS = (StorageError, TableError, pa.ArrowException)
-"""Errors of writing that belong to the one table that is written."""
+"""Errors of a write that belong to the table that is written."""
 
 
 class Relievable(Protocol):
-    """A writer as the limits see it."""
+    """The part of a writer that the limits use."""
 
     @property
     def buffered_bytes(self) -> int: ...
 
     def relieve(self) -> None:
-        """Write the largest buffer to its file: `buffered_bytes` is smaller afterwards."""
+        """Write the largest buffer to its file, which reduces `buffered_bytes`."""
         ...
 
     def end_file(self, bucket: int) -> None:
-        """Finish a bucket's open file; a later row of that bucket opens a new one."""
+        """End a bucket's open file; a later row of the bucket opens a new file."""
         ...
 
     def fail(self, error: Exception) -> None:
-        """Give everything up, and raise `error` at the writer's next call: it came up while serving another table."""
+        """Give up all files and raise `error` at the next call, because it occurred during a call of another table."""
         ...
 
 
 class TaskLimits:
-    """`memory_bytes` bounds the Arrow data buffered by all writers and the encoded bytes held by their files together,
-    `open_files` their open files. `buffered_bytes` is the sum over the writers, kept by them.
+    """The limits of a task, over all of its writers.
+
+    `memory_bytes` bounds the sum of the buffered Arrow data and the encoded bytes that files hold in memory,
+    `open_files` the number of open files. `buffered_bytes` is the sum over the writers, which they update.
     """
 
     def __init__(
         self, memory_bytes: int, open_files: int, file_bytes: int, clock: Clock | None = None
     ) -> None:
-        """`clock` times the tries of files (None: the real one)."""
+        """`clock` times the retries of files (None: the system clock)."""
         self.memory_bytes = memory_bytes
         self.held = HeldBytes(memory_bytes // 8)
         self.buffered_bytes = 0
@@ -58,14 +60,14 @@ class TaskLimits:
         self._writers.append(writer)
 
     def leave(self, writer: Relievable) -> None:
-        """Forget a writer that is finished or has failed; a second call does nothing."""
+        """Remove a writer that has finished or failed; a second call does nothing."""
         if writer in self._writers:
             self._writers.remove(writer)
         for key in [key for key, owner in self._open.items() if owner is writer]:
             del self._open[key]
 
     def settle(self) -> None:
-        """Flush the largest buffers until the sum is within the bound."""
+        """Flush the largest buffers until their sum is within the limit."""
         while self.buffered_bytes > self.memory_bytes - self.held.total:
             largest = max(self._writers, key=lambda writer: writer.buffered_bytes)
             try:
@@ -74,7 +76,7 @@ class TaskLimits:
                 largest.fail(error)
 
     def opening(self, writer: Relievable, bucket: int) -> None:
-        """A file of this bucket is about to be opened: finish the least recently used ones beyond the bound."""
+        """Note that a file of this bucket will be opened, and end the least recently used files beyond the limit."""
         while len(self._open) >= self._open_files:
             (_, oldest_bucket), owner = self._open.popitem(last=False)
             try:
@@ -89,12 +91,12 @@ class TaskLimits:
         self._open.move_to_end((id(writer), bucket))
 
     def ended(self, writer: Relievable, bucket: int) -> None:
-        """The bucket's file is finished; a second call does nothing."""
+        """Note that the bucket's file has ended; a second call does nothing."""
         self._open.pop((id(writer), bucket), None)
 
 
 class HeldBytes:
-    """`most` over all files of a task; one file may hold a quarter of it. Safe for any number of threads."""
+    """The budget of bytes that files hold in memory: `most` over all files of a task, a quarter per file. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -103,7 +105,7 @@ class HeldBytes:
         self.total = 0
 
     def take(self, held: int, more: int) -> bool:
-        """Room for `more` bytes of a file that holds `held`; False: there is none, nothing was taken."""
+        """Reserve `more` bytes for a file that holds `held`. Returns False, and reserves nothing, if there is no room."""
         with self._lock:
             if held + more > self._most_of_one or self.total + more > self._most:
                 return False
@@ -111,7 +113,7 @@ class HeldBytes:
             return True
 
     def release(self, count: int) -> None:
-        """Bytes that were taken are let go."""
+        """Return reserved bytes to the budget."""
         with self._lock:
             self.total -= count
 
@@ -122,7 +124,7 @@ WIDTH = 16
 
 
 class Closer:
-    """Runs closings on threads, `WIDTH` at a time; `submit` waits when twice as many are on their way."""
+    """Closes files on `WIDTH` threads; `submit` waits while twice as many closings are pending."""
 
     def __init__(self) -> None:
         self._threads: ThreadPoolExecutor | None = None
@@ -134,10 +136,10 @@ class Closer:
         if len(self._running) >= 2 * WIDTH:
             _, self._running = wait(self._running, return_when=FIRST_COMPLETED)
         future = self._threads.submit(closing)
-        self._running.add(future)  # type: ignore[arg-type]  # Future is invariant, and nobody reads these results
+        self._running.add(future)  # type: ignore[arg-type]  # Future is invariant, and these results are not read
         return future
 
     def stop(self) -> None:
-        """Wait for what runs; what has not begun is given up."""
+        """Wait for the running closings and cancel those that have not started."""
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)

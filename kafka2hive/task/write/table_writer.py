@@ -1,10 +1,10 @@
-"""Rows of one table into files by bucket: real row groups, bounded memory, bounded open files.
+"""Write the rows of one table into files by bucket, with full row groups, bounded memory and bounded open files.
 
-Within a row group the rows of a topic partition stand together where there are enough of them (split_by_bucket.py).
+Within a row group the rows of a topic partition are adjacent if there are enough of them (bucket_split.py).
 
-Rows wait first in a pool as they come, then, sorted apart, in their bucket's buffer, then in a row group. The pool
-makes out-of-order streams cheap: batches that touch a thousand buckets are split once per pool, not once per batch,
-and a bucket never holds on to a batch for the sake of a few rows of it.
+Rows wait first in a pool, unsorted, then in their bucket's buffer until they become a row group. The pool makes
+out-of-order streams cheap: batches with rows of a thousand buckets are split once per pool, not once per batch,
+and a bucket never keeps a whole batch alive for a few of its rows.
 """
 
 import functools
@@ -25,13 +25,13 @@ from kafka2hive.task.write.destination import Destination
 from kafka2hive.task.write.limits import WRITE_ERRORS, TaskLimits
 from kafka2hive.task.write.upload import StagedFile, UploadPlace
 
-_POOL_BYTES = 16 * 1024 * 1024  # while it is split, its rows are held twice
-_ARRAY_BYTES = 640  # what Arrow's library and pyarrow hold of each array besides its values
+_POOL_BYTES = 16 * 1024 * 1024  # a split holds these rows twice
+_ARRAY_BYTES = 640  # the overhead of an array in Arrow and pyarrow, without its values
 
 
 @dataclass(slots=True)
 class _Bucket:
-    """`batches` by source."""
+    """The buffer and the open file of a bucket; `batches` is by source."""
 
     path: str
     batches: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
@@ -41,13 +41,13 @@ class _Bucket:
 
 
 class TableWriter:
-    """Writes one kind of files of one table. `add` rows, then `finish`, then `results`; or `abandon` at any time.
+    """Writes one kind of files of one table. Call `add`, then `finish`, then `results`; or `abandon` at any time.
 
-    A file that is ended before `finish` waits without its footer until another one is ended, so that `finish` always
-    has one left to say what became of all records: one file more than the bound on open ones.
+    A file that ends before `finish` waits without its footer until the next one ends. So `finish` always has a file
+    whose footer can hold the accounts of all records. This file is in addition to the limit on open files.
 
-    Every method but `abandon` raises StorageError, TableError or pa.ArrowException when a file cannot be written; the caller then
-    abandons: the writer is of no more use.
+    Every method except `abandon` raises StorageError, TableError or pa.ArrowException if a file cannot be written. The
+    caller must then call `abandon` and cannot use the writer any more.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class TableWriter:
         limits.join(self)
 
     def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
-        """`ids`: index into `paths` per row; `paths` may grow between calls, never change. `sources`: one per row."""
+        """Add rows, each with its index into `paths` and its source. `paths` may grow between calls but not change."""
         self._raise_failure()
         if not len(rows):
             return
@@ -110,7 +110,7 @@ class TableWriter:
             self._flush(max(self._buckets, key=lambda number: self._buckets[number].bytes))
 
     def end_file(self, bucket: int) -> None:
-        """No more rows go into the bucket's file; the one that was ended before it is closed."""
+        """End the bucket's file, and close the file that ended before it."""
         held = self._buckets[bucket]
         file, held.file = held.file, None
         self._limits.ended(self, bucket)
@@ -118,7 +118,7 @@ class TableWriter:
             self._keep_back((held.path, file))
 
     def _keep_back(self, ended: tuple[str, StagedFile] | None) -> None:
-        """Instead of the file ended before: write its footer, let a thread close, sync and rename it."""
+        """Hold back `ended`; write the footer of the file held back before, and let a thread close, sync and rename it."""
         before, self._last_ended = self._last_ended, ended
         if before is None:
             return
@@ -132,7 +132,7 @@ class TableWriter:
         self._closings.append((self._limits.closer.submit(publish), file))
 
     def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
-        """Write all that waits and begin to close all files; the footers of those still open get `accounts`."""
+        """Write all buffered rows and start closing all files; the footers of those not closed yet get `accounts`."""
         self._raise_failure()
         self._accounts = accounts
         self._drain()
@@ -143,16 +143,16 @@ class TableWriter:
         self._limits.leave(self)
 
     def results(self) -> list[DataFile]:
-        """After `finish`: wait for the closings."""
+        """Wait for the closings, after `finish`, and return the files."""
         self._raise_failure()
         files = [closing.result() for closing, _ in self._closings]
-        written = sum(file.rows for file in files)  # as their format counted them
+        written = sum(file.rows for file in files)  # as counted by their format
         if written != self.rows:
             raise pa.ArrowInvalid(f"{self.rows} rows came in, {written} are in files")
         return files
 
     def abandon(self) -> None:
-        """Give up all files, also those that are closed already: nobody lists them. Does not wait, never raises."""
+        """Give up all files, also closed ones, which become orphans. Does not wait, never raises."""
         self._limits.leave(self)
         for closing, file in self._closings:
             if closing.cancel():
@@ -183,9 +183,9 @@ class TableWriter:
             raise self._failure
 
     def _drain(self) -> None:
-        """From the pool into the buckets; those that are full then go into row groups.
+        """Move rows from the pool into the buckets, then write full buckets as row groups.
 
-        Not before all pieces are held: what comes of a bucket after its flush would keep the memory of all of it alive.
+        The whole pool is split first: a piece of a bucket that came after its flush would keep the flushed memory alive.
         """
         for number in self._split_pool():
             held = self._buckets[number]
@@ -193,7 +193,7 @@ class TableWriter:
                 self._flush(number)
 
     def _split_pool(self) -> list[int]:
-        """From the pool into the buckets; the numbers of those that got rows."""
+        """Move rows from the pool into the buckets, and return the numbers of these buckets."""
         if not self._pool:
             return []
         pooled = self._pool, self._pool_ids, self._pool_sources
@@ -215,7 +215,7 @@ class TableWriter:
         return number
 
     def _flush(self, number: int) -> None:
-        """From a bucket's buffer into a row group; a file that has reached its size is ended."""
+        """Write a bucket's buffer as row groups, and end the file if it has reached its size."""
         held = self._buckets[number]
         if not held.rows:
             return

@@ -1,10 +1,10 @@
-"""The bytes of one file on their way to `.pending`: a lost response is dealt with here, for this file alone (rule T).
+"""The upload of one file up to its rename to `.pending`, with the recovery from lost responses (rule T).
 
-Bytes are held in memory until the file is whole or has outgrown its share (HeldBytes); until then a create, a write or a
-close that failed means a new name, and the same bytes once more. What has outgrown it streams on under one name.
+Bytes are held in memory until the file is whole or exceeds its share (HeldBytes). Until then, a failed create, write or
+close is retried with the same bytes under a new name. A file that exceeds its share is streamed under one name.
 
-Once a rename was sent, the name is never replaced: it is found to be `.pending`, or the table fails in this attempt. So of
-one attempt no two names hold the same rows, and a rebuilt ledger cannot count them twice.
+Once a rename was sent, the name is never replaced: either it is found as `.pending`, or the table fails in this attempt.
+So within one attempt no two names hold the same rows, and a rebuilt ledger cannot count them twice.
 """
 
 import zlib
@@ -34,18 +34,18 @@ from kafka2hive.task.write.limits import HeldBytes
 Result = TypeVar("Result")
 
 AMBIGUOUS = (Unavailable, OutcomeUnknown)
-"""Errors after which the call may or may not have happened, or may succeed at another try."""
+"""Errors after which the operation may have been done, or may succeed on a retry."""
 MOST_TRIES = 16
-"""Tries of one file. They also end after SECONDS, so that an outage of HDFS fails the table soon."""
+"""The tries of one file. They also end after SECONDS, so that an outage of HDFS fails the table soon."""
 SECONDS = 30.0
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 2.0
-_CLOSES_OF_ONE_NAME = 3  # while the bytes are held, a new name is sooner there than a recovered lease
+_CLOSES_OF_ONE_NAME = 3  # while the bytes are held, a new name is faster than lease recovery
 
 
 @dataclass(frozen=True, slots=True)
 class UploadPlace:
-    """Where uploads of a task go: names of `directory`, made when it is missing; what they share."""
+    """The target of a table's uploads: `directory`, which is created if missing, and what the uploads share."""
 
     files: FileSystem
     directory: str
@@ -56,7 +56,7 @@ class UploadPlace:
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """A whole file under `.pending`; `checksum` is `crc32:<8 hex digits>`."""
+    """A complete file with the state `.pending`; `checksum` is `crc32:<8 hex digits>`."""
 
     name: DataFileName
     path: str
@@ -66,24 +66,24 @@ class Uploaded:
 
 @dataclass(slots=True)
 class _Held:
-    """All bytes of the file are in memory; what the file system has of it does not count."""
+    """All bytes of the file are in memory; anything in the file system is ignored."""
 
     parts: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class _Streaming:
-    """The file is being written, and what was written is not held any more."""
+    """The file is open in the file system; written bytes are no longer held."""
 
     name: DataFileName
     writer: StorageWriter
 
 
 class Upload:
-    """`write` any number of times, then `publish` once; or `abandon` at any time."""
+    """One upload. Call `write` any number of times, then `publish` once; or `abandon` at any time."""
 
     def __init__(self, place: UploadPlace, new_name: Callable[[], DataFileName]) -> None:
-        """`new_name` gives another name at every call. Nothing is created yet."""
+        """`new_name` returns a different name at every call. Nothing is created yet."""
         self._place = place
         self._new_name = new_name
         self._tries = Tries(place.clock)
@@ -92,7 +92,7 @@ class Upload:
         self._crc = 0
 
     def write(self, data: bytes | memoryview) -> None:
-        """Raises StorageError."""
+        """Append bytes to the file. Raises StorageError."""
         match self._state:
             case _Held(parts) as held:
                 if self._place.held.take(self.length, len(data)):
@@ -121,18 +121,18 @@ class Upload:
         return Uploaded(name, self._path(name, "pending"), self.length, f"crc32:{self._crc:08x}")
 
     def abandon(self) -> None:
-        """Give the file up in whatever state it is; never raises."""
+        """Give up the file in any state; never raises."""
         self.make_no_further_try()
         if isinstance(self._state, _Streaming):
             self._state.writer.abandon()
         self._release()
 
     def make_no_further_try(self) -> None:
-        """While `publish` runs in another thread: its next failure is its last."""
+        """Make the next failure final; for a `publish` that runs in another thread."""
         self._tries.given_up = True
 
     def _stream(self, held: _Held, data: bytes | memoryview) -> None:
-        """The file has outgrown its share: it gets its name now."""
+        """Create the file, because it exceeds its share, and write the held bytes."""
         name, writer = self._again_until_done(lambda: self._write_out([*held.parts, bytes(data)]))
         self._release()
         self._state = _Streaming(name, writer)
@@ -145,7 +145,7 @@ class Upload:
                 self._tries.again(error)
 
     def _write_out(self, parts: list[bytes]) -> tuple[DataFileName, StorageWriter]:
-        """A new name with these bytes, still open. On an error the name is given up."""
+        """Write the bytes under a new name and leave it open. After an error the name is given up."""
         name = self._new_name()
         writer = self._create(self._path(name, "in-progress"))
         try:
@@ -170,7 +170,7 @@ class Upload:
         return name
 
     def _close(self, writer: StorageWriter, most: int | None = None) -> None:
-        """Close; a lost response is settled by closing again (FileWriter.close), `most` times."""
+        """Close the file; after a lost response, close it again (FileWriter.close), at most `most` times."""
         closes = 1
         try:
             while True:
@@ -200,10 +200,11 @@ class Upload:
                 self._tries.again(error)
 
     def _is_renamed(self, source: str, target: str, refused: StorageError) -> bool:
-        """Look at the source, THEN at the target: the other order mistakes a rename in between for a loss.
+        """Return whether the rename was done.
 
-        False: not yet, or no answer to the look either; the rename is tried again. Raises `refused` when neither name
-        holds the whole file.
+        Checks the source, THEN the target: in the other order a rename in between would look like a loss.
+        False if it was not done, or if the checks fail too; the caller must retry the rename. Raises `refused` if
+        neither name holds the whole file.
         """
         try:
             staged = length_at(self._place.files, source)
@@ -226,7 +227,7 @@ class Upload:
 
 
 class Tries:
-    """The tries that are left for one file. The time runs from the first failure; waits double."""
+    """The retries of one file. The time limit runs from the first failure; each wait is twice the previous one."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -234,10 +235,10 @@ class Tries:
         self._tries = 1
         self._wait = _FIRST_WAIT
         self.given_up = False
-        """Set by whoever has no more use for the file: no further try is made. Any thread may set it."""
+        """No further try is made once this is True. Any thread may set it."""
 
     def again(self, error: StorageError) -> None:
-        """Wait before the next try. Raises `error` when nothing is left."""
+        """Wait before the next try. Raises `error` if no try is left."""
         now = self._clock.monotonic()
         if self._failed_at is None:
             self._failed_at = now
@@ -253,14 +254,14 @@ _SINK_BUFFER_BYTES = 64 * 1024  # per open file
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A whole file. `rows` are those that the format counted in its footer: a second opinion on what was given to it."""
+    """A complete file. `rows` is the count in its footer, an independent check of the rows that were written."""
 
     upload: Uploaded
     rows: int
 
 
 class _Sink:
-    """The file object Arrow writes to. After `mute` it swallows everything, so that Arrow's clean-up cannot fail."""
+    """The file object that Arrow writes to. After `mute` it discards all writes, so that Arrow's clean-up cannot fail."""
 
     def __init__(self, upload: Upload) -> None:
         self._upload = upload
@@ -276,7 +277,7 @@ class _Sink:
         self._muted = True
 
     def flush(self) -> None:
-        """Durability is the business of FileWriter.close."""
+        """Do nothing: FileWriter.close makes the file durable."""
 
     def close(self) -> None:
         self.closed = True
@@ -292,7 +293,7 @@ class _Sink:
 
 
 class StagedFile:
-    """States: open (`write`), ended (`end`: the footer is written), published (`publish`) or abandoned."""
+    """A staged file, whose states are open (`write`), ended (`end` writes the footer), published (`publish`) and abandoned."""
 
     def __init__(
         self,
@@ -314,18 +315,18 @@ class StagedFile:
         return int(self._stream.tell())
 
     def write(self, rows: pa.Table) -> None:
-        """One row group."""
+        """Write one row group."""
         self._encoder.write(rows)
         self.rows += len(rows)
 
     def end(self, metadata: Mapping[str, str]) -> None:
-        """Write the footer, with these key-value pairs. The file is not whole before `publish`."""
+        """Write the footer with these key-value pairs. The file is complete only after `publish`."""
         self._ended = True
         self.rows_in_footer = self._encoder.end(metadata)
         self._release()
 
     def _release(self) -> None:
-        """Let go of Arrow's buffers: a task may hold thousands of ended files."""
+        """Free Arrow's buffers, because a task may hold thousands of ended files."""
         self._stream.close()
         del self._encoder, self._stream
 
