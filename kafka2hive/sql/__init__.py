@@ -1,1 +1,1 @@
-"""Tables with SQL, in the driver: the SELECT is checked and planned, and both ends' accounts are put together."""
+"""Tables with SQL in the driver: check and plan the SELECT, run its job, and combine the accounts of both sides."""

@@ -1,8 +1,8 @@
-"""What was read before a SELECT and what was written behind it, put together: one manifest per task, or why there is none. Pure.
+"""Combine the reports from before and after a SELECT into one manifest per task. Pure.
 
-Both ends count by themselves. Of each range the rows that went into the SELECT and did not come out of it were filtered;
-more cannot come out. Both counts are of one attempt of one task: of a topic that is compacted meanwhile, another attempt
-may read less.
+Each side counts independently. Rows of a range that went into the SELECT and did not come out were filtered; more rows
+cannot come out than went in. Both counts must be of the same attempt of a task, because another attempt may read fewer
+records if the topic is compacted in between.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from kafka2hive.task.sql.shares import RecordsRead, RowsWritten
 def manifest_of(
     table: str, task: int, read: Sequence[RecordsRead], written: Sequence[RowsWritten]
 ) -> TableManifest:
-    """Of one task; `read` and `written` may hold those of others, too.
+    """Return the manifest of one task; `read` and `written` may also hold reports of other tasks.
 
-    With a failure nothing of it may be committed. Raises AccountingMismatch where the two ends do not fit, TableError
-    (`sql.unread`) where there is no other end.
+    If it has a failure, nothing of it may be committed. Raises AccountingMismatch if the two sides contradict each other,
+    TableError (`sql.unread`) if the report from before the SELECT is missing.
     """
     mine = [one for one in written if one.task == task]
     if len(mine) != 1:
@@ -54,9 +54,9 @@ def manifest_of(
 def check_against_spark(
     table: str, read: Sequence[RecordsRead], written: Sequence[RowsWritten], into: int, out: int
 ) -> None:
-    """Spark's own counts of the rows on both sides of the SELECT are those of all tasks together.
+    """Raises AccountingMismatch unless Spark's counts before and after the SELECT equal the sums over all tasks.
 
-    Raises AccountingMismatch. Where a task has failed, nothing is committed, and nothing is compared.
+    If a task has failed, nothing is compared, because nothing is committed.
     """
     of_attempt = {(one.manifest.task, one.attempt): one.manifest for one in read}
     manifests = [of_attempt[one.task, one.attempt] for one in written]

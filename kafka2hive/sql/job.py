@@ -1,8 +1,7 @@
-"""One table's share of an epoch as a job of Spark's own: read, SELECT, write, in one stage; with `shuffle: bucket` in two.
+"""The Spark job for one table with SQL in an epoch: read, SELECT and write in one stage, or two with `shuffle: bucket`.
 
-Each task's rows stay in its partition from one end to the other, in their order, or up to the shuffle. What was read, and
-sent to other tasks, comes back through accumulators, what was written as the job's result; Spark counts neither of an
-attempt that failed.
+Each task's rows stay in its Spark partition, in order, until they are written or shuffled. Accumulators return the reports
+of what was read and sent; the job's result has the reports of what was written. Spark ignores both for failed attempts.
 """
 
 import logging
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class _Told(AccumulatorParam):  # type: ignore[misc]  # pyspark has no type of it
-    """All that attempts which ended well have told."""
+class _Reports(AccumulatorParam):  # type: ignore[misc]  # pyspark has no type of it
+    """The reports of all successful attempts."""
 
     def zero(self, value: tuple["RecordsRead", ...]) -> tuple["RecordsRead", ...]:
         return ()
@@ -50,7 +49,7 @@ class _Told(AccumulatorParam):  # type: ignore[misc]  # pyspark has no type of i
 
 
 class SqlJobs:
-    """The jobs of a run's tables with SQL."""
+    """Runs the jobs of a run's tables with SQL."""
 
     def __init__(self, spark: SparkSession, settings: TaskSettings, selects: Selects) -> None:
         self._spark = spark
@@ -63,9 +62,10 @@ class SqlJobs:
     def run(
         self, table: str, shares: Sequence[TaskPlan], is_abandoned: Callable[[], bool]
     ) -> list[TableManifest]:
-        """One manifest per share, each with nothing but this table. What the table's SELECT or data makes fail is a value.
+        """Run the job of one table and return one manifest per share; each share must have only this table.
 
-        Raises Spark's error where the job was `is_abandoned`; OSError and py4j's where Spark is gone.
+        An error of the table's SELECT or data is a failure in the manifests. Raises Spark's error if `is_abandoned`,
+        and OSError or py4j's errors if Spark is gone.
         """
         from kafka2hive.task.failures import TableErrors
         from kafka2hive.task.part import only_part
@@ -82,10 +82,10 @@ class SqlJobs:
 
     def _run(self, table: str, shares: Sequence[TaskPlan]) -> list[TableManifest]:
         settings = self._settings.tables[table]
-        told, sent = (self._spark.sparkContext.accumulator((), _Told()) for _ in range(2))
+        read, sent = (self._spark.sparkContext.accumulator((), _Reports()) for _ in range(2))
         moves = settings.shuffle == "bucket" and len(shares) > 1
         whole = whole_of(shares) if moves else None
-        reader = _reader(shares, whole, self._settings, lambda one: told.add((one,)))
+        reader = _reader(shares, whole, self._settings, lambda one: read.add((one,)))
         rows = self._selects.rows(settings, len(shares), reader)
         if whole is not None:
             rows = moved_by_bucket(
@@ -98,21 +98,21 @@ class SqlJobs:
         writer = _writer(shares, self._settings) if whole is None else part_writer(whole, self._settings)
         ends = rows.mapInArrow(writer, "written binary")
         returned = ends.collect()
-        spark_counts = execution_of(ends).observedMetrics()  # Spark's own listeners may miss an event
+        spark_counts = execution_of(ends).observedMetrics()  # a listener of Spark may miss events
         into, out = (int(spark_counts.apply(name).getLong(0)) for name in (INTO, OUT))
         written = [pickle.loads(row.written) for row in returned]
         if whole is not None:
             return shuffled_manifests(
                 table=table,
                 shares=shares,
-                read=told.value,
+                read=read.value,
                 sent=sent.value,
                 received=written,
                 into=into,
                 out=out,
             )
-        manifests = [manifest_of(table, share.index, told.value, written) for share in shares]
-        check_against_spark(table=table, read=told.value, written=written, into=into, out=out)
+        manifests = [manifest_of(table, share.index, read.value, written) for share in shares]
+        check_against_spark(table=table, read=read.value, written=written, into=into, out=out)
         return manifests
 
 
@@ -122,7 +122,7 @@ def _reader(
     settings: TaskSettings,
     tell: Callable[["RecordsRead"], None],
 ) -> Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]:
-    """Secrets in `settings` travel in this closure, never in the plan."""
+    """Return the function that reads records; secrets travel in its closure, never in the plan."""
 
     def read_records(plans: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
         from kafka2hive.task.sql import workers

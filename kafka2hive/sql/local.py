@@ -1,4 +1,4 @@
-"""Spark within one command, for SELECTs that are looked at without a run: no cluster, one core, nothing stays behind."""
+"""A local Spark for commands that check or preview a SELECT: no cluster, one core, and no files are left."""
 
 import tempfile
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from kafka2hive.spark.session import start_session, stop_session
 from kafka2hive.sql.selects import Selects
 
 _OF_SELECTS = ("spark.sql.", "spark.hadoop.")
-"""Properties of the map that say what a SELECT means, or how a lookup is read; the others are the cluster's."""
+"""Prefixes of the properties that affect a SELECT or the reading of a lookup; the others concern the cluster."""
 
 
 @contextmanager
 def local_selects(service_map: ServiceMap) -> Iterator[Selects]:
-    """Raises ServiceUnavailable (`spark.start`): there is no Java, or Spark does not start."""
+    """Yield the SELECTs of a local Spark. Raises ServiceUnavailable (`spark.start`) if Spark does not start."""
     conf = tuple((key, value) for key, value in service_map.spark.conf if key.startswith(_OF_SELECTS))
     here = SparkOptions(master="local[1]", conf=conf)
     with (

@@ -1,6 +1,6 @@
-"""Records of a table with SQL as a dump would make its rows, for whoever looks: read and bucketed here, the SELECT by Spark.
+"""Preview the rows of a table with SQL: this process reads and buckets, a local Spark runs the SELECT.
 
-Nothing is written. Few records: they are in memory, and go to Spark with the plan.
+Nothing is written. The records must be few, because they are held in memory and sent to Spark with the plan.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,8 +32,9 @@ Places = tuple[tuple[MetadataColumn, str], ...]
 
 
 class LookThroughSelect:
-    """One table's part, from Kafka to where its rows would be written. Without a watchdog: a command must not end its own
-    process.
+    """Processes one table from Kafka up to the point where its rows would be written.
+
+    There is no watchdog, because a command must not kill its own process.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class LookThroughSelect:
         self._open_sink = open_sink
 
     def look(self, selects: Selects, places: Places) -> Looked:
-        """Hand rows, with topic, partition and offset as the columns `places`, and dead letters to the sinks.
+        """Pass the rows and the dead letters to the sinks; rows have topic, partition and offset in the columns `places`.
 
         Raises TableError, ServiceUnavailable.
         """

@@ -1,4 +1,4 @@
-"""Why a SELECT is refused, and where in its text: Spark's own reasons and ours as errors of the table."""
+"""The errors of a refused SELECT, with the place in its text: Spark's own errors, and this project's checks."""
 
 import re
 from typing import Any
@@ -30,12 +30,12 @@ _REFUSED = {
     "WithCTE": "WITH is not supported: write a subquery after FROM",
 }
 _WITHOUT_GROUP = ("MISSING_GROUP_BY", "MISSING_AGGREGATION")
-"""What Spark says of the coordinates beside an aggregate."""
+"""Spark's error conditions for the coordinates next to an aggregate."""
 _TAIL = re.compile(r"\s*(SQLSTATE: \w+|\(line \d+, pos \d+\)|; line \d+ pos \d+)\s*")
 
 
 def refused(table: str, node: str, why: str = "", at: Any = None) -> TableError:
-    """`node`: the name of the node in Spark's plan; `at`: the node itself, which knows where in the text it stands."""
+    """Return the error for a plan with this node; `node` is its name, `at` the node itself, which has its place in the text."""
     place = "" if at is None else _place(at.origin())
     return TableError(
         "sql.refused",
@@ -45,20 +45,20 @@ def refused(table: str, node: str, why: str = "", at: Any = None) -> TableError:
 
 
 def not_understood(table: str, error: PySparkException) -> TableError:
-    """What Spark says of a text that it cannot parse or analyse."""
+    """Return the error for a text that Spark cannot parse or analyse."""
     if (error.getCondition() or "").startswith(_WITHOUT_GROUP):
         return refused(table, "Aggregate")
-    # Spark shows the text, or its plan, behind the reason
-    told = error_text(error).partition("\n== SQL")[0].partition(";\n")[0]
+    # after the reason, Spark's message has the text or the plan
+    reason = error_text(error).partition("\n== SQL")[0].partition(";\n")[0]
     raised = getattr(error, "_origin", None)
     place = _place(raised) if isinstance(error, AnalysisException) and raised is not None else ""
     return TableError(
-        "sql.syntax", f"{table}: {_TAIL.sub(' ', told).strip()}{place}", "correct the table's sql"
+        "sql.syntax", f"{table}: {_TAIL.sub(' ', reason).strip()}{place}", "correct the table's sql"
     )
 
 
 def failed_on_a_record(table: str, error: PySparkException | Py4JJavaError) -> TableError:
-    """What Spark says of a SELECT that it planned and could not run to the end."""
+    """Return the error for a SELECT that Spark planned and could not run to the end."""
     return TableError(
         "sql.failed",
         f"{table}: its SELECT or its tasks failed: {error_text(error)}",
@@ -67,7 +67,7 @@ def failed_on_a_record(table: str, error: PySparkException | Py4JJavaError) -> T
 
 
 def _place(at: Any) -> str:
-    """`at` has Spark's line (from 1) and position (from 0), where they are known."""
+    """Return the place as a text, empty if unknown; `at` is Spark's origin, with a line from 1 and a position from 0."""
     line, position = at.line(), at.startPosition()
     if line.isEmpty() or position.isEmpty():
         return ""

@@ -1,4 +1,4 @@
-"""The SELECT of a table as Spark plans it: for a run's jobs, and to be checked before any."""
+"""The SELECTs of tables, planned by Spark, with their lookups and functions: for a run's jobs, and for checks without a run."""
 
 import importlib
 import importlib.util
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_lookups(session: SparkSession, table: TableSettings, storage: StorageOptions) -> None:
-    """The files as they are now, as views of the session. Raises TableError (`sql.lookup`)."""
+    """Register the lookups' current files as views of the session. Raises TableError (`sql.lookup`)."""
     for name, path in table.lookups:
         try:
             session.read.options(**dict(storage.properties)).parquet(path).createOrReplaceTempView(name)
@@ -38,9 +38,9 @@ def add_lookups(session: SparkSession, table: TableSettings, storage: StorageOpt
 
 
 def add_functions(session: SparkSession, table: TableSettings) -> None:
-    """Register every function of the module that pyspark's `udf` or `pandas_udf` has made. Raises TableError (`sql.udfs`).
+    """Register every function of the module that pyspark's `udf` or `pandas_udf` made. Raises TableError (`sql.udfs`).
 
-    The module goes to the executors by value: it need not be there.
+    The module is pickled by value, so executors need not have it installed.
     """
     if table.udfs is None:
         return
@@ -66,7 +66,7 @@ def add_functions(session: SparkSession, table: TableSettings) -> None:
 
 
 def _loaded(name: str) -> ModuleType:
-    """A module by its dotted name, or a file."""
+    """Import a module by its dotted name, or from a file."""
     if not name.endswith(".py"):
         return importlib.import_module(name)
     stem = f"kafka2hive_udfs_{Path(name).stem}"
@@ -79,23 +79,23 @@ def _loaded(name: str) -> ModuleType:
 
 
 Reader = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-"""Of one row with a task's number it makes the task's records with their coordinates; in a worker of Spark's."""
+"""Runs in Spark's workers: from a row with a task's number it makes the task's records with their coordinates."""
 
 INTO, OUT = "rows into the SELECT", "rows out of the SELECT"
-"""What Spark counts under these names."""
+"""The names of Spark's observed row counts."""
 _CONF = {
-    # a plan that is changed while it runs could leave records unread
+    # an adaptive plan could change while it runs and leave records unread
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16000",
     "spark.sql.ansi.enabled": "true",
-    # a table that is joined is sent to every task: rows that move lose their order
+    # a joined table must be broadcast: rows that move between tasks lose their order
     "spark.sql.autoBroadcastJoinThreshold": "256m",
 }
 
 
 class Selects:
-    """A session of its own for each table, whose time zone is the table's."""
+    """Plans the SELECTs, with one Spark session per table, which has the table's time zone."""
 
     def __init__(self, spark: SparkSession, storage: StorageOptions) -> None:
         self._spark = spark
@@ -104,9 +104,9 @@ class Selects:
         self._checking = threading.Lock()
 
     def rows(self, table: TableSettings, tasks: int, read: Reader) -> DataFrame:
-        """The table's columns and the coordinates, planned and not run yet; lookups as they are now.
+        """Return the planned rows, not run yet: the table's columns and the coordinates, with the lookups' current files.
 
-        Raises TableError: `sql.lookup`, `sql.udfs`, and as `planned`.
+        Raises TableError (`sql.lookup`, `sql.udfs`, and those of `planned`).
         """
         from kafka2hive.task.rows import column_schema, row_schema
         from kafka2hive.task.sql.records import records_schema
@@ -120,17 +120,17 @@ class Selects:
         return planned(table.table, str(table.sql), records, columns).observe(OUT, counted)
 
     def check(self, table: TableSettings) -> None:
-        """Plan it as a dump would; no record is read. A table without SQL is as it should be.
+        """Plan the table's SELECT as a run would, without reading records. A table without SQL passes.
 
-        Raises TableError as `rows`, ServiceUnavailable (Spark is gone). From several threads one after the other.
+        Raises TableError as `rows`, ServiceUnavailable if Spark is gone. Threads are served one at a time.
         """
         if table.sql is not None:
             self._check(table.table, lambda: self.rows(table, 1, _no_records))
 
     def check_text(self, table: TableSettings) -> None:
-        """As far as it goes without the lookups and the columns: the SELECT's own grammar and nodes, and the functions.
+        """Check the part that needs neither lookups nor columns: the SELECT's grammar, its nodes, and the functions.
 
-        Raises as `check`.
+        Raises the errors of `check`.
         """
         self._check(table.table, lambda: parsed(self._session(table), table.table, str(table.sql)))
 
@@ -157,5 +157,5 @@ class Selects:
 
 
 def _no_records(tasks: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-    """Of a plan that is not run."""
+    """Return no records; for a plan that is not run."""
     yield from ()

@@ -1,4 +1,4 @@
-"""The shuffle of a table's job: rows behind the SELECT go to the tasks of their buckets."""
+"""The shuffle of a table's job, in the driver: rows go to the tasks of their buckets, and the reports are combined."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -19,21 +19,20 @@ from kafka2hive.task.sql.shares import Came, RecordsRead, RowsReceived, RowsWrit
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka2hive.task.sql.shares import RowsWritten
-
+Batches = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 MARKS = 1 << 64
 
 
 def whole_of(shares: Sequence[TaskPlan]) -> TaskPlan:
-    """All ranges of the table's epoch as the first task's: the files are named by it, since each may hold rows of every range."""
+    """Return a plan with all ranges of the table's epoch, which names the files: each may hold rows of every range."""
     (task,) = shares[0].tables
     ranges = tuple(r for share in shares for one in share.tables for r in one.ranges)
     return TaskPlan(shares[0].index, (replace(task, ranges=ranges),))
 
 
 def first_ranges_of(shares: Sequence[TaskPlan]) -> list[int]:
-    """The number of each share's first range among those of the whole."""
+    """Return the index of each share's first range among those of the whole epoch."""
     counts = [len(one.ranges) for share in shares for one in share.tables]
     return list(accumulate(counts, initial=0))[:-1]
 
@@ -47,10 +46,10 @@ def shuffled_manifests(
     into: int,
     out: int,
 ) -> list[TableManifest]:
-    """One per share: the first has all accounts and files, the others what they saw in their records. With a failure nothing
-    may be committed.
+    """Return one manifest per share: the first has all accounts and files, the others only what their records showed.
 
-    `into` and `out` are Spark's counts around the SELECT. Raises AccountingMismatch, TableError (see manifest_of).
+    If one has a failure, nothing may be committed. `into` and `out` are Spark's row counts before and after the SELECT.
+    Raises AccountingMismatch, TableError (see manifest_of).
     """
     if sorted(one.part for one in received) != list(range(len(shares))):
         raise AccountingMismatch(f"{table}: {len(shares)} parts, but {len(received)} were received")
@@ -80,7 +79,7 @@ def shuffled_manifests(
 def _chosen(
     table: str, shares: Sequence[TaskPlan], sent: Sequence[RowsWritten], came: Sequence[Came]
 ) -> Iterator[RowsWritten]:
-    """What each task sent by the attempt whose rows came; where none came, by one that sent none, or failed."""
+    """Yield each task's report from the attempt whose rows came; if no rows came, from one that sent none or failed."""
     for share, first in zip(shares, first_ranges_of(shares), strict=True):
         (task,) = share.tables
         attempts = {c.attempt for c in came if first <= c.range < first + len(task.ranges)}
@@ -100,7 +99,7 @@ def _chosen(
 def _check_moved(
     table: str, whole: TaskPlan, chosen: Sequence[RowsWritten], received: Sequence[RowsReceived]
 ) -> None:
-    """Of each range as many rows came as were sent, with the same offsets."""
+    """Raises AccountingMismatch unless the rows of each range that were sent and received have the same count and offsets."""
     wanted = [pair for one in chosen for pair in zip(one.rows, one.marks, strict=True)]
     (task,) = whole.tables
     found: dict[int, tuple[int, int]] = {}
@@ -117,7 +116,7 @@ def _check_moved(
 
 
 def _about_records(share: TaskPlan, read: TableManifest) -> TableManifest:
-    """What a task tells of the records it decoded, whose rows are in the first one's manifest."""
+    """Return the manifest of a task whose accounts and files are in the first task's manifest."""
     return replace(
         _empty(share),
         columns=read.columns,
@@ -132,17 +131,14 @@ def _empty(share: TaskPlan) -> TableManifest:
     return TableManifest(table=task.table, task=share.index, generation=task.generation, epoch=task.epoch)
 
 
-Batches = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-
-
 def moved_by_bucket(
     rows: DataFrame,
     shares: Sequence[TaskPlan],
     whole: TaskPlan,
     settings: TaskSettings,
-    tell: Callable[["RowsWritten"], None],
+    tell: Callable[[RowsWritten], None],
 ) -> DataFrame:
-    """`rows` of the SELECT as they stand in files, each in the partition of its bucket; as many partitions as shares."""
+    """Return the rows as they are in files, each in the Spark partition of its part; there are as many as shares."""
     import pyarrow as pa
 
     from kafka2hive.task.rows import schema_in_files
@@ -157,9 +153,9 @@ def _sender(
     shares: Sequence[TaskPlan],
     whole: TaskPlan,
     settings: TaskSettings,
-    tell: Callable[["RowsWritten"], None],
+    tell: Callable[[RowsWritten], None],
 ) -> Batches:
-    """Secrets in `settings` travel in this closure, never in the plan."""
+    """Return the function that sends rows; secrets travel in its closure, never in the plan."""
     firsts = first_ranges_of(shares)
 
     def send_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:

@@ -1,8 +1,8 @@
-"""A table's SELECT as Spark's plan, with the rows' coordinates carried through it, or refused with the reason.
+"""Turn a table's SELECT into Spark's plan, with the rows' coordinates carried through it, or refuse it with the reason.
 
-Spark itself parses and analyses; what it makes of the text is then held against a list of what keeps one row per record.
-Facts it is built on (pyspark 4.3.0): the parsed plan is a tree that can be changed before it is analysed; attributes keep
-their id through every node that passes them on as they are.
+Spark parses and analyses the text. Its plan is then checked against a list of nodes that keep at most one row per record.
+This relies on two facts (pyspark 4.3.0): the parsed plan is a tree that can be changed before it is analysed, and
+attributes keep their id through every node that passes them on unchanged.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ RECORDS = "records"
 _KEPT = frozenset({"Project", "Filter", "SubqueryAlias", "View", "ResolvedHint"})
 _PASSED = frozenset({"Project", "Filter", "SubqueryAlias", "UnresolvedHint"})
 _JOINS = {0: {"Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"}, 1: {"Inner", "Cross", "RightOuter"}}
-"""What may be joined to the records, by their side of the join: those that keep the order and make no row without one."""
+"""The allowed joins by the records' side: those that keep the records' order and make no row without a record."""
 _WIDER = {
     ("tinyint", "smallint"),
     ("tinyint", "int"),
@@ -36,21 +36,21 @@ _WIDER = {
     ("timestamp", "timestamp_ntz"),
     ("date", "timestamp_ntz"),
 }
-"""What becomes a wider type by itself. A timestamp becomes the wall clock of the session's zone, which is the table's."""
+"""Types that are widened implicitly. A timestamp becomes the wall clock of the session's zone, which is the table's."""
 
 
 def one_row_per_task(session: SparkSession, tasks: int) -> DataFrame:
-    """0 to `tasks` - 1, each in a partition of its own, as rows whose size Spark cannot guess.
+    """Return the rows 0 to `tasks` - 1, each in a separate Spark partition, with a size that Spark cannot estimate.
 
-    So it takes them for the largest there can be, and never sends records to the tasks of a lookup.
+    Spark therefore assumes the largest size and never broadcasts the records to join them to a lookup.
     """
     return of_unknown_size(session.range(0, tasks, 1, tasks))
 
 
 def parsed(session: SparkSession, table: str, sql: str) -> Any:
-    """The SELECT's parsed plan with the coordinates in every list of columns on the way from `records` to its result.
+    """Return the parsed plan with the coordinates added to every column list between `records` and the result.
 
-    What it names is not looked for yet. Raises TableError (`sql.syntax`, `sql.refused`).
+    Names are not resolved yet. Raises TableError (`sql.syntax`, `sql.refused`).
     """
     try:
         plan = java_session(session).sessionState().sqlParser().parsePlan(sql)
@@ -60,10 +60,11 @@ def parsed(session: SparkSession, table: str, sql: str) -> Any:
 
 
 def planned(table: str, sql: str, records: DataFrame, columns: StructType) -> DataFrame:
-    """The rows of the SELECT: the table's `columns` in their order, then the coordinates of `records`.
+    """Return the rows of the SELECT: the table's `columns` in their order, then the coordinates of `records`.
 
-    `records` ends with its coordinates. Raises TableError: `sql.syntax` (Spark does not understand it), `sql.refused`
-    (not one row or none of each record, or not the same ones each time), `sql.columns` (not the table's).
+    The last column of `records` must be its coordinates. Raises TableError: `sql.syntax` (Spark rejects the text),
+    `sql.refused` (a record may become several rows, or the result is not deterministic), `sql.columns` (the columns are
+    not the table's).
     """
     session = records.sparkSession
     records.createOrReplaceTempView(RECORDS)
@@ -101,7 +102,7 @@ def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
 
 
 def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
-    """The analysed plan only passes on, drops and computes; its last column is the very one of `records`."""
+    """Refuse an analysed plan unless it only passes on, drops and computes, and ends with the coordinates of `records`."""
     execution = execution_of(selected)
     analysed = execution.analyzed()
     source = execution_of(records).analyzed()
@@ -111,8 +112,8 @@ def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
         if node.subqueries().nonEmpty():
             raise refused(table, "", "a subquery in an expression looks at other records", node)
     if not analysed.deterministic():
-        told = "it has a function that gives another value each time (rand, uuid, ..)"
-        raise refused(table, "", told)
+        why = "it has a function that gives another value each time (rand, uuid, ..)"
+        raise refused(table, "", why)
     if _id(analysed.output().last()) != _id(source.output().last()):
         raise refused(table, "", f"it changes {COORDINATES}")
     if not _reads(execution.optimizedPlan()):
@@ -123,11 +124,11 @@ def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
 
 
 def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame:
-    """By name and without regard to case, as Hive knows columns; types as the table has them."""
+    """Return the columns by name, without regard to case as in Hive, cast to the table's types."""
     fields = selected.schema.fields[:-1]
     by_name: dict[str, list[int]] = {}
     for number, field in enumerate(fields):
-        if field.name != COORDINATES:  # of a star
+        if field.name != COORDINATES:  # a star includes the coordinates
             by_name.setdefault(field.name.lower(), []).append(number)
     chosen = selected.toDF(*[f"c{number}" for number in range(len(fields))], COORDINATES)
     result: list[Column] = []
@@ -154,7 +155,7 @@ def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame
 
 
 def fits(given: DataType, wanted: DataType) -> bool:
-    """Whether every value of one type is one of the other."""
+    """Return whether every value of the type `given` is also a value of the type `wanted`."""
     if isinstance(given, DecimalType) and isinstance(wanted, DecimalType):
         whole = given.precision - given.scale <= wanted.precision - wanted.scale
         return bool(whole and given.scale <= wanted.scale)
@@ -163,7 +164,7 @@ def fits(given: DataType, wanted: DataType) -> bool:
 
 
 def _way_to_records(table: str, plan: Any) -> Iterator[Any]:
-    """The nodes above what the view of `records` stands for, without the other sides of joins."""
+    """Yield the nodes above the view of `records`, without the other sides of joins."""
     if plan.nodeName() == "View":
         return
     below = _children(plan)
@@ -189,7 +190,7 @@ def _names_records(parsed: Any) -> bool:
 
 
 def _in_task(physical: Any) -> Iterator[Any]:
-    """What runs in the records' own tasks: not what is made before and sent to all of them."""
+    """Yield the nodes that run in the records' tasks, without those that are computed before and broadcast."""
     yield physical
     if physical.nodeName() != "BroadcastExchange":
         for child in _children(physical):

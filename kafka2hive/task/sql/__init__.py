@@ -1,1 +1,1 @@
-"""Both ends of a table with SQL, in Spark's workers: messages to rows before its SELECT, rows to files behind it."""
+"""The tasks of a table with SQL in Spark's workers: they decode messages before its SELECT and write files after it."""

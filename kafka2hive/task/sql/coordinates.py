@@ -1,4 +1,4 @@
-"""Where each row comes from: a column that goes through the SELECT beside the row, and is checked behind it."""
+"""The coordinates of each row: a column that passes through the SELECT with the row and is checked after it."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.task.fetch.chunk import Chunk, Positions
 
 TYPE = pa.struct([("task", pa.int32()), ("range", pa.int32()), ("offset", pa.int64()), ("time", pa.int64())])
-"""Index of the task in the epoch, of the range in the task's share of the table, offset, the record's time (epoch ms)."""
+"""The task's index in the epoch, the range's index in the task's share, the offset, the record's timestamp (epoch ms)."""
 
 
 def coordinates(
     chunk: Chunk, positions: Positions | None, task: int, ranges: Sequence[OffsetRange]
 ) -> pa.StructArray:
-    """Return one per chosen message (None: all)."""
+    """Return the coordinates of each chosen message (None: all)."""
     index = {source: number for number, source in enumerate(ranges)}
     every = np.arange(len(chunk)) if positions is None else positions
     numbers = np.repeat(
@@ -43,10 +43,10 @@ class Arrivals:
         self._counts = np.zeros(len(ranges), np.int64)
 
     def note(self, column: pa.StructArray) -> tuple[Positions, pa.Int64Array, pa.Int64Array]:
-        """Return the range, the offset and the time of each row.
+        """Return the index of the range, the offset and the timestamp of each row.
 
-        Raises TableError (`sql.coordinates`) where a row came before: a plan that multiplies rows; AccountingMismatch
-        where it comes from elsewhere, which no plan that was let through can do.
+        Raises TableError (`sql.coordinates`) if a row comes twice, because the SELECT multiplies rows, and
+        AccountingMismatch if a row is not of this task's ranges, which no accepted plan can cause.
         """
         tasks, numbers, offsets, times = (column.field(name) for name in ("task", "range", "offset", "time"))
         if column.null_count or tasks.null_count or numbers.null_count or offsets.null_count:
@@ -62,7 +62,7 @@ class Arrivals:
         return of_range, offsets, times
 
     def _in_order(self, number: int, at: Positions) -> None:
-        """Spark keeps the order of rows that it does not move, so ascending offsets prove that none comes twice."""
+        """Check that offsets ascend, which proves that no row comes twice; Spark keeps the order of unmoved rows."""
         source = self._ranges[number]
         if at.max() >= source.end or at.min() < source.start:
             raise AccountingMismatch(f"{self._table}: the SELECT gave rows outside of {source}")
@@ -79,5 +79,5 @@ class Arrivals:
         self._counts[number] += len(at)
 
     def counts(self) -> tuple[int, ...]:
-        """Rows by range."""
+        """Return the number of rows by range."""
         return tuple(self._counts.tolist())

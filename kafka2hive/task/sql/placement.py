@@ -1,7 +1,7 @@
-"""The rows of one task behind the SELECT: proven to come once, with their buckets.
+"""The rows of one task after the SELECT: each is proven to come once and gets its bucket.
 
-A row that cannot be written makes its record a dead letter. What went through the SELECT is not the record any more, so the
-record is read from Kafka again: a dead letter holds every byte of it.
+The record of a row that cannot be written becomes a dead letter, which holds every byte of it. The row that comes out of
+the SELECT no longer has these bytes, so the record is read from Kafka again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,12 +27,12 @@ from kafka2hive.task.sql.coordinates import COORDINATES, Arrivals
 from kafka2hive.task.unwritable import rows_not_held, unwritable_of
 
 MOST_LATE_LETTERS = 100_000
-"""The bound of one task: more are not bad records, but a wrong SELECT."""
+"""The limit for one task: more than this means a wrong SELECT and not bad records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Rows as they stand in files; for each the index of its bucket's path, its range's number and its offset."""
+    """Rows as they are in files, each with the index of its bucket's path, the index of its range, and its offset."""
 
     rows: pa.RecordBatch
     ids: BucketIds
@@ -41,9 +41,9 @@ class Placed:
 
 
 class PlacedRows:
-    """`take` batches, then `finish`, then ask for the counts; `abandon` at any time.
+    """Places the rows of one task. Call `take`, then `finish`, then the counts; or `abandon` at any time.
 
-    All but `abandon` raise the errors of this table (TABLE_ERRORS).
+    All methods except `abandon` raise the errors of this table (TABLE_ERRORS).
     """
 
     def __init__(self, part: TablePart, environment: TaskEnvironment) -> None:
@@ -68,7 +68,7 @@ class PlacedRows:
 
     @property
     def paths(self) -> list[str]:
-        """The paths of the buckets so far; the list grows, and nothing in it changes."""
+        """The paths of the buckets so far; the list only grows."""
         return self._bucketer.paths
 
     def take(self, batch: pa.RecordBatch) -> Placed:
@@ -97,14 +97,14 @@ class PlacedRows:
             self._late.add(int(of_range[place]), offsets[place].as_py(), reason)
 
     def finish(self) -> None:
-        """Begin to close the files of dead letters."""
+        """Write the dead letters and start closing their files."""
         if len(self._late):
             for letters in self._late.records(self._environment):
                 self._letters.add(*letters)
         self._letters.sink.finish()
 
     def letter_files(self) -> tuple[DataFile, ...]:
-        """Wait for them."""
+        """Wait for the files of dead letters. Raises AccountingMismatch if their rows do not match the counts."""
         files = tuple(self._letters.sink.results())
         if self._letters.sink.rows != sum(self.refused()):
             raise AccountingMismatch(
@@ -113,12 +113,12 @@ class PlacedRows:
         return files
 
     def placed(self) -> tuple[int, ...]:
-        """Return the rows by range, without the refused ones."""
+        """Return the number of rows by range, without the refused ones."""
         counts = zip(self._arrivals.counts(), self.refused(), strict=True)
         return tuple(arrived - refused for arrived, refused in counts)
 
     def refused(self) -> tuple[int, ...]:
-        """By range."""
+        """Return the number of refused rows by range."""
         return self._late.counts()
 
     def refusals(self) -> tuple[Refusal, ...]:
@@ -130,7 +130,7 @@ class PlacedRows:
 
 
 class LateLetters:
-    """Rows of a table's part that cannot be written: `add` each, then read their `records` once."""
+    """The rows of a table's part that cannot be written. `add` each, then read their `records` once."""
 
     def __init__(self, table: str, ranges: Sequence[OffsetRange]) -> None:
         self._table = table
@@ -138,7 +138,7 @@ class LateLetters:
         self._reasons: list[dict[int, Reason]] = [{} for _ in ranges]
 
     def add(self, number: int, offset: int, reason: Reason) -> None:
-        """Note a row of the range with this number. Raises TableError (`sql.no_bucket`) if there are too many."""
+        """Note a row of the range with this index. Raises TableError (`sql.no_bucket`) if there are too many."""
         self._reasons[number][offset] = reason
         if len(self) > MOST_LATE_LETTERS:
             source = self._ranges[number].topic_partition
@@ -153,13 +153,13 @@ class LateLetters:
         return sum(map(len, self._reasons))
 
     def counts(self) -> tuple[int, ...]:
-        """By range."""
+        """Return the number of rows by range."""
         return tuple(map(len, self._reasons))
 
     def records(self, environment: TaskEnvironment) -> Iterator[tuple[Chunk, Positions, list[Reason]]]:
-        """Read these records again: chunks, the positions of the records in them, and their reasons.
+        """Read the records of the rows again, and yield chunks with the records' positions and reasons.
 
-        Raises TableError if Kafka does not give all of them any more.
+        Raises TableError if Kafka no longer has all of them.
         """
         spans = {
             OffsetRange(source.topic_partition, min(wanted), max(wanted) + 1): wanted

@@ -1,7 +1,7 @@
-"""Before the SELECT: the table as its records are decoded, and the end that hands its rows on with their coordinates.
+"""The side before the SELECT: the table's settings for decoding, and the end that passes rows on with coordinates.
 
-All is counted as in a task without SQL. Dead letters do not go through the SELECT: their files are written here, and the
-driver takes those of the very attempt whose rows were written (sql/accounts.py).
+Records are counted as in a task without SQL. Dead letters do not go through the SELECT: their files are written here, and
+the driver takes those of the attempt whose rows were written (sql/accounts.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,9 +21,9 @@ from kafka2hive.task.table import Fates
 
 
 def records_table(table: TableSettings) -> TableSettings:
-    """Return the table as its records are decoded: with their columns, and without the SELECT.
+    """Return the table's settings for decoding its records: with the records' columns and without the SELECT.
 
-    Whether the files can hold a value is asked of the rows that come out of the SELECT.
+    The writer's options are the defaults, because only rows that come out of the SELECT must fit into files.
     """
     return replace(
         table,
@@ -36,18 +36,18 @@ def records_table(table: TableSettings) -> TableSettings:
 
 
 def with_records_of(table: str, settings: TaskSettings) -> TaskSettings:
-    """Return the settings of the side before the SELECT."""
+    """Return the settings for the side before the SELECT."""
     return replace(settings, tables={table: records_table(settings.tables[table])})
 
 
 def records_schema(table: TableSettings) -> pa.Schema:
-    """Return the schema of the rows that are handed to the SELECT."""
+    """Return the schema of the rows that go into the SELECT."""
     before = records_table(table)
     return row_schema(column_schema(before), before.metadata).append(pa.field(COORDINATES, TYPE))
 
 
 class RowsToSelect:
-    """Hands rows to the SELECT (see RowEnd). The map's checks allow one row per message; more would not pass the accounts."""
+    """Passes rows to the SELECT (see RowEnd). The map's checks allow one row per message; the accounts would reject more."""
 
     is_last = False
 
@@ -66,10 +66,10 @@ class RowsToSelect:
             yield rows.append_column(COORDINATES, column)
 
     def finish(self, accounts: tuple[OffsetAccounting, ...]) -> None:
-        """Nothing waits."""
+        """Do nothing: no rows wait."""
 
     def files(self) -> Sequence[DataFile]:
         return ()
 
     def abandon(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no rows are held."""

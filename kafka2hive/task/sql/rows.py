@@ -1,4 +1,4 @@
-"""Behind the SELECT: its rows get their buckets and become files, and are counted by the ranges that they come from."""
+"""The side after the SELECT: rows get their buckets, become files, and are counted by the ranges that they come from."""
 
 import pyarrow as pa
 
@@ -9,9 +9,9 @@ from kafka2hive.task.write.bucket_split import RowSources
 
 
 class SelectedRows:
-    """A table's part from the SELECT on: `take` batches, then `finish`; `close` at the end, whatever happened.
+    """A table's part after the SELECT. Call `take`, then `finish`; and `close` at the end in any case.
 
-    All but `close` raise the errors of this table (TABLE_ERRORS).
+    All methods except `close` raise the errors of this table (TABLE_ERRORS).
     """
 
     def __init__(self, attempt: int, part: TablePart, environment: TaskEnvironment) -> None:
@@ -32,7 +32,7 @@ class SelectedRows:
             self._data.add(placed.rows, placed.ids, self._placed.paths, sources)
 
     def finish(self) -> RowsWritten:
-        """Write what waits, and wait for the files."""
+        """Write the buffered rows and wait for the files."""
         with self._times.timed("close"):
             self._placed.finish()
             self._data.finish()
@@ -48,6 +48,6 @@ class SelectedRows:
         )
 
     def close(self) -> None:
-        """Give up the files that were not told; never raises."""
+        """Give up the files if `finish` did not return them; never raises."""
         self._data.abandon()
         self._placed.abandon()

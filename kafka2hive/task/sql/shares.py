@@ -1,4 +1,4 @@
-"""What both ends of a table with SQL say of their share of an epoch. The driver puts them together (sql/accounts.py)."""
+"""The reports of both sides of a SELECT about their share of an epoch, which the driver combines (sql/accounts.py)."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,9 @@ from kafka2hive.plan.contract import Refusal, TableFailure, TableManifest
 
 @dataclass(frozen=True, slots=True)
 class RecordsRead:
-    """What a task read before the SELECT. `attempt` is Spark's number of the task's attempt.
+    """The report of a task before the SELECT. `attempt` is Spark's id of the task attempt.
 
-    `manifest` counts as `written` the rows that were handed to the SELECT; its files are dead letters.
+    `manifest` counts the rows that went into the SELECT as `written`; its files are dead letters.
     """
 
     attempt: int
@@ -19,11 +19,12 @@ class RecordsRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsWritten:
-    """What a task wrote behind the SELECT.
+    """The report of a task after the SELECT.
 
-    `rows` and `refused` by range, in the plan's order: rows in data files; and rows that have no bucket, or that the files
-    cannot hold: their records are dead letters. `refusals`: why. Of a table with a shuffle the rows were sent to other
-    tasks instead, with a `mark` of all of a range's offsets (moved.py); its files are dead letters.
+    `rows` and `refused` are by range, in the plan's order. `rows` counts the rows in data files. `refused` counts the rows
+    without a bucket or that the files cannot hold; their records are dead letters, and `refusals` has the reasons.
+    If the table has a shuffle, the rows were sent to other tasks, `marks` has a hash of each range's offsets
+    (`marks_of` in shuffle.py), and the files are dead letters.
     """
 
     attempt: int
@@ -39,7 +40,7 @@ class RowsWritten:
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """Rows of one range that came from one attempt of the task that read it: how many, and the mark of their offsets."""
+    """The number of rows of one range that came from one attempt of its task, and the mark of their offsets."""
 
     range: int
     attempt: int
@@ -49,7 +50,7 @@ class Came:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsReceived:
-    """What one part received behind the shuffle: its data files, and the rows by range of the table's whole epoch."""
+    """The report of one part after the shuffle: its data files, and its rows by range of the table's whole epoch."""
 
     part: int
     came: tuple[Came, ...] = ()

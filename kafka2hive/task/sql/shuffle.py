@@ -1,4 +1,4 @@
-"""The shuffle of a table with SQL: which part a row goes to, the rows that are sent, and those that are received."""
+"""Both sides of the shuffle of a table with SQL: rows are assigned to parts and sent, then received and written."""
 
 import zlib
 from collections.abc import Sequence
@@ -29,16 +29,16 @@ MOVED = pa.struct(
         ("attempt", pa.int64()),
     ]
 )
-"""Where a row goes, its bucket, the number of its range in the table's whole epoch, its offset, and the attempt that read it."""
+"""The part a row goes to, its bucket, its range's index in the table's whole epoch, its offset, and the attempt that sent it."""
 
 ROWS_TOGETHER = 100_000
-"""Rows of one bucket in one task that are never split: fewer are not worth another file."""
+"""The number of rows of one bucket in one task that stay together, because fewer do not justify another file."""
 
 
 class Parts:
-    """Which of `count` parts the rows of a task go to: all of a bucket to one, and of a large bucket further rows to the next.
+    """Assigns the rows of a task to `count` parts: a small bucket to one part, a large bucket to several in turn.
 
-    A bucket is large when it holds more than an even part of the task's offsets: so the largest is spread over all parts.
+    A bucket is large if it has more rows than `together` and than an even part of the task's offsets.
     """
 
     def __init__(self, count: int, ranges: Sequence[OffsetRange], together: int = ROWS_TOGETHER) -> None:
@@ -52,7 +52,7 @@ class Parts:
         self._seen = np.concatenate([self._seen, np.zeros(len(paths) - len(self._seen), np.int64)])
         order = np.argsort(ids, kind="stable")
         there, starts, counts = np.unique(ids[order], return_index=True, return_counts=True)
-        place = np.empty(len(ids), np.int64)  # of each row among all rows of its bucket
+        place = np.empty(len(ids), np.int64)  # each row's place among all rows of its bucket
         place[order] = np.arange(len(ids)) - np.repeat(starts, counts) + np.repeat(self._seen[there], counts)
         self._seen[there] += counts
         parts = (np.array(self._first, np.int64)[ids] + place // self._together) % self._count
@@ -60,7 +60,7 @@ class Parts:
 
 
 def marks_of(of_range: Positions, offsets: Positions, ranges: int) -> Marks:
-    """Return by range the sum of its offsets' hashes (splitmix64), in any order: no loss cancels out a doubled row."""
+    """Return the sum of the offsets' hashes (splitmix64) by range, so that a lost row cannot cancel out a doubled one."""
     with np.errstate(over="ignore"):
         mixed = offsets.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -72,9 +72,9 @@ def marks_of(of_range: Positions, offsets: Positions, ranges: int) -> Marks:
 
 
 class SentRows:
-    """A table's part of a task before the shuffle: `send` batches, then `finish`; `close` at the end, whatever happened.
+    """A table's part of a task before the shuffle. Call `send`, then `finish`; and `close` at the end in any case.
 
-    Rows of the SELECT are checked and get their bucket, and the number of the task that writes it.
+    Rows of the SELECT are checked and get their bucket and the number of the part that writes them.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class SentRows:
         parts: int,
         together: int = ROWS_TOGETHER,
     ) -> None:
-        """`first`: the number of the part's first range among those of the table's whole epoch, which names the files."""
+        """`first` is the index of this task's first range among those of the table's whole epoch."""
         self._attempt = attempt
         self._index = part.index
         self._first = first
@@ -97,7 +97,7 @@ class SentRows:
         self._placed = PlacedRows(part, environment)
 
     def send(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows to write, each with where it goes and where it comes from."""
+        """Return the rows to write, each with its destination and its origin (MOVED)."""
         with self._times.timed("bucket"):
             return self._moved(self._placed.take(batch))
 
@@ -117,7 +117,7 @@ class SentRows:
         return placed.rows.append_column(COORDINATES, moved)
 
     def finish(self) -> RowsWritten:
-        """Wait for the files of dead letters."""
+        """Wait for the files of dead letters, and return the report."""
         self._placed.finish()
         files = self._placed.letter_files()
         return RowsWritten(
@@ -132,14 +132,14 @@ class SentRows:
         )
 
     def close(self) -> None:
-        """Give up the files that were not told; never raises."""
+        """Give up the files if `finish` did not return them; never raises."""
         self._placed.abandon()
 
 
 class ReceivedRows:
-    """One part of a table's rows behind the shuffle: `take` batches, then `finish`; `close` at the end.
+    """One part of a table's rows after the shuffle. Call `take`, then `finish`; and `close` at the end in any case.
 
-    Rows of all tasks become the files of their buckets, and are counted by where they come from.
+    Rows of all tasks become the files of their buckets and are counted by range and attempt.
     """
 
     def __init__(self, number: int, whole: TablePart, environment: TaskEnvironment) -> None:
@@ -195,7 +195,7 @@ class ReceivedRows:
                 self._counts[attempt], self._marks[attempt] = counts, marks
 
     def finish(self) -> RowsReceived:
-        """Write what waits, and wait for the files."""
+        """Write the buffered rows, wait for the files, and return the report."""
         with self._times.timed("close"):
             self._data.finish()
             files = tuple(self._data.results())
@@ -207,5 +207,5 @@ class ReceivedRows:
         return RowsReceived(part=self._part, came=came, files=files, seconds=self._times.by_phase())
 
     def close(self) -> None:
-        """Give up the files that were not told; never raises."""
+        """Give up the files if `finish` did not return them; never raises."""
         self._data.abandon()

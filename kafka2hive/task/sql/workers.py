@@ -1,4 +1,4 @@
-"""What Spark's workers run around the SELECT and the shuffle, in processes of their own: batches in, batches out."""
+"""The functions that Spark's workers run before and after the SELECT and the shuffle: batches in, batches out."""
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +23,7 @@ from kafka2hive.task.watchdog import Watchdog
 from kafka2hive.task.write.upload import AMBIGUOUS
 
 WRITTEN = pa.schema([("written", pa.binary())])
-"""What comes out in the end: one pickled RowsWritten per task, or RowsReceived per part of a shuffle."""
+"""The result of the job: one pickled RowsWritten per task, or one RowsReceived per part of a shuffle."""
 
 
 def read_records(
@@ -33,9 +33,9 @@ def read_records(
     tell: Callable[[RecordsRead], None],
     files_of: TaskPlan | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the only table of `share`; at the end `tell` what was read. `files_of`: see TablePart.
+    """Yield the rows of the only table of `share`, then report to `tell` what was read. `files_of` is as in TablePart.
 
-    An error of the table is told, too, and ends the rows. Raises what Spark is to try again.
+    An error of the table is part of the report and ends the rows. Raises errors that Spark should retry.
     """
     (task,) = share.tables
     reading = partial(Task, share, open_end=RowsToSelect, files_of=files_of, retried=AMBIGUOUS)
@@ -49,7 +49,7 @@ def read_records(
 def write_rows(
     batches: Iterable[pa.RecordBatch], share: TaskPlan, attempt: int, settings: TaskSettings
 ) -> RowsWritten:
-    """Write the rows that the SELECT gave of one task. An error of the table is a value; the rest is read all the same."""
+    """Write the rows of one task after the SELECT. An error of the table is in the result; the other batches are still read."""
     with _BehindSelect(batches, settings) as select:
         part = only_part(share, settings)
         with closing(SelectedRows(attempt, part, select.environment)) as rows:
@@ -69,9 +69,9 @@ def send_rows(
     settings: TaskSettings,
     tell: Callable[[RowsWritten], None],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that the SELECT gave of one task, each with the part it goes to; at the end `tell` what was sent.
+    """Yield the rows of one task after the SELECT, each with its part, then report to `tell` what was sent.
 
-    An error of the table is told, too, and ends the rows; the rest is read all the same.
+    An error of the table is part of the report and ends the rows; the other batches are still read.
     """
     with _BehindSelect(batches, settings) as select:
         part = only_part(share, settings, files_of=whole)
@@ -89,7 +89,7 @@ def send_rows(
 def receive_rows(
     batches: Iterable[pa.RecordBatch], part: int, whole: TaskPlan, settings: TaskSettings
 ) -> RowsReceived:
-    """Write the rows of one part. An error of the table is a value; the rest is read all the same."""
+    """Write the rows of one part. An error of the table is in the result; the other batches are still read."""
     with (
         _BehindSelect(batches, settings) as select,
         closing(ReceivedRows(part, only_part(whole, settings), select.environment)) as rows,
@@ -101,10 +101,10 @@ def receive_rows(
 
 
 class _BehindSelect:
-    """One try of a table behind its SELECT, as a context. An error of the table ends it and is its `failure`.
+    """A context for one attempt of a table after its SELECT; it catches an error of the table as its `failure`.
 
-    Then the rest of the batches is read: the other side goes on sending, and tells what it has read at its end. After an
-    error of Kafka the next try gets a new consumer.
+    Then it reads the other batches, because the side before the SELECT reports only after it has sent all rows.
+    After an error of Kafka the next attempt gets a new consumer.
     """
 
     batches: Iterator[pa.RecordBatch]
@@ -123,7 +123,7 @@ class _BehindSelect:
 
     def __enter__(self) -> "_BehindSelect":
         settings = self._settings
-        consumer = partial(process_consumer, settings.kafka)  # asked for where records are read again
+        consumer = partial(process_consumer, settings.kafka)  # called only if records are read again
         with ExitStack() as stack:
             stack.enter_context(seldom_collected())
             self.watchdog = stack.enter_context(Watchdog(settings.stall_seconds))
