@@ -55,7 +55,7 @@ def test_one_broken_table_does_not_hold_up_the_others(
             ends = ends_of(stored)
             scenario.wait_until_at(run, {(table, 0): ends[table, 0] for table in others})
             assert run.terminate() == 143, run.tail()
-            assert run.said(f"{broken} is set aside until manual intervention"), run.tail()
+            assert run.said(f"{broken} is set aside until it is repaired"), run.tail()
     scenario.assert_exactly_once(stored, *others)
 
     freshness = {
