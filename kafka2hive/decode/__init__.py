@@ -1,4 +1,4 @@
-"""From message bytes to rows of the table's schema, by the acceptance table of docs/decoding.md."""
+"""Decode message bytes to rows of the table's schema, by the acceptance table of docs/decoding.md."""
 
 from kafka2hive.decode.contract.protocol import Changes
 from kafka2hive.decode.contract.sources import Source

@@ -1,6 +1,6 @@
 """The compiled library's decoders (native/): they accept what the acceptance table accepts, in one walk over a message.
 
-They only accept; every message that they leave is decoded by the exact decoder.
+They never reject a message: each one that they do not accept goes to the exact decoder.
 """
 
 import logging
@@ -43,7 +43,10 @@ class NativeReader:
         self._native = native
 
     def read(self, values: pa.BinaryArray) -> tuple[pa.RecordBatch, Mask]:
-        """Rows of the accepted messages, and their mask. After a panic in the library nothing is accepted any more."""
+        """Return the rows of the accepted messages, and the mask of those messages.
+
+        After a panic in the library this reader accepts no more messages.
+        """
         if self._native is not None:
             if values.null_count:
                 raise ValueError("messages are not null")
@@ -89,7 +92,7 @@ class CompiledReader(NativeReader):
 
 
 def type_words(dtype: pa.DataType, spelling: Spelling, unit: str | None = None) -> object:
-    """A type in the library's words (native/src/plan.rs)."""
+    """Return the type in the form that the library reads (native/src/plan.rs)."""
     if unit is not None:
         return ("epoch", *UNITS[unit], dtype != NAIVE)
     if pa.types.is_decimal128(dtype):
@@ -150,7 +153,7 @@ def finished(part: Part, finish: Finish) -> Part:
 
 
 class PartReader:
-    """The compiled library for what is plainly right, the exact decoder for every message in doubt."""
+    """Reads with the compiled library what is certainly right, and every other message with the exact decoder."""
 
     def __init__(
         self,
@@ -207,7 +210,7 @@ class PartReader:
 
 
 def together(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
-    """Rows and reasons of all schemas in the order of the messages."""
+    """Join the rows and reasons of all schemas in the order of the messages."""
     accepted = np.concatenate([np.empty(0, np.int64), *(part.accepted for part in parts)])
     rejected = np.concatenate([np.empty(0, np.int64), *(part.rejected for part in parts)])
     reasons = [reason for part in parts for reason in part.reasons]

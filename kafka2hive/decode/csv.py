@@ -1,4 +1,4 @@
-"""Format `csv`: messages to fields, a fast way for what is plainly right and the exact way for the rest; fields to columns."""
+"""Format `csv`: split messages into fields, fast if they are certainly right and exactly otherwise, and fill the columns."""
 
 import re
 from dataclasses import replace
@@ -21,12 +21,12 @@ from kafka2hive.decode.values.texts import TextColumn
 
 
 def blanks_of(options: CsvOptions) -> str:
-    """What is left out around fields."""
+    """Return the characters that are stripped around fields."""
     return " \t".replace(options.delimiter, "") if options.trim else ""
 
 
 class Fields:
-    """Takes messages apart as `options` say."""
+    """Splits messages into fields according to `options`."""
 
     def __init__(self, options: CsvOptions) -> None:
         self._options = options
@@ -37,7 +37,7 @@ class Fields:
         self._stop_within = re.compile(f"[{re.escape(''.join(sorted(within)))}]") if within else self._stop
 
     def of(self, text: str) -> list[str | None]:
-        """The fields of a message, None for NULL. One line break at its end is none of theirs. Raises Refused."""
+        """Return the fields of a message, None for NULL. One line break at its end is ignored. Raises Refused."""
         text = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
         if not text:
             raise ValueRefusal("csv.empty", "the value is empty")
@@ -122,7 +122,7 @@ _DELIMITER, _SPECIAL = 1, 2
 
 
 class ParsedFields:
-    """Splits what is plainly right into `count` columns of texts."""
+    """Splits messages that are certainly right into `count` columns of texts."""
 
     def __init__(self, options: CsvOptions, count: int) -> None:
         self._options = options
@@ -155,7 +155,7 @@ class ParsedFields:
         )
 
     def split(self, texts: pa.StringArray) -> tuple[list[pa.StringArray], Mask]:
-        """Columns of the messages that are certain, in order, and their mask. `texts` are UTF-8 and not null."""
+        """Return the columns of the certain messages, in order, and their mask. `texts` are UTF-8 and not null."""
         certain = self._certain(texts)
         chosen = texts if certain.all() else texts.filter(pa.array(certain))
         rows = max(1, len(chosen) * _CHUNK_BYTES // max(1, chosen.nbytes))
@@ -196,7 +196,7 @@ class ParsedFields:
         return good
 
     def _table(self, texts: pa.StringArray) -> pa.Table | None:
-        """None where pyarrow.csv sees other rows than there are messages."""
+        """Return None if pyarrow.csv does not see exactly one row per message."""
         joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts), "\n")
         block = pc.binary_join_element_wise(joined, "", "\n").buffers()[2]
         self._read.block_size = block.size + 1
@@ -214,7 +214,7 @@ class ParsedFields:
 
 
 def _counted(marks: Mask, offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """How many marks each message has."""
+    """Count the marks of each message."""
     return np.diff(np.searchsorted(np.flatnonzero(marks), offsets))
 
 
@@ -291,7 +291,7 @@ class CsvDecoder:
     def _without_headers(
         self, columns: list[pa.StringArray], places: Places
     ) -> tuple[Places, list[pa.StringArray], Places]:
-        """The places of the records that are a header line, and the fields and places of the others."""
+        """Return the places of header lines, and the fields and places of the other records."""
         if not self._header or not len(places):
             return _NOWHERE, columns, places
         is_header = np.ones(len(places), np.bool_)
@@ -304,7 +304,7 @@ class CsvDecoder:
         return places[is_header], [fields.filter(rest) for fields in columns], places[~is_header]
 
     def _words(self, column: TextColumn, fields: pa.StringArray) -> pa.StringArray:
-        """Digits of booleans in the words that stand for them, where the map says so."""
+        """Replace 0 and 1 by `false` and `true` in a boolean column, if the map allows digits."""
         if not (self._takes_digits and pa.types.is_boolean(column.dtype)):
             return fields
         named = pc.if_else(pc.equal(fields, "0"), "false", fields)

@@ -1,4 +1,4 @@
-"""The formats of messages. Each is a module with a function `make`, which is loaded when the first table asks for it."""
+"""List the message formats. Each is a module with a function `make`, loaded when the first table needs it."""
 
 from importlib import import_module
 
@@ -19,7 +19,7 @@ _CHANGE_LOGS = f"{_DECODE}.change_logs.formats"
 
 
 def make_decoder(spec: DecoderSpec) -> Decoder:
-    """The decoder of one table, for one thread of one process.
+    """Return the decoder of one table, for one thread of one process.
 
     Raises ValueError for an unknown format or zone, or a schema that the format cannot fill.
     """

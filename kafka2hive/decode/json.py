@@ -1,4 +1,4 @@
-"""Format `json`: the compiled library for what is plainly right, the exact decoder for every message in doubt."""
+"""Format `json`: the compiled library reads what is certainly right, the exact decoder every other message."""
 
 import json
 import re
@@ -63,7 +63,7 @@ class _OfColumn(Exception):
 
 
 class JsonExactDecoder:
-    """Decodes one message after the other in Python; `decode` gives a row's values or the reason against it."""
+    """Decodes one message at a time in Python; `decode` gives a row's values or the reason against it."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class JsonExactDecoder:
         )
 
     def decode(self, message: bytes) -> list[Any] | Reason:
-        """The row's values in the schema's order, or why there is no row."""
+        """Return the row's values in the schema's order, or the reason why the message has no row."""
         try:
             return self._row(self._document(message))
         except _OfColumn as refusal:

@@ -1,4 +1,4 @@
-"""Messages that a schema registry's serializer has put a head before: byte 0 and the schema's id; here only the rest counts."""
+"""Decode JSON behind the head that a schema registry's serializer writes (byte 0 and the schema's id), which is skipped."""
 
 from dataclasses import replace
 

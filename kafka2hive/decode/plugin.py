@@ -1,4 +1,4 @@
-"""A decoder that a package offers, and proof that its results hold together before anything is made of them."""
+"""Run a decoder from a plugin package, and check that its results are consistent before they are used."""
 
 import re
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class PluginDecoder:
 
 
 def fault_of(decoded: object, schema: pa.Schema, messages: int) -> str | None:
-    """What is wrong with the result for so many messages; None: it is what Decoded says."""
+    """Return what is wrong with the result for `messages` messages; None if it meets the contract of Decoded."""
     if not isinstance(decoded, Decoded):
         return f"decode gave {type(decoded).__name__} instead of Decoded"
     if not isinstance(decoded.rows, pa.RecordBatch) or not decoded.rows.schema.equals(schema):

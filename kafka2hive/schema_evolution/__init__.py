@@ -1,1 +1,1 @@
-"""The fields that a writer's schema has, as columns of Hive, and what of them a table does not take."""
+"""Compare the fields of a writer's schema with the columns of its Hive table."""

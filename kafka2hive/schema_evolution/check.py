@@ -1,4 +1,4 @@
-"""Each writer's schema that a task meets, against its table's columns: before a message of it is decoded."""
+"""Check each writer's schema against the table's columns before its messages are decoded."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from kafka2hive.schema_evolution.fields import WrittenField, avro_fields, protob
 
 
 class WrittenFieldsCheck:
-    """See SchemaCheck, for a table whose schema evolution is `add` or `stop`."""
+    """Implements SchemaCheck for a table whose schema evolution is `add` or `stop`."""
 
     def __init__(self, table: TableSettings) -> None:
         self._table = table

@@ -1,4 +1,4 @@
-"""The fields of a writer's schema against a table's columns: which it lacks. Pure."""
+"""Find the fields of a writer's schema that a table's columns do not hold. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,10 +22,10 @@ from kafka2hive.schema_evolution.fields import WrittenField
 
 
 def merged(held: pa.DataType, written: pa.DataType) -> pa.DataType | None:
-    """The type that holds both, and that files of type `held` can be read as; None where there is none.
+    """Return the type that holds both and as which files of type `held` can be read; None if no type does.
 
-    Fields of structs are never left out, and new ones come last. A number does not become text: messages with numbers
-    would not fill it.
+    Fields of structs are never left out, and new ones come last. A number does not become text, because
+    messages with numbers would not fill a text column.
     """
     if held == written:
         return held
@@ -71,17 +71,17 @@ class Differences:
 
     @property
     def text(self) -> str:
-        """Every difference."""
+        """Return every difference in words."""
         return "; ".join(
             [*(f"no column for {column.name} {column.type}" for column in self.columns), *self.lost]
         )
 
 
 def differences(table: TableSettings, fields: Iterable[WrittenField]) -> Differences:
-    """A field that no column takes becomes a column of its name, unless Hive has no such column or the map ignores it.
+    """Propose a column for each field that no column takes, unless Hive cannot hold it or the map ignores it.
 
-    A column that was added becomes wider where that keeps what is in the files. What the map itself says of a column
-    stays.
+    A column that was added earlier becomes wider if its files stay readable. A column that the map declares never
+    changes.
     """
     comparison = _Comparison(table)
     for field in fields:

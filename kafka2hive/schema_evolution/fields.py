@@ -1,4 +1,4 @@
-"""The fields at the top of a writer's schema, each with the Hive type that loses nothing of it. Pure."""
+"""Give each top-level field of a writer's schema the Hive type that holds it without loss. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ _LETTERS = 100
 
 
 class TooLarge(ValueError):
-    """The schema says more than MOST_TYPES, or types deeper than DEEPEST."""
+    """The schema has more than MOST_TYPES types, or nests them deeper than DEEPEST."""
 
 
 class Followed:
@@ -45,7 +45,7 @@ class Followed:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Around what is done with a type and those within it. Raises TooLarge."""
+        """Count one type, and one level of nesting while the context is open. Raises TooLarge."""
         self._count(1)
         if self._depth >= DEEPEST:
             raise TooLarge(f"types nest {DEEPEST} deep")
@@ -56,7 +56,7 @@ class Followed:
             self._depth -= 1
 
     def struct(self, place: str, fields: Iterator[tuple[str, str | None]]) -> str | None:
-        """Of names and types, None for those that are left out; None where no field remains."""
+        """Return the struct of these names and types (None: left out), or None if no field remains."""
         members, before = [], len(self.notes)
         for name, kind in fields:
             self._count(len(name) // _LETTERS)
@@ -71,7 +71,7 @@ class Followed:
         return f"struct<{','.join(members)}>" if members else None
 
     def left_out(self, place: str, why: str) -> str | None:
-        """Always None: it has no type."""
+        """Note why `place` is left out, and return None."""
         self.notes.append(f"{place[:200]} {why}: left out")
         return None
 
@@ -94,7 +94,7 @@ _IMAGES = ("after", "before")
 
 
 def envelope_row(schema: AvroSchema) -> Record | None:
-    """The row within Debezium's envelope, None where the schema is none."""
+    """Return the row within Debezium's envelope; None if the schema is not an envelope."""
     root = schema.whole(schema.root)
     if not isinstance(root, Record) or not {"op", *_IMAGES} <= {field.name for field in root.fields}:
         return None

@@ -1,4 +1,4 @@
-"""A schema of the map itself against the columns that it must fill. Pure, but for Protobuf's compiler."""
+"""Check a schema that the map declares against the columns that it must fill. Pure, except for Protobuf's compiler."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ from kafka2hive.schema_evolution.fields import avro_fields, protobuf_fields
 
 
 def faults_of_own(schema: WriterSchema, columns: Sequence[Column]) -> dict[str, str]:
-    """By the column's name why it would be NULL in every record, or every record a dead letter.
+    """Return, by column name, why the column would always be NULL or why every record would be a dead letter.
 
-    Raises ValueError: the schema itself is none.
+    Raises ValueError if the schema itself is invalid.
     """
     try:
         own = _Avro(schema) if schema.kind == AVRO else _Protobuf(schema)
@@ -38,7 +38,7 @@ class _Own(ABC):
     fields: dict[str, str | None]
 
     def fault_of(self, column: Column) -> str:
-        """Empty where a record fills it, be it from one of several paths."""
+        """Return why no path can fill the column; empty if at least one can."""
         paths = (column.path or (column.name,), *column.leeway.others)
         faults = [self._fault_at(column, keys) for keys in paths]
         return faults[0] if all(faults) else ""

@@ -1,4 +1,4 @@
-"""A plan carried out in plain Python, one message at a time: slow, strict, and the only one that refuses messages."""
+"""Carry out a plan in plain Python, one message at a time: slow, strict, and the only decoder that refuses messages."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal

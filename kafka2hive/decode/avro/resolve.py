@@ -1,4 +1,4 @@
-"""A writer's schema against a table's columns: the plan that reads its messages, once for each schema."""
+"""Resolve a writer's schema against a table's columns, once per schema, to the plan that reads its messages."""
 
 from collections.abc import Sequence
 

@@ -81,7 +81,7 @@ class CanalDecoder:
             for at, reason in unfit.items():
                 ordinal = at - int(np.searchsorted(numbers, numbers[at]))
                 refused.setdefault(int(places[at]), with_ordinal(reason, ordinal))
-        if refused:  # a message of which one row is bad is refused as a whole
+        if refused:  # one bad row refuses the whole message
             good = ~np.isin(places, list(refused))
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
         rejected = sorted(refused)

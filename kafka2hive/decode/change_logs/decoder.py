@@ -127,7 +127,7 @@ ENVELOPES = {
 
 
 def check_change_columns(log: ChangeLog, schema: pa.Schema) -> None:
-    """Raises ValueError without a column of the operation, or where one of a change's has another type."""
+    """Raises ValueError if the operation has no column, or if one of CHANGE_COLUMNS has the wrong type."""
     for name, kind in CHANGE_COLUMNS.items():
         found = schema.field(name).type if name in schema.names else None
         if found != parse_hive_type(kind) and (found is not None or name == OPERATION):

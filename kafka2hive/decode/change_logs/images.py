@@ -72,7 +72,7 @@ def rows_of(decoded: Decoded) -> ImageRows:
 
 
 def merged(parts: Sequence[ImageRows]) -> ImageRows:
-    """In the order of the messages."""
+    """Merge the parts in the order of the messages."""
     places = np.concatenate([part.places for part in parts])
     rows = parts[0].rows if len(parts) == 1 else pa.concat_batches([part.rows for part in parts])
     if len(parts) > 1:
@@ -84,7 +84,7 @@ def merged(parts: Sequence[ImageRows]) -> ImageRows:
 
 
 def joined(parts: Sequence[ImageRows]) -> Decoded:
-    """All of a batch, in the order of the messages."""
+    """Join all parts of a batch in the order of the messages."""
     whole = merged(parts)
     refused = sorted(whole.refused.items())
     return Decoded(
@@ -124,7 +124,7 @@ class Images(Protocol):
 
 
 class PlainImages:
-    """Values are as the format says."""
+    """Reads values as the format defines them."""
 
     def __init__(self, plan: Plan, open_decoder: Open) -> None:
         self._open = cache(lambda prefix, image: opened(plan(prefix, image), open_decoder))

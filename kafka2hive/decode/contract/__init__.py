@@ -1,1 +1,1 @@
-"""What every decoder promises, and what it is made from."""
+"""Define the contract of a decoder, and the specification that it is made from."""

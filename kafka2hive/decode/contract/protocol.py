@@ -15,7 +15,7 @@ UNKNOWN_ENUM = "unknown_enum"
 
 
 class Changes:
-    """Counts by kind, until they are taken."""
+    """Counts changed values by kind until the caller takes the counts."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -26,16 +26,16 @@ class Changes:
             self._counts[kind] += values
 
     def add_defaults(self, column: str, values: int) -> None:
-        """Of this column so many values are its default."""
+        """Count `values` values of the column that are its default."""
         self.add(DEFAULT, values)
         self._defaults[column] += values
 
     def take_defaults(self) -> Counter[str]:
-        """The defaults since the last time, by column; they stay in the counts by kind."""
+        """Return the defaults since the last call, by column; the counts by kind keep them."""
         defaults, self._defaults = self._defaults, Counter()
         return defaults
 
     def take(self) -> tuple[tuple[str, int], ...]:
-        """What was counted since the last time."""
+        """Return the counts since the last call."""
         counts, self._counts = self._counts, Counter()
         return tuple(sorted(counts.items()))

@@ -1,4 +1,4 @@
-"""Which values of a message fill which columns: a tree of keys that all ways to decode share."""
+"""Map values of a message to columns, as a tree of keys that every decoder uses."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +27,12 @@ class Source:
 
 
 def own_names(names: Sequence[str]) -> list[Source]:
-    """Each column at its own name."""
+    """Return sources that read each column from the key of the same name."""
     return [Source((name,)) for name in names]
 
 
 def own_columns(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
-    """The columns' names in the table."""
+    """Return the columns' names in the table."""
     return [source.column or name for name, source in zip(names, sources, strict=True)]
 
 

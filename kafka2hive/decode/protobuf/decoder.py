@@ -1,4 +1,4 @@
-"""Format `protobuf`: messages of any number of schemas and types, each by a plan of its own, into one batch of rows."""
+"""Format `protobuf`: messages of any number of schemas and types, each with a separate plan, into one batch of rows."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -81,7 +81,7 @@ MOST_READERS = 1000
 
 
 def make(spec: DecoderSpec) -> Decoder:
-    """Raises ValueError without a registry or a schema, and where the schema cannot fill the columns."""
+    """Make the decoder. Raises ValueError without a registry or a schema, and if the schema cannot fill the columns."""
     return of_named_columns(spec, ProtobufDecoder)
 
 

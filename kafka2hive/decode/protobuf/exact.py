@@ -1,6 +1,6 @@
-"""A plan carried out in plain Python, one message at a time: slow, strict, and the only one that refuses messages.
+"""Carry out a plan in plain Python, one message at a time: slow, strict, and the only decoder that refuses messages.
 
-A message may stand in several pieces: of a field that stands twice the last value counts, two messages become one.
+A message may come in several pieces: if a singular field occurs twice, the last value wins; messages are merged.
 """
 
 from collections.abc import Callable, Sequence
@@ -242,7 +242,7 @@ def _elements(read: Read, cursor: ProtobufCursor, places: Sequence[Range]) -> li
 def _entries(
     entry: plan.Entry, item: Read, cursor: ProtobufCursor, places: Sequence[Range]
 ) -> list[tuple[str, Any]]:
-    """Of two entries with one key the last counts. Of one with other fields libraries differ whether there is such an entry."""
+    """If a key repeats, the last entry wins. Of one with other fields libraries differ whether there is such an entry."""
     found: dict[str, Any] = {}
     for place in places:
         parts = small_message(cursor, [place], {1: WIRE_OF[entry.key], 2: entry.wire}, others=False)

@@ -1,4 +1,4 @@
-"""A writer's message against a table's columns: the plan that reads its messages, once for each schema and message."""
+"""Resolve a writer's message type against a table's columns, once per type, to the plan that reads its messages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -90,9 +90,9 @@ _parsed = Recent[WriterSchema, ProtobufSchema](MOST_REMEMBERED, MOST_BYTES)
 
 
 def parse(writer: WriterSchema) -> ProtobufSchema:
-    """Raises SchemaInvalid, and TableError where Protobuf's libraries cannot be used.
+    """Parse the schema. Raises SchemaInvalid, and TableError if Protobuf's libraries cannot be used.
 
-    All tables and threads of a process share the result: compiling takes a process of its own.
+    All tables and threads of a process share the result: compiling starts a separate process.
     """
     schema = _parsed.get(writer)
     if schema is None:

@@ -1,4 +1,4 @@
-"""A schema's text to descriptors, by Google's own compiler, in a process of its own: no text can harm this one."""
+"""Compile a schema to descriptors by Google's compiler, in a separate process: no text can harm this one."""
 
 import subprocess
 import sys
@@ -47,7 +47,7 @@ class ProtobufSchemaInvalid(ValueError):
 def descriptors(writer: WriterSchema) -> bytes:
     """A FileDescriptorSet: the schema's own file, and all that it imports.
 
-    Raises SchemaInvalid, and TableError where the compiler cannot be run.
+    Raises SchemaInvalid, and TableError if the compiler cannot be run.
     """
     given: dict[str, str] = {}
     for reference in writer.references:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SchemaCheck(Protocol):
-    """Told of each writer's schema once it can be read; what it raises ends the batch, and nothing of it is decoded."""
+    """Receives each writer's schema once it can be read; if it raises, nothing of the batch is decoded."""
 
     def avro(self, schema_id: SchemaId, schema: "AvroSchema") -> None: ...
 
@@ -31,7 +31,7 @@ class WriterSchemas(Protocol):
     """Schemas by the ids that stand in messages or headers. An id means one schema for ever."""
 
     def get(self, schema_id: SchemaId) -> WriterSchema | None:
-        """None: the registry says for certain that there is no such id.
+        """Return the schema; None if the registry answers that the id does not exist.
 
         Raises SchemaRegistryUnavailable when the registry does not answer and the id is not cached.
         """
@@ -39,7 +39,7 @@ class WriterSchemas(Protocol):
 
 
 def same_schema(one: WriterSchema, other: WriterSchema) -> bool:
-    """By what a decoder makes of them; by their texts where one cannot be read."""
+    """Compare two schemas as a decoder reads them, or by their texts if one cannot be read."""
     if one.kind != other.kind:
         return False
     if one == other:

@@ -1,1 +1,1 @@
-"""Single values and whole columns of them, exactly as docs/decoding.md says."""
+"""Convert single values and whole columns exactly as docs/decoding.md says."""

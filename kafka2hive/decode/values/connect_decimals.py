@@ -52,7 +52,7 @@ def decimals_of(values: pa.BinaryArray, dtype: pa.Decimal128Type) -> tuple[pa.Ar
 
 
 def _beyond(digits: np.ndarray[tuple[int, int], np.dtype[np.uint8]], limit: int) -> Mask:
-    """Which numbers have an absolute value of `limit` or more."""
+    """Return the mask of numbers whose absolute value is `limit` or more."""
     high = np.ascontiguousarray(digits[:, :8]).view(">i8").ravel()
     low = np.ascontiguousarray(digits[:, 8:]).view(">u8").ravel()
     top, rest = limit >> 64, limit & (2**64 - 1)

@@ -1,4 +1,4 @@
-"""Numbers that count days, seconds or fractions of them from 1970 UTC, to timestamps and dates of the table's zone."""
+"""Convert days, seconds or fractions of a second since 1970 UTC to timestamps and dates of the table's zone."""
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +42,7 @@ def of_epoch_numbers(
 
 
 def finer_than_micros(numbers: pa.Int64Array, unit: str) -> Mask:
-    """Which of the numbers are no whole microseconds."""
+    """Return the mask of numbers that are not whole microseconds."""
     values = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)
     finer: Mask = values % UNITS[unit][1] != 0
     return finer

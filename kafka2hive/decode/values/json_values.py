@@ -129,7 +129,7 @@ _ONE_BRACKET = bytes.maketrans(b"[]", b"{}")
 
 
 def deeper_than(message: bytes, limit: int) -> bool:
-    """Whether more than `limit` objects and arrays are open at once, as far as the message is JSON."""
+    """Return whether more than `limit` objects and arrays are open at once, as far as the message is valid JSON."""
     if message.count(b"{") + message.count(b"[") <= limit:
         return False  # too few for that, wherever they stand
     if b"\\" in message:
