@@ -1,1 +1,1 @@
-"""The commands: parse, call one use case, render its result, exit with its code. No logic."""
+"""The command line: parse options, call one use case, render its result and exit with its code. No logic."""

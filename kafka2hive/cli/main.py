@@ -1,4 +1,7 @@
-"""The entry point. Each command imports what it needs when it is called: those without Spark start in well under a second."""
+"""The entry point of the command line.
+
+A command imports its use case only when it is called, so commands without Spark start in well under a second.
+"""
 
 import os
 import sys
@@ -29,9 +32,9 @@ from kafka2hive.model.errors import ExitCode
 
 
 def _documents() -> str | None:
-    """Where an installed package keeps its documents; a checkout has them beside it."""
-    place = Path(sys.prefix) / "share" / "kafka2hive"
-    return f"Documents, examples and the map's JSON schema: {place}" if place.is_dir() else None
+    """Return the line that says where an installed package keeps its documents; a checkout has no such directory."""
+    directory = Path(sys.prefix) / "share" / "kafka2hive"
+    return f"Documents, examples and the map's JSON schema: {directory}" if directory.is_dir() else None
 
 
 app = typer.Typer(
@@ -67,14 +70,14 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass
 
 
 def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """What nothing caught: its stack for the report, and the exit code of a bug instead of Python's 1."""
+    """Print the trace of an exception that nothing caught, and exit with the code of a bug instead of Python's 1."""
     sys.__excepthook__(kind, error, trace)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -82,6 +85,7 @@ def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType |
 
 
 def main() -> None:
+    """Run the command of `sys.argv` and exit with its code."""
     sys.excepthook = _bug
     try:
         app()

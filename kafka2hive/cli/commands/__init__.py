@@ -1,1 +1,1 @@
-"""One module per command: parse, call one use case, render its result, exit with its code."""
+"""One module per command: parse options, call one use case, render its result and exit with its code."""

@@ -11,7 +11,7 @@ from kafka2hive.cli.terminal.options import Color, Json, Log, Map
 from kafka2hive.observe.log import LogFormat
 
 app = typer.Typer(
-    help="Look into the dead-letter table: counts by reason, and single records with all their bytes.",
+    help="Look into the dead-letter table: counts by reason, or single records with all their bytes.",
     no_args_is_help=True,
 )
 
@@ -30,7 +30,7 @@ def list_command(
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Count dead letters by source table, topic and reason, each with one place to look at."""
+    """Count dead letters by source table, topic and reason, with one example of each."""
     from kafka2hive.cli.render.dead_letters import list_document, render_list
     from kafka2hive.cli.terminal.outcome import show as show_result
     from kafka2hive.cli.terminal.outcome import with_map
@@ -58,7 +58,7 @@ def show(
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Print a dead letter with reason, key, value and headers; without a place the newest of --table."""
+    """Print a dead letter with reason, key, value and headers; without a place, the newest ones of --table."""
     from kafka2hive.cli.render.dead_letters import letters_document, render_letters
     from kafka2hive.cli.terminal.options import parsed
     from kafka2hive.cli.terminal.outcome import show as show_result

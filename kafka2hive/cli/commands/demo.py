@@ -1,4 +1,4 @@
-"""`kafka2hive demo`."""
+"""`kafka2hive demo`: the whole path of a record on one machine."""
 
 import sys
 from pathlib import Path
@@ -10,16 +10,14 @@ from kafka2hive.cli.terminal.options import paragraph
 
 EXIT_CODES = paragraph(
     "0 every flight is in Hive exactly once",
-    "1 not so",
-    "69 Java, flights or a service is missing",
+    "1 the flights in Hive differ",
+    "69 Java, the flights or a service is missing",
     "130/143 ended by a signal",
 )
 
 
 def demo(
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Leave the directory with data and logs behind.")
-    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the directory with data and logs.")] = False,
     directory: Annotated[
         Path | None, typer.Option("--directory", help="Where to work (default: a temporary directory).")
     ] = None,
@@ -29,7 +27,9 @@ def demo(
     ] = None,
     kafka_jars: Annotated[
         Path | None,
-        typer.Option("--kafka-jars", help="Directory of Kafka's jars: a real broker instead of the mock."),
+        typer.Option(
+            "--kafka-jars", help="Directory of Kafka's jars: start a real broker instead of the mock."
+        ),
     ] = None,
 ) -> None:
     """Watch real flights go from Kafka through Spark into a Hive table, with a kill in the middle. Needs no cluster."""

@@ -1,4 +1,4 @@
-"""`kafka2hive init`."""
+"""`kafka2hive init`: the ledgers of the map's tables, before a first run."""
 
 from functools import partial
 

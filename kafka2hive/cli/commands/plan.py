@@ -20,7 +20,7 @@ def plan(
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Show which tables the next run would make or alter in Hive, statement by statement. Changes nothing."""
+    """Show which tables the next run would create or alter in Hive, statement by statement. Changes nothing."""
     from kafka2hive.cli.render.plan import plan_document, render_plan
     from kafka2hive.cli.terminal.outcome import show, with_map
     from kafka2hive.config.keys import ServiceMap

@@ -21,14 +21,15 @@ def preview(
     ] = None,
     table: Tables = None,
     records: Annotated[
-        int, typer.Option("--records", "-n", min=1, max=10_000, help="So many records of each table.")
+        int,
+        typer.Option("--records", "-n", min=1, max=10_000, help="How many records to show of each table."),
     ] = 20,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Show what the map makes of Kafka's newest records, or of those from a place on: rows, buckets, dead letters."""
+    """Show what the map makes of Kafka's newest records, or of those from a given place on: rows, buckets, dead letters."""
     from kafka2hive.cli.render.preview import preview_document, render_preview
     from kafka2hive.cli.terminal.options import parsed
     from kafka2hive.cli.terminal.outcome import show, with_map

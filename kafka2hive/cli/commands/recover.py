@@ -1,4 +1,4 @@
-"""`kafka2hive recover`."""
+"""`kafka2hive recover`: roll forward without Spark, and the decisions of an operator."""
 
 from functools import partial
 from typing import Annotated
@@ -18,18 +18,21 @@ def recover(
     takeover: Takeover = False,
     table: Tables = None,
     accept_loss: Annotated[
-        list[str] | None, typer.Option("--accept-loss", metavar="PATH", help="Go on without this lost file.")
+        list[str] | None,
+        typer.Option("--accept-loss", metavar="PATH", help="Go on without this lost file (repeatable)."),
     ] = None,
     refetch: Annotated[
         list[str] | None,
-        typer.Option("--refetch", metavar="PATH", help="Dump this lost file's records again from Kafka."),
+        typer.Option(
+            "--refetch", metavar="PATH", help="Read this lost file's records again from Kafka (repeatable)."
+        ),
     ] = None,
     accept_gap: Annotated[
         list[str] | None,
         typer.Option(
             "--accept-gap",
             metavar="TOPIC:PARTITION",
-            help="Record offsets that Kafka lost, and go on. TOPIC:* for all.",
+            help="Accept the offsets that Kafka lost as a gap, and go on. TOPIC:* for all (repeatable).",
         ),
     ] = None,
     forget_registration: Annotated[
@@ -37,7 +40,7 @@ def recover(
         typer.Option(
             "--forget-registration",
             metavar="TABLE PARTITION",
-            help="Go on without telling Hive of a partition that it refuses. PARTITION as in dt=2013-01-17.",
+            help="Give up registering a partition that Hive refuses. PARTITION is written as dt=2013-01-17.",
         ),
     ] = None,
     accept_location: Annotated[
@@ -45,7 +48,7 @@ def recover(
         typer.Option(
             "--accept-location",
             metavar="TABLE",
-            help="New files of this table go to the map's changed location (repeatable).",
+            help="Write new files of this table to the map's changed location (repeatable).",
         ),
     ] = None,
     rebuild_ledger: Annotated[
@@ -60,7 +63,7 @@ def recover(
     log_level: Level = None,
     audit_log: AuditLog = None,
 ) -> None:
-    """Roll everything pending forward to .final and say where the next run resumes. No Spark, no JVM."""
+    """Roll every pending epoch forward to .final and say where the next run resumes. Starts no Spark and no JVM."""
     from kafka2hive.cli.render.recover import recover_document, render_recover
     from kafka2hive.cli.terminal.options import parsed
     from kafka2hive.cli.terminal.outcome import audit_level, show, with_map

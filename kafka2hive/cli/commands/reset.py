@@ -1,4 +1,4 @@
-"""`kafka2hive reset`."""
+"""`kafka2hive reset`: start a table over."""
 
 import sys
 from functools import partial
@@ -18,14 +18,18 @@ def reset(
     table: Annotated[str, typer.Option("--table", help="The table to start over.")],
     plan: Plan = False,
     keep_data: Annotated[
-        bool, typer.Option("--keep-data", help="Visible files stay: what is read again is there twice.")
+        bool,
+        typer.Option(
+            "--keep-data",
+            help="Leave visible files in place: records that are read again are in the table twice.",
+        ),
     ] = False,
     move_data: Annotated[
-        bool, typer.Option("--move-data", help="Visible files are moved away, hidden from Hive.")
+        bool, typer.Option("--move-data", help="Move visible files away, to where Hive does not see them.")
     ] = False,
     yes: Annotated[
         str | None,
-        typer.Option("--yes", metavar="TABLE", help="The table's name again, instead of typing it."),
+        typer.Option("--yes", metavar="TABLE", help="The table's name again, to confirm without a question."),
     ] = None,
     takeover: Takeover = False,
     json: Json = False,
@@ -34,7 +38,7 @@ def reset(
     log_level: Level = None,
     audit_log: AuditLog = None,
 ) -> None:
-    """Start a table over: its ledger goes into the archive, the next run creates a new one. Nothing is deleted."""
+    """Start a table over: its ledger moves to the archive, and the next run creates a new one. Nothing is deleted."""
     from kafka2hive.cli.render.reset import render_reset, reset_document
     from kafka2hive.cli.terminal.outcome import audit_level, show, with_map
     from kafka2hive.config.keys import ServiceMap
@@ -73,18 +77,22 @@ def reset(
 def _check_options(
     table: str, yes: str | None, *, keep_data: bool, move_data: bool, unattended: bool, plan: bool
 ) -> None:
-    """What can be known before anything is asked. Raises typer.BadParameter."""
+    """Check what can be known before any service is asked. Raises typer.BadParameter."""
     if keep_data == move_data:
         raise typer.BadParameter(
-            "give one of them: what becomes of the files that are visible?",
+            "give one of the two: what shall become of the visible files?",
             param_hint="--keep-data / --move-data",
         )
     if yes is not None and yes != table:
         raise typer.BadParameter(f"{yes!r} is not the table's name {table!r}", param_hint="--yes")
     if yes is None and not plan and (unattended or not sys.stdin.isatty()):
-        raise typer.BadParameter(f"with nobody to ask, give --yes {table}", param_hint="--yes")
+        raise typer.BadParameter(
+            f"standard input is no terminal or --json is given, so nobody can be asked: give --yes {table}",
+            param_hint="--yes",
+        )
 
 
 def _have_typed(table: str) -> None:
+    """Let the user confirm by typing the table's name. Raises typer.BadParameter if the text differs."""
     if typer.prompt("Type the table's name to start it over", default="", show_default=False) != table:
         raise typer.BadParameter("that is not the table's name; nothing was touched")

@@ -1,4 +1,4 @@
-"""`kafka2hive run`."""
+"""`kafka2hive run`: the service itself."""
 
 import logging
 from typing import Annotated
@@ -16,13 +16,15 @@ EXIT_CODES = options.exit_codes(
 
 def run(
     config: Map,
-    once: Annotated[bool, typer.Option("--once", help="Dump what Kafka holds now, then end (cron).")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Dump what Kafka holds now, then exit (for cron).")
+    ] = False,
     takeover: Takeover = False,
     log_format: Log = LogFormat.AUTO,
     log_level: Level = None,
     audit_log: AuditLog = None,
 ) -> None:
-    """Take the tables over, roll forward what is pending, then dump until stopped."""
+    """Take the tables over, roll pending epochs forward, then dump until stopped."""
     from kafka2hive.cli.terminal.outcome import tell_error, with_map
     from kafka2hive.config.keys import ServiceMap
 

@@ -19,11 +19,11 @@ def sample(
         str, typer.Option("--kafka", metavar="HOST:PORT", help="Brokers to start from (bootstrap.servers).")
     ],
     topics: Annotated[
-        list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to look at, a table for each.")
+        list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to look at; each gets one table.")
     ] = None,
     pattern: Annotated[
         str | None,
-        typer.Option("--pattern", metavar="REGEX", help="Further topics: those whose whole name it matches."),
+        typer.Option("--pattern", metavar="REGEX", help="Also look at all topics whose whole name matches."),
     ] = None,
     properties: Annotated[
         list[str] | None,
@@ -31,7 +31,7 @@ def sample(
             "--property",
             "-X",
             metavar="KEY=VALUE",
-            help="A property of librdkafka (repeatable); ${NAME} and file:/path as in a map.",
+            help="A property of librdkafka (repeatable); ${NAME} and file:/path work as in a map.",
         ),
     ] = None,
     registry: Annotated[
@@ -45,27 +45,28 @@ def sample(
         typer.Option(
             "--hive",
             metavar="URL",
-            help="HiveServer2; a table that it has gives columns, types, partitions and place.",
+            help="HiveServer2; if it has the table, its columns, types, partitions and location are used.",
         ),
     ] = None,
     storage: Annotated[
-        str | None, typer.Option("--storage", metavar="URI", help="Where the map's tables are to lie.")
+        str | None, typer.Option("--storage", metavar="URI", help="Where the map's tables will be.")
     ] = None,
     table: Annotated[
         str,
         typer.Option(
             "--table",
             metavar="DB.TABLE",
-            help="The table's name; {topic} is the topic's, for several topics.",
+            help="The table's name; for several topics it must contain {topic}, the topic's name.",
         ),
     ] = "kafka.{topic}",
     records: Annotated[
-        int, typer.Option("--records", "-n", min=1, max=10_000, help="So many of the newest records.")
+        int,
+        typer.Option("--records", "-n", min=1, max=10_000, help="How many of the newest records to look at."),
     ] = 1_000,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Print a map for topics: columns with types, event time, flush interval, and notes; touches nothing."""
+    """Draft a map from the records of topics: columns with types, event time, flush interval and notes. Changes nothing."""
     from kafka2hive.cli.terminal.outcome import say, tell_error
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.observe.log import configure
@@ -76,13 +77,13 @@ def sample(
         raise typer.BadParameter("name a topic, or give --pattern", param_hint="TOPIC")
     if (pattern is not None or len(topics or ()) > 1) and "{topic}" not in table:
         raise typer.BadParameter(
-            "several topics have a table each: write {topic} in it", param_hint="--table"
+            "each of several topics needs a table: write {topic} in the name", param_hint="--table"
         )
 
     try:
         re.compile(pattern or "")
     except re.error as error:
-        raise typer.BadParameter(f"no regular expression: {error}", param_hint="--pattern") from error
+        raise typer.BadParameter(f"not a regular expression: {error}", param_hint="--pattern") from error
     given = {"bootstrap.servers": kafka}
     for one in properties or ():
         key, separator, value = one.partition("=")

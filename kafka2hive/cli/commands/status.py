@@ -1,4 +1,4 @@
-"""`kafka2hive status`."""
+"""`kafka2hive status`: the state of every table, once or again and again."""
 
 import logging
 import sys
@@ -22,7 +22,7 @@ def status(
     watch: Annotated[
         float | None,
         typer.Option(
-            "--watch", metavar="SECONDS", min=0, help="Show it again every so many seconds, until Ctrl-C."
+            "--watch", metavar="SECONDS", min=0, help="Show it again every SECONDS seconds, until Ctrl-C."
         ),
     ] = None,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
@@ -30,7 +30,7 @@ def status(
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Show state, position, lag, freshness, pending work, pending registrations, last epochs and owner of every table."""
+    """Show every table's state, position, lag, freshness, pending work and registrations, last epochs and owner."""
     from kafka2hive.cli.render.status import render_status, status_document
     from kafka2hive.cli.terminal.outcome import say, show, with_map
     from kafka2hive.config.keys import ServiceMap
@@ -42,7 +42,7 @@ def status(
 
     if watch is not None and json:
         raise typer.BadParameter(
-            "shows a screen; for scripts ask again and again with --json", param_hint="--watch"
+            "--watch is for a terminal; a script calls status --json repeatedly", param_hint="--watch"
         )
 
     def command(service_map: ServiceMap) -> int:
@@ -61,13 +61,13 @@ def status(
 
         if watch is None:
             return once()
-        # A signal is noted, too: one that arrives while a Kafka client is taken apart interrupts nothing, because
-        # confluent_kafka drops what a signal's handler raises then.
+        # The signal's number is recorded, too: if the signal arrives while a Kafka client is being closed, it interrupts
+        # nothing, because confluent_kafka drops the exception that the handler raises then.
         signals = StopSignals()
         signals.listen()
         try:
             signals.interrupt()
-            while not signals.stop.is_set():  # an error is shown, and the state asked for again
+            while not signals.stop.is_set():  # after an error the next round asks again
                 try:
                     once()
                 except Kafka2HiveError as error:

@@ -1,4 +1,4 @@
-"""`kafka2hive validate`: the map checked without any cluster, or with `--online` against the services."""
+"""`kafka2hive validate`: check the map without a cluster, or with `--online` against the services."""
 
 import logging
 import os
@@ -25,15 +25,16 @@ def validate(
     online: Annotated[
         bool,
         typer.Option(
-            "--online", help="Ask Kafka, HDFS, Hive and Java, too, whether a run would work; dumps nothing."
+            "--online",
+            help="Also check with Kafka, HDFS, Hive and Java whether a run would work; dumps nothing.",
         ),
     ] = False,
     json: Json = False,
     color: Color = True,
 ) -> None:
-    """Check the map without any cluster and say what will be dumped where; --json: all of it, secrets hidden.
+    """Check the map without a cluster and show what will be dumped where; --json prints the whole map, secrets hidden.
 
-    Spark is started only for tables with sql: it plans each SELECT as a dump would (some 10 seconds, and Java).
+    Spark is started only if a table has sql: it plans each SELECT as a dump would (needs Java and some 10 seconds).
     """
     from kafka2hive.cli.render.validate import map_document, problems_document, render_map
     from kafka2hive.cli.terminal.document import dumped

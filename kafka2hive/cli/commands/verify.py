@@ -1,4 +1,4 @@
-"""`kafka2hive verify`: an audit of what the dump promises."""
+"""`kafka2hive verify`: an audit of the tables against ledgers, files and Kafka."""
 
 import logging
 import sys
@@ -34,7 +34,7 @@ def verify(
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Audit the dump: offsets without hole or overlap, every file there and whole, every row accounted for."""
+    """Audit the dump: no offset missing or read twice, every file present and whole, every row accounted for."""
     from kafka2hive.cli.render.verify import render_verify, shown_progress, verify_document
     from kafka2hive.cli.terminal.outcome import show, with_map
     from kafka2hive.config.keys import ServiceMap

@@ -1,4 +1,4 @@
-"""`kafka2hive warm`."""
+"""`kafka2hive warm`: the archive of Java classes that makes `run` start faster."""
 
 import typer
 
@@ -10,7 +10,7 @@ EXIT_CODES = options.paragraph(
 
 
 def warm() -> None:
-    """Make the archive of Java classes that halves what a start of `run` costs; once for each version of Java and Spark."""
+    """Create the archive of Java classes that halves the start-up cost of `run`; once per version of Java and Spark."""
     import logging
 
     from kafka2hive.cli.terminal.outcome import say, tell_error
@@ -24,4 +24,4 @@ def warm() -> None:
     except Kafka2HiveError as error:
         tell_error(error)
         raise typer.Exit(int(error.exit_code)) from error
-    say(f"{'made' if made else 'is there already:'} {file}")
+    say(f"{'created' if made else 'already exists:'} {file}")

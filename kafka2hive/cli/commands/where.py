@@ -20,7 +20,7 @@ def where(
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
-    """Say in which epoch and in which files an offset lies, table by table."""
+    """Show which epoch and which files hold an offset, table by table."""
     from kafka2hive.cli.render.where import render_where, where_document
     from kafka2hive.cli.terminal.options import parsed
     from kafka2hive.cli.terminal.outcome import show, with_map

@@ -1,1 +1,1 @@
-"""Results as text for a terminal and as versioned JSON."""
+"""The results of use cases as text for a terminal and as versioned JSON."""

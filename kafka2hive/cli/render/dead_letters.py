@@ -1,4 +1,4 @@
-"""`dead-letters`: its texts and its documents."""
+"""Text and JSON documents of `dead-letters`."""
 
 from base64 import b64encode
 
@@ -13,7 +13,7 @@ from kafka2hive.service.inspect.dead_letters import DeadLetterList, FoundLetters
 
 
 def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:
-    """One line per source table, topic and reason; a detail stands below its line."""
+    """Return one line per source table, topic and reason, with one example."""
     if not result.groups and not result.not_read:
         return render(screen, [f"service {service}: no dead letters"])
     parts: list[RenderableType] = []
@@ -30,7 +30,7 @@ def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:
 
 
 def render_letters(result: FoundLetters, screen: Screen) -> str:
-    """Every byte of each: as text where it is UTF-8, else in hexadecimal digits."""
+    """Return every byte of each dead letter: as text if it is UTF-8, in hexadecimal digits otherwise."""
     parts: list[RenderableType] = []
     for letter in result.letters:
         parts.append(Text(f"{letter.place}  {letter.reason}: {letter.detail}", style="bold"))
@@ -63,7 +63,7 @@ def _shown(data: bytes | None) -> str:
 
 
 def list_document(service: str, result: DeadLetterList) -> Document:
-    """`dead-letters list`: counts, the most frequent first; each with the place and detail of one of them."""
+    """Return the document of `dead-letters list`: counts, the most frequent first, with place and detail of an example."""
     groups = [
         {
             "table": group.table,
@@ -87,7 +87,7 @@ def list_document(service: str, result: DeadLetterList) -> Document:
 
 
 def letters_document(service: str, result: FoundLetters) -> Document:
-    """`dead-letters show`: bytes in base64, null where the record has none."""
+    """Return the document of `dead-letters show`: bytes in base64, null if the record has none."""
     letters = [
         {
             "place": str(letter.place),

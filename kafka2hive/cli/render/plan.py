@@ -1,4 +1,4 @@
-"""`plan`: its text and its document."""
+"""Text and JSON documents of `plan` and `init`."""
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -11,7 +11,7 @@ from kafka2hive.service.tables.init import Beginning, InitResult
 
 
 def render_plan(result: PlanResult, screen: Screen) -> str:
-    """A line a table, its statements below it as they would be sent."""
+    """Return one line per table, with the statements below it exactly as the run would send them."""
     parts: list[RenderableType] = []
     for table in result.tables:
         parts.append(Text(f"{table.table}: {_summary(table)}", style="bold"))
@@ -30,6 +30,7 @@ def _summary(table: PlannedTable) -> str:
 
 
 def plan_document(service: str, result: PlanResult) -> Document:
+    """Return the document of `plan`."""
     return document(
         "plan",
         result.exit_code,
@@ -46,6 +47,7 @@ def plan_document(service: str, result: PlanResult) -> Document:
 
 
 def render_init(result: InitResult, screen: Screen) -> str:
+    """Return each table's outcome, with its ledger or its error below."""
     parts: list[Text | str] = []
     for table in result.tables:
         style = "red" if table.beginning is Beginning.FAILED else "green"
@@ -58,6 +60,7 @@ def render_init(result: InitResult, screen: Screen) -> str:
 
 
 def init_document(service: str, result: InitResult) -> Document:
+    """Return the document of `init`."""
     tables = [
         {
             "table": table.table,

@@ -1,4 +1,4 @@
-"""`preview`: its text and its document."""
+"""Text and JSON document of `preview`."""
 
 import datetime
 import json
@@ -17,7 +17,7 @@ from kafka2hive.service.inspect.preview import PreviewedTable, PreviewLetter, Pr
 
 
 def render_preview(result: PreviewResult, screen: Screen) -> str:
-    """A line for each record with its place and bucket, and its values as JSON below."""
+    """Return one line per record with its place and bucket, and its values as JSON below."""
     parts: list[RenderableType] = []
     for table in result.tables:
         parts.append(Text(f"{table.table}: {_summary(table)}", style="bold"))
@@ -52,7 +52,7 @@ def _lines(one: PreviewRow | PreviewLetter) -> tuple[str, str]:
 
 
 def preview_document(service: str, result: PreviewResult) -> Document:
-    """`preview`: bytes in base64, decimals, times and what is no finite number as text; maps as objects."""
+    """Return the document of `preview`: bytes in base64; decimals, times and non-finite numbers as text; maps as objects."""
     tables = [
         {
             "table": table.table,
@@ -83,7 +83,7 @@ def preview_document(service: str, result: PreviewResult) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    """A value of Arrow's as JSON has it."""
+    """Return an Arrow value as a value of JSON."""
     match value:
         case None | bool() | int() | str():
             return value

@@ -1,4 +1,4 @@
-"""`recover`: its text and its document."""
+"""Text and JSON document of `recover`."""
 
 from dataclasses import asdict
 
@@ -36,7 +36,10 @@ _NOT_RECOVERED = {
 def render_recover(
     service: str, order: RecoverOrder, result: RecoverResult, screen: Screen, *, hive: bool = True
 ) -> str:
-    """A block for each table, the verdict last: it stays on the screen. `hive`: the map names one."""
+    """Return a block per table and the verdict last, where it stays on the screen.
+
+    `hive`: the map has a hive section.
+    """
     parts: list[Text] = []
     for table in result.tables:
         parts.append(_headline(table))
@@ -48,7 +51,7 @@ def render_recover(
     unused += [f"not lost in any of these ledgers: {path}" for path in paths_without_effect(order, result)]
     parts += [Text(line, style="yellow") for line in unused]
     if result.kafka_error:
-        text = f"whether the positions still fit is not known: {result.kafka_error}"
+        text = f"it is not known whether Kafka still holds the positions: {result.kafka_error}"
         parts.append(Text(text, style="yellow"))
     if order.take_over and not order.plan_only and any(t.recovery is Recovery.DONE for t in result.tables):
         parts.append(
@@ -80,9 +83,9 @@ def _outcome(table: RecoveredTable) -> str:
 def _details(table: RecoveredTable, hive: bool) -> list[str]:
     lines = _rebuilt(table.rebuilt, table.recovery is Recovery.PLANNED) if table.rebuilt else []
     if table.pending is not None:
-        staged, there = table.pending.staged, table.pending.already_there
+        staged, already_there = table.pending.staged, table.pending.already_there
         lines.append(
-            f"pending: epoch {table.rolled_forward}, {counted(staged, 'file')} to rename, {there} already there"
+            f"pending: epoch {table.rolled_forward}, {counted(staged, 'file')} to rename, {already_there} already there"
         )
     elif table.rolled_forward is not None:
         moves = table.moves
@@ -152,6 +155,7 @@ def _verdict(service: str, order: RecoverOrder, result: RecoverResult) -> Text:
 
 
 def recover_document(service: str, plan_only: bool, result: RecoverResult) -> Document:
+    """Return the document of `recover`; `plan_only`: nothing was changed."""
     tables = [_recovered(table) for table in result.tables]
     return document(
         "recover",

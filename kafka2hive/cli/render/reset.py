@@ -1,4 +1,4 @@
-"""`reset`: its text and its document."""
+"""Text and JSON document of `reset`."""
 
 from rich.text import Text
 
@@ -13,7 +13,7 @@ from kafka2hive.service.recover.reset import Begun, ResetOrder, ResetPlan, Reset
 def render_reset(
     service: str, order: ResetOrder, result: ResetResult, screen: Screen, *, hive: bool = True
 ) -> str:
-    """The table, what is put away and where, and what follows for the rows. `hive`: the map names one."""
+    """Return what moves where, and what that means for the rows. `hive`: the map has a hive section."""
     plan = result.plan
     if plan.record is None:
         line = f"{order.table} has no ledger: there is nothing to start over"
@@ -55,6 +55,7 @@ def _lines(service: str, plan: ResetPlan, record: ResetRecord, done: bool, hive:
 
 
 def reset_document(service: str, order: ResetOrder, result: ResetResult) -> Document:
+    """Return the document of `reset`."""
     plan = result.plan
     record = plan.record
     return document(

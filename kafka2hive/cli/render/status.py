@@ -1,4 +1,4 @@
-"""`status`: its text and its document."""
+"""Text and JSON document of `status`."""
 
 import time
 from dataclasses import asdict
@@ -47,22 +47,22 @@ _STATES: dict[type[TableState], tuple[str, str]] = {
     NotInMap: ("not in the map", "yellow"),
 }
 _LIVES = {OwnerLife.ALIVE: ", live", OwnerLife.DEAD: ", no live run", OwnerLife.NOBODY: ""}
-_EPOCHS_SHOWN_UP_TO = 5  # tables: of more only the overview is shown
+_TABLES_IN_DETAIL = 5  # if there are more, only the overview and the troubles are shown
 
 
 def render_status(
     service: str, result: StatusResult, screen: Screen, now: float | None = None, *, hive: bool = True
 ) -> str:
-    """An overview of all tables, then each table's owner, position and last epochs.
+    """Return an overview of all tables, then each table's owner, position and last epochs.
 
-    `now` in epoch seconds; `hive`: the map names one.
+    `now` in Unix seconds; `hive`: the map has a hive section.
     """
     moment = time.time() if now is None else now
     parts: list[RenderableType] = []
     if result.tables:
         parts.append(_overview(result, moment))
     for table in result.tables:
-        if len(result.tables) <= _EPOCHS_SHOWN_UP_TO:
+        if len(result.tables) <= _TABLES_IN_DETAIL:
             parts += _details(table, moment, hive)
         elif trouble := [*_trouble(table.state), *_outcome(table.last, moment)]:
             parts += ["", Text(table.name, style="bold"), *trouble]
@@ -76,13 +76,13 @@ def render_status(
         parts += ["", Text(f"no ledger yet: {', '.join(one.table for one in result.not_begun)}")]
     for one in result.not_begun:
         warnings = () if one.condition is None else one.condition.warnings
-        told = [
+        details = [
             *_trouble(one.state),
             *_outcome(one.last, moment),
             *(Text(f"  warning: {w}") for w in warnings),
         ]
-        if told:
-            parts += ["", Text(one.table, style="bold"), *told]
+        if details:
+            parts += ["", Text(one.table, style="bold"), *details]
     parts += _last_run(result.last_run, moment)
     if result.map_differs:
         text = "the live run has loaded another map than this one: restart it for this one to take effect"
@@ -112,7 +112,7 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
 
 
 def _state_text(row: TableStatus) -> Text:
-    """Where no run has the table, also the exit code that the last one gives it."""
+    """Name the state; if no run serves the table, also the exit code that the last run owes to it."""
     text = Text(*_STATES[type(row.state)])
     if isinstance(row.state, NotRunning) and row.last is not None and row.last.trouble is not None:
         stopped = isinstance(row.last.condition.state, Stopped)
@@ -121,14 +121,14 @@ def _state_text(row: TableStatus) -> Text:
 
 
 def _lag(row: TableStatus) -> str:
-    """A table without positions has not begun to read: what waits for it depends on where its map lets it start."""
+    """Return the lag in records; a table without positions has not begun, so its lag depends on the map's `start`."""
     if not row.view.state.positions:
         return "not begun"
     return "?" if row.lag is None else f"{row.lag:,}"
 
 
 def _trouble(state: TableState) -> list[RenderableType]:
-    """Why a table is not served, until when, and what to do."""
+    """Say why a table is not served, until when, and what to do."""
     match state:
         case Retrying(trouble, next_try):
             return _lines(f"retrying, next at {next_try}", trouble, "yellow")
@@ -144,7 +144,7 @@ def _trouble(state: TableState) -> list[RenderableType]:
 
 
 def _outcome(last: LastOutcome | None, now: float) -> list[RenderableType]:
-    """In what state the last run left a table, when it was not well; and its warnings."""
+    """Say in what state the last run left a table that had a trouble, and repeat that run's warnings."""
     if last is None:
         return []
     lines: list[RenderableType] = []
@@ -158,14 +158,14 @@ def _outcome(last: LastOutcome | None, now: float) -> list[RenderableType]:
 
 
 def _last_run(run: RunConditions | None, now: float) -> list[RenderableType]:
-    """How the service's last run ended, where none is alive."""
+    """Say how the service's last run ended; `run` is None while one is alive."""
     if run is None:
         return []
     if run.end is None:
-        told = (
+        text = (
             f"no run is alive: the last one was killed or died; what it said last is of {_ago(run.at, now)}"
         )
-        return ["", Text(told, style="yellow")]
+        return ["", Text(text, style="yellow")]
     ended = f"the last run ended {_ago(run.at, now)} ({run.at}) with {run.end.exit_code}"
     if run.end.trouble is None:
         return ["", Text(ended)]
@@ -208,7 +208,7 @@ def _details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]
 
 
 def _owner(generation: Generation) -> str:
-    """`process 23293 on host vm since 2026-11-21 08:58:46 UTC, generation 1`: the last that took the table over."""
+    """`process 23293 on host vm since 2026-11-21 08:58:46 UTC, generation 1`: the last process that took the table over."""
     if generation.owner is None or generation.started is None:
         return "nobody yet"
     host, _, pid = shown_process(generation.owner).rpartition("-")
@@ -234,7 +234,7 @@ def _epochs(epochs: tuple[EpochStatus, ...], now: float) -> RenderableType:
 
 
 def _ago(written_at: str, now: float) -> str:
-    """ISO 8601 as an age; what is no date (an older writer's) is shown as it is."""
+    """Return the age of an ISO 8601 time; a text that is no time (an older writer's) is returned unchanged."""
     try:
         moment = datetime.fromisoformat(written_at)
     except ValueError:
@@ -244,7 +244,7 @@ def _ago(written_at: str, now: float) -> str:
 
 
 def status_document(service: str, result: StatusResult) -> Document:
-    """`status`; times are ISO 8601 in UTC or epoch milliseconds, as their names say."""
+    """Return the document of `status`; times are ISO 8601 in UTC, or Unix milliseconds if the name ends in `_ms`."""
     return document(
         "status",
         result.exit_code,
@@ -271,7 +271,10 @@ def status_document(service: str, result: StatusResult) -> Document:
 
 
 def _run_document(run: RunConditions | None) -> Document | None:
-    """`null`: a run is alive, or none has said anything; `ended` false: it died without a word, `at` is its last one."""
+    """Return how the last run ended: null if a run is alive or none left a report.
+
+    `ended` is false if the run died without reporting its end; `at` is then the time of its last report.
+    """
     if run is None:
         return None
     trouble = None if run.end is None else run.end.trouble
@@ -335,7 +338,7 @@ def _condition(state: TableState, warnings: tuple[str, ...]) -> Document:
 
 
 def _completion(state: Snapshot) -> Document | None:
-    """`null`: the map does not ask which partitions are complete."""
+    """Return which Hive partitions are open; null if the map does not ask for completeness."""
     if state.tracking is None:
         return None
     known = None if state.tracking.through == UNKNOWN_TIME else state.tracking.through

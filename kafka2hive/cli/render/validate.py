@@ -1,4 +1,4 @@
-"""`validate` and `validate --online`: their texts and their documents."""
+"""Texts and JSON documents of `validate` and `validate --online`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -20,6 +20,7 @@ from kafka2hive.service.validate.online import OnlineResult
 
 
 def lines_of(checks: Sequence[Check]) -> list[Text]:
+    """Return one line per check, followed by what to do about a warning or an error."""
     return [line for check in checks for line in _lines(check)]
 
 
@@ -49,6 +50,7 @@ def _line(word: str, style: str, check: Check, message: str) -> Text:
 
 
 def check_document(check: Check) -> Document:
+    """Return one check as a document."""
     line: Document = {"system": check.system, "subject": check.subject}
     match check.result:
         case Passed(message):
@@ -65,7 +67,7 @@ REDACTED = "(secret)"
 
 
 def shown(service: ServiceMap) -> dict[str, object]:
-    """The whole map with all defaults as plain data (dicts, lists, texts, numbers), secrets replaced by `(secret)`."""
+    """Return the whole map with its defaults as plain dicts, lists, texts and numbers, secrets replaced by `(secret)`."""
     plain = asdict(service)
     for section, key in (("kafka", "properties"), ("storage", "properties"), ("spark", "conf")):
         plain[section][key] = {
@@ -96,7 +98,7 @@ def _plain(value: object) -> object:
 def render_map(
     service_map: ServiceMap, checks: Sequence[Check], decoder: DecoderInUse, screen: Screen
 ) -> str:
-    """What will be dumped where; the whole map with its defaults is what `validate --json` prints."""
+    """Return what will be dumped where, in short; `validate --json` prints the whole map with its defaults."""
     hive = service_map.hive
     head: list[Text | str] = [
         Text(f"{service_map.path} is right: service {service_map.service}", style="bold green"),
@@ -134,7 +136,7 @@ def _bucket(bucketing: Bucketing) -> str:
 
 
 def map_document(service_map: ServiceMap, checks: Sequence[Check], decoder: DecoderInUse) -> Document:
-    """The whole map with its defaults, secrets hidden. `checks`: what Spark says of tables with SQL."""
+    """Return the whole map with its defaults, secrets hidden. `checks` are Spark's verdicts on tables with SQL."""
     found = [check_document(check) for check in checks] or None
     return document(
         "validate", ExitCode.DONE, map=shown(service_map), problems=[], checks=found, decoder=str(decoder)
@@ -142,7 +144,7 @@ def map_document(service_map: ServiceMap, checks: Sequence[Check], decoder: Deco
 
 
 def problems_document(problems: Iterable[MapProblem]) -> Document:
-    """`validate` of a wrong map; lines and columns count from 1."""
+    """Return the document of `validate` for a wrong map; lines and columns count from 1."""
     found = [asdict(problem) | {"suggestion": problem.suggestion or None} for problem in problems]
     return document("validate", ExitCode.CONFIG, map=None, problems=found, checks=None)
 
@@ -150,7 +152,7 @@ def problems_document(problems: Iterable[MapProblem]) -> Document:
 def render_online(
     service_map: ServiceMap, result: OnlineResult, decoder: DecoderInUse, screen: Screen
 ) -> str:
-    """A line a check, what to do below it; the verdict last."""
+    """Return one line per check, what to do below it, and the verdict last."""
     parts = [
         *lines_of(result.checks),
         Text(f"decoder: {decoder}", style="" if decoder.is_compiled else "yellow"),
@@ -165,6 +167,7 @@ def render_online(
 
 
 def online_document(service_map: ServiceMap, result: OnlineResult, decoder: DecoderInUse) -> Document:
+    """Return the document of `validate --online`."""
     return document(
         "validate",
         result.exit_code,

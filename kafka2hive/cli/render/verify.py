@@ -1,4 +1,4 @@
-"""`verify`: its text and its document."""
+"""Text, JSON document and progress bar of `verify`."""
 
 import os
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 
-_SHOWN = 50  # findings per table; all of them: --json
+_SHOWN = 50  # findings per table; --json prints all
 
 
 def render_verify(service: str, result: VerifyResult, screen: Screen) -> str:
-    """One line per table, then every finding with its place."""
+    """Return one line per table, then every finding with its place."""
     parts: list[RenderableType] = []
     if result.tables:
         numbers = ("epochs", "files", "rows", "bytes", "findings")
@@ -46,6 +46,7 @@ def render_verify(service: str, result: VerifyResult, screen: Screen) -> str:
 
 
 def verify_document(service: str, result: VerifyResult) -> Document:
+    """Return the document of `verify`, with all findings."""
     tables = [
         {
             "table": table.table,
@@ -67,7 +68,7 @@ def verify_document(service: str, result: VerifyResult) -> Document:
 
 @contextmanager
 def shown_progress(stream: TextIO, color: bool) -> Iterator[Progress]:
-    """A bar of the table under way while the block runs, wiped away at its end; nothing when `stream` is no terminal."""
+    """Show a progress bar for the current table while the block runs; show nothing if `stream` is no terminal."""
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
         yield Progress()
         return

@@ -1,4 +1,4 @@
-"""`where`: its text and its document."""
+"""Text and JSON document of `where`."""
 
 from collections.abc import Sequence
 
@@ -13,6 +13,7 @@ from kafka2hive.service.inspect.where import FoundPlace
 
 
 def render_where(place: str, answers: Sequence[FoundPlace], screen: Screen) -> str:
+    """Return each table's answer, with the files that may hold the record below."""
     parts: list[RenderableType] = []
     for found in answers:
         parts.append(Text(f"{found.table}: {place} {found.answer}", style="bold"))
@@ -26,7 +27,7 @@ def render_where(place: str, answers: Sequence[FoundPlace], screen: Screen) -> s
 
 
 def where_document(service: str, place: str, found: Sequence[FoundPlace]) -> Document:
-    """`where`: each table's answer; `epoch` null: the table does not hold the offset."""
+    """Return the document of `where`: each table's answer; `epoch` is null if the table does not hold the offset."""
     tables = [
         {
             "table": one.table,

@@ -1,1 +1,1 @@
-"""What all commands share with the terminal: options, exit codes, the screen, the envelope of JSON documents."""
+"""What all commands use of the terminal: options, exit codes, the screen and the envelope of JSON documents."""

@@ -1,6 +1,7 @@
-"""The envelope of what `--json` prints, frozen in examples (tests/contract): keys are added, never renamed or removed.
+"""The JSON documents that `--json` prints: their envelope and the parts that several commands have in common.
 
-A change that is not an addition raises `format`. Offsets are half-open: `next_offset` is the next one to be read.
+Examples in tests/contract freeze the documents: keys are added, never renamed or removed. Any other change raises
+`format`. `next_offset` is the next offset to be read, the open end of a half-open range.
 """
 
 import json
@@ -14,20 +15,24 @@ from kafka2hive.model.text import counted, printable_json
 from kafka2hive.service.tables.condition import Trouble
 
 FORMAT = 1
+_SHOWN = 12
+"""Topic partitions of a topic whose positions are listed; of more, only the sum is shown."""
 
 Document = dict[str, object]
 
 
 def dumped(document: Document) -> str:
+    """Return the document as indented JSON, with control characters escaped."""
     return printable_json(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def document(command: str, exit_code: ExitCode, **content: object) -> Document:
+    """Return `content` in the envelope that every command has."""
     return {"format": FORMAT, "command": command, "exit_code": int(exit_code), **content}
 
 
 def error_of(error: Kafka2HiveError | Trouble) -> Document:
-    """`remedy` null: none is known."""
+    """Return an error as a document; `remedy` is null if no remedy is known."""
     return {"code": error.code, "message": error.message, "remedy": error.remedy or None}
 
 
@@ -36,15 +41,12 @@ def hive_partition(partition: HivePartition) -> Document:
 
 
 def next_offset(topic: str, number: int, end: int) -> Document:
-    """Where reading of a topic partition resumes."""
+    """Return the offset at which reading of a topic partition resumes."""
     return {"topic": topic, "partition": number, "next_offset": end}
 
 
-_SHOWN = 12
-
-
 def resume_lines(positions: Iterable[Position]) -> list[str]:
-    """One line a topic: `flights  0:15,000 1:15,001`; of more than 12 topic partitions the sum and where to look."""
+    """Return one line per topic, such as `flights  0:15,000 1:15,001`; only the sum for more than 12 topic partitions."""
     lines = []
     ordered = sorted(positions, key=lambda position: position.topic_partition)
     for topic, group in groupby(ordered, key=lambda position: position.topic_partition.topic):

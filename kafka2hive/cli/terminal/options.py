@@ -1,4 +1,4 @@
-"""Options, help texts and exit codes that several commands share, and arguments with a grammar of their own."""
+"""Options, help texts and exit codes that several commands share, and the parsing of structured arguments."""
 
 import re
 from collections.abc import Callable
@@ -17,12 +17,16 @@ Map = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Color = Annotated[
-    bool, typer.Option("--color/--no-color", help="Colours on a terminal (NO_COLOR is heeded, too).")
+    bool,
+    typer.Option(
+        "--color/--no-color", help="Colour the output on a terminal (NO_COLOR turns this off, too)."
+    ),
 ]
 Log = Annotated[
     LogFormat,
     typer.Option(
-        "--log-format", help="Standard error: text on a terminal and JSON otherwise, or always one."
+        "--log-format",
+        help="Format of the log on standard error; auto: text on a terminal, JSON otherwise.",
     ),
 ]
 Level = Annotated[
@@ -30,7 +34,7 @@ Level = Annotated[
     typer.Option(
         "--log-level",
         envvar="KAFKA2HIVE_LOG_LEVEL",
-        help="Least level that is logged; debug: every change of a file, too.",
+        help="Lowest level to log; debug also logs every change of a file.",
     ),
 ]
 AuditLog = Annotated[
@@ -39,7 +43,7 @@ AuditLog = Annotated[
         "--audit-log",
         metavar="FILE",
         envvar="KAFKA2HIVE_AUDIT_LOG",
-        help="Append every change of a file, as JSON lines.",
+        help="Append every change of a file to FILE as a JSON line.",
     ),
 ]
 Tables = Annotated[list[str] | None, typer.Option("--table", help="Only this table (repeatable).")]
@@ -49,11 +53,11 @@ KafkaTimeout = Annotated[
         "--kafka-timeout",
         metavar="SECONDS",
         min=1,
-        help="How long Kafka may take to answer what is asked of it, all in all.",
+        help="How long all requests to Kafka may take together.",
     ),
 ]
 KAFKA_SECONDS = 5.0
-Plan = Annotated[bool, typer.Option("--plan", help="Only show what would be done; touch nothing.")]
+Plan = Annotated[bool, typer.Option("--plan", help="Only show what would be done; change nothing.")]
 Takeover = Annotated[bool, typer.Option("--takeover", help="Fence a live run that owns the tables.")]
 
 PLACE = "TOPIC-PARTITION@OFFSET"
@@ -63,23 +67,24 @@ BUG = "70 a bug"
 OWNED = "72 owned by a live run, nothing touched"
 FENCED = "73 another run took over"
 SET_ASIDE = "75 done, but tables are set aside"
-RETRYING = "75 a table is set aside and tried again"
+RETRYING = "75 a table is set aside and retried"
 UNREADABLE = "75 a table cannot be read"
-REFUSED = "75 --online: a right or room is missing"
+REFUSED = "75 --online: a permission or free space is missing"
 STOP = "76 manual intervention required"
-FOUND = "76 something is not as promised"
-CONFIG_OR_CLUSTER = "78 the map is wrong, or does not fit what is there"
+FOUND = "76 the audit has findings"
+CONFIG_OR_CLUSTER = "78 the map is wrong, or does not fit the cluster"
 WATCH_ENDED = "130/143 --watch was ended by SIGINT/SIGTERM"
 ENDED = "130/143 ended by SIGINT/SIGTERM after a finished epoch"
 _COMMON = ("0 done", "2 wrong command line", "69 a service does not answer")
 
 
 def exit_codes(*codes: str, config: str = "78 the map is wrong") -> str:
-    """The last paragraph of a command's help: the codes that every command has, and its own."""
+    """Return the last paragraph of a command's help: the exit codes of every command and those of this one, ascending."""
     return paragraph(*sorted((*_COMMON, *codes, config), key=lambda code: int(re.split("[ /]", code)[0])))
 
 
 def paragraph(*codes: str) -> str:
+    """Return the last paragraph of a command's help with exactly these exit codes."""
     return f"Exit codes: {', '.join(codes)}. All of them: docs/operations.md."
 
 
@@ -87,7 +92,7 @@ Value = TypeVar("Value")
 
 
 def parsed(parse: Callable[[str], Value], text: str, option: str) -> Value:
-    """What `parse` makes of an option's text. Raises typer.BadParameter."""
+    """Parse the text of an option. Raises typer.BadParameter if `parse` raises ConfigError."""
     try:
         return parse(text)
     except ConfigError as error:

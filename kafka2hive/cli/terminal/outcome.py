@@ -1,4 +1,4 @@
-"""What every command shares: load the map, set logging up, show a result, turn an error into its text and exit code."""
+"""The frame of every command: load the map, set up logging, show the result, turn an error into text and exit code."""
 
 import logging
 import os
@@ -23,7 +23,11 @@ def with_map(
     every_change: bool = False,
     audit_log: str | None = None,
 ) -> int:
-    """Run `command` with the map; every named error ends as its text on standard error and its exit code."""
+    """Load the map, set up logging, run `command` and return its exit code.
+
+    A named error is printed to standard error, and its exit code is returned. `every_change` and `audit_log`: see
+    `configure`.
+    """
     try:
         service_map = load_map(config, os.environ)
         try:
@@ -43,30 +47,31 @@ def with_map(
 
 
 def show(json: bool, color: bool, document: Callable[[], Document], text: Callable[[Screen], str]) -> None:
-    """A command's result on standard output: as text, or with `json` as one document."""
+    """Print a command's result to standard output: as text, or with `json` as one document."""
     say(dumped(document()) if json else text(standard_output(color)))
 
 
 def say(text: str) -> None:
-    """On standard output; what came from records or brokers reaches no terminal as a command."""
+    """Print to standard output; control sequences that came from records or brokers are escaped."""
     print(printable_coloured(text))  # noqa: T201 (this is the command line)
 
 
 def tell_error(error: BaseException) -> None:
+    """Print an error to standard error; control sequences in it are escaped."""
     print(printable(str(error)), file=sys.stderr)  # noqa: T201 (this is the command line)
 
 
 def audit_level(log_format: LogFormat) -> int:
-    """Level of commands that change things and then show what they did.
+    """Return the default log level of commands that change things and then show what they did.
 
-    On a terminal, where the result follows, only warnings are logged.
+    On a terminal only warnings are logged, because the result is shown there anyway.
     """
-    watched = log_format is LogFormat.AUTO and sys.stderr.isatty()
-    return logging.WARNING if watched else logging.INFO
+    on_terminal = log_format is LogFormat.AUTO and sys.stderr.isatty()
+    return logging.WARNING if on_terminal else logging.INFO
 
 
 def secrets(service_map: ServiceMap) -> list[str]:
-    """Values that no log line may show."""
+    """Return the values that no log line may show."""
     values = [value for key, value in service_map.properties if key in service_map.secret_keys]
     if service_map.hive and service_map.hive.password:
         values.append(service_map.hive.password)

@@ -1,4 +1,4 @@
-"""From what a renderer lays out to plain or coloured text. Plain where there is no terminal: a pipe, TERM=dumb, NO_COLOR."""
+"""Rendering of a layout as text: coloured on a terminal; plain in a pipe and if TERM=dumb or NO_COLOR is set."""
 
 import os
 import shutil
@@ -13,20 +13,23 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 TERMINAL_WIDTH = 80
-"""Of a terminal that does not say."""
+"""Width in characters of a terminal that does not report one."""
 UNLIMITED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where text goes: `width` in characters, `color` whether it may be coloured. A pipe is as wide as its text."""
+    """Where text goes: `width` in characters, and whether it may have colours. A pipe is as wide as its text."""
 
     width: int = UNLIMITED
     color: bool = False
 
 
 def screen_of(stream: TextIO, color: bool, environ: Mapping[str, str]) -> Screen:
-    """`color` is --color/--no-color; NO_COLOR (any text but an empty one) and TERM=dumb take colours away."""
+    """Return the screen of `stream`.
+
+    `color` is --color/--no-color; a NO_COLOR that is not empty and TERM=dumb also turn colours off.
+    """
     if not stream.isatty():
         return Screen()
     wanted = color and not environ.get("NO_COLOR") and environ.get("TERM") not in ("dumb", "unknown")
@@ -38,7 +41,10 @@ def standard_output(color: bool) -> Screen:
 
 
 def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
-    """The parts below each other, without spaces at the ends of lines. No word, so no name and no path, is broken."""
+    """Render the parts one below the other, without trailing spaces.
+
+    No word is broken, so names and paths stay whole; a table may become wider than the screen for that.
+    """
     from rich.console import Console
     from rich.measure import Measurement
     from rich.table import Table
@@ -57,7 +63,7 @@ def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
         emoji=False,
     )
     for part in parts:
-        # a path can be copied when it is not broken
+        # a path can be copied only if it is not broken
         if isinstance(part, str | Text):
             console.print(part, soft_wrap=True)
         else:
@@ -70,13 +76,13 @@ def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
 
 
 def _keep_words_whole(table: "Table") -> None:
-    """Columns of single words (names, paths, numbers) keep their width; the others have what is left."""
+    """Let columns of single words (names, paths, numbers) keep their width; the others share the rest."""
     for column in table.columns:
         column.no_wrap = not any(" " in str(cell) for cell in column.cells)
 
 
 def grid(*headers: str, right: Iterable[str] = ()) -> "Table":
-    """An empty table without lines; columns named in `right` are aligned to the right. Nothing is truncated: it wraps."""
+    """Return an empty table without lines, whose columns in `right` are right-aligned. Cells wrap, nothing is truncated."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
