@@ -1,1 +1,1 @@
-"""`kafka2hive demo`: the whole way of a record on one machine, with a kill in the middle. Needs Java, no cluster."""
+"""`kafka2hive demo`: the whole path of a record on one machine, with a kill in the middle. Needs Java, but no cluster."""

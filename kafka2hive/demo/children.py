@@ -1,4 +1,4 @@
-"""Processes of the demo: each has a log file, and none outlives the demo, however the demo ends; and the Java they need."""
+"""The demo's child processes, their logs, ports and Java. No child outlives the demo, however the demo ends."""
 
 import os
 import shutil
@@ -13,8 +13,8 @@ from pathlib import Path
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.spark.java import OLDEST, java_launcher, java_version
 
-# Becomes the command after asking the kernel for SIGKILL at its parent's death (prctl(2), PR_SET_PDEATHSIG, Linux).
-# The signal comes when the parent's thread ends that started it: children are started by the main thread only.
+# Asks the kernel to send SIGKILL when the parent dies (prctl(2), PR_SET_PDEATHSIG, Linux), then executes the command.
+# The kernel sends it when the thread that started the child ends, so only the main thread may start children.
 _DIE_WITH_PARENT = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -26,7 +26,7 @@ _TAIL_LINES = 15
 
 
 class Child:
-    """A process that runs; `log` holds its standard output and error."""
+    """A child process; `log` receives its standard output and error."""
 
     def __init__(
         self, name: str, command: Sequence[str], log: Path, environ: Mapping[str, str] | None = None
@@ -42,7 +42,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C reaches the demo alone, which then ends its children in order
+                start_new_session=True,  # Ctrl-C reaches only the demo, which then ends its children in order
             )
 
     @property
@@ -51,16 +51,19 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs."""
+        """Return the exit code, None while the process runs."""
         return self._process.poll()
 
     def kill_alone(self) -> None:
-        """`kill -9 PID`: the process, not what it started."""
+        """Do `kill -9 PID`: kill the process, but not the processes that it started."""
         os.kill(self.pid, signal.SIGKILL)
         self._process.wait()
 
     def end(self, seconds: float = 5.0) -> None:
-        """SIGTERM, then SIGKILL for it and all that it started. Harmless when it has ended."""
+        """Send SIGTERM, wait for up to `seconds`, then send SIGKILL to it and all that it started.
+
+        A second call does nothing.
+        """
         if self.exit_code is None:
             self._process.terminate()
             try:
@@ -74,7 +77,10 @@ class Child:
         self._process.wait()
 
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Wait until `ready()`. Raises ServiceUnavailable (`demo.service`) with the end of the log when it is not."""
+        """Wait until `ready()` is true.
+
+        Raises ServiceUnavailable (`demo.service`) with the end of the log if the process ends or `seconds` pass first.
+        """
         until = time.monotonic() + seconds
         while not ready():
             if self.exit_code is not None or time.monotonic() > until:
@@ -86,18 +92,19 @@ class Child:
             time.sleep(0.1)
 
     def tail(self) -> str:
+        """Return the last lines of the log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
 
 
 class LogFollower:
-    """Lines that were added to a log since the last ask."""
+    """Reads the lines that were added to a log since the last call."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self._offset = log.stat().st_size if log.exists() else 0
 
     def new_lines(self) -> list[str]:
-        """Whole lines only; a line being written comes next time."""
+        """Return the new whole lines; a half-written line comes with the next call."""
         with self._log.open("rb") as file:
             file.seek(self._offset)
             added = file.read()
@@ -107,14 +114,14 @@ class LogFollower:
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody uses now."""
+    """Return a TCP port of 127.0.0.1 that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def accepts(port: int) -> bool:
-    """Whether somebody on 127.0.0.1 listens there."""
+    """Return whether a process listens on this port of 127.0.0.1."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1):
             return True
@@ -123,7 +130,10 @@ def accepts(port: int) -> bool:
 
 
 def find_java() -> Path:
-    """The launcher Spark will use: JAVA_HOME's, else the one on the path. Raises ServiceUnavailable (`demo.java`)."""
+    """Return the launcher that Spark will use: JAVA_HOME's, or the one on the path.
+
+    Raises ServiceUnavailable (`demo.java`) if it is missing or too old.
+    """
     home = os.environ.get("JAVA_HOME")
     found = java_launcher()
     version = java_version(str(found)) if found else 0
@@ -137,6 +147,7 @@ def find_java() -> Path:
 
 
 def install_command() -> str:
+    """Return the command that installs Java 17 on this system."""
     if sys.platform == "darwin":
         return "brew install openjdk@17"
     if shutil.which("dnf"):

