@@ -51,7 +51,7 @@ def render_recover(
     unused += [f"not lost in any of these ledgers: {path}" for path in paths_without_effect(order, result)]
     parts += [Text(line, style="yellow") for line in unused]
     if result.kafka_error:
-        text = f"it is not known whether Kafka still holds the positions: {result.kafka_error}"
+        text = f"it is not known whether the positions still match Kafka: {result.kafka_error}"
         parts.append(Text(text, style="yellow"))
     if order.take_over and not order.plan_only and any(t.recovery is Recovery.DONE for t in result.tables):
         parts.append(

@@ -112,7 +112,7 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
 
 
 def _state_text(row: TableStatus) -> Text:
-    """Name the state; if no run serves the table, also the exit code that the last run owes to it."""
+    """Name the state; if no run serves the table, also the exit code to which its trouble led."""
     text = Text(*_STATES[type(row.state)])
     if isinstance(row.state, NotRunning) and row.last is not None and row.last.trouble is not None:
         stopped = isinstance(row.last.condition.state, Stopped)

@@ -375,7 +375,7 @@ def test_a_plan_without_kafka_says_what_it_does_not_know(tmp_path: Path) -> None
     service = pending_service(tmp_path)
     result = invoke("recover", "--plan", "-c", str(service.map))
     assert result.exit_code == 69
-    assert "whether the positions still fit is not known" in result.stdout
+    assert "it is not known whether the positions still match Kafka" in result.stdout
 
 
 def test_a_directory_that_another_ledger_feeds_is_found_by_status_and_plan(
