@@ -1,4 +1,4 @@
-"""How others see whether a run is well: an HTTP endpoint for Prometheus and probes, and notifications to systemd."""
+"""How other systems see whether a run is well: an HTTP endpoint for Prometheus and probes, and messages to systemd."""
 
 import logging
 import os
@@ -13,11 +13,11 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.exposition import ThreadingWSGIServer
 
 SILENT_SECONDS = 60.0
-"""A main loop that shows no progress for so long does not live."""
+"""A run whose main loop makes no progress for this long is not live."""
 
 
 class Health:
-    """What the main loop shows of itself; other threads ask. `now` in monotonic seconds."""
+    """The health of a run: the main loop reports it, other threads read it. `now` returns monotonic seconds."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -26,49 +26,53 @@ class Health:
         self._stops = False
 
     def progress(self) -> None:
+        """Report that the main loop has made progress."""
         self._progress = self._now()
 
     def serves(self) -> None:
-        """Tables are taken over, the query runs."""
+        """Report that the tables are taken over and the query runs."""
         self._serves = True
         self.progress()
 
     def stops(self) -> None:
-        """The run ends in order: it lives, and serves no more."""
+        """Report an orderly end: the run stays live and is no longer ready."""
         self._stops = True
 
     @property
     def is_live(self) -> bool:
+        """Whether the main loop makes progress, or the run is ending."""
         return self._stops or self._now() - self._progress <= SILENT_SECONDS
 
     @property
     def is_ready(self) -> bool:
+        """Whether the run is live, serves its tables and is not ending."""
         return self._serves and not self._stops and self.is_live
 
 
 class _Silent(WSGIRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not logged."""
+        """Log nothing: probes would fill the log."""
 
 
 def serve(host: str, port: int, registry: CollectorRegistry, health: Health) -> WSGIServer:
-    """Answer in the background, `port` 0: at any free one. Raises OSError: the port is taken.
+    """Start a server that answers in a background thread, and return it; `port` 0 takes any free port.
 
-    `/live` (and `/health`) and `/ready` answer 200 or 503; every other path has the metrics.
+    `/live`, `/health` (the same) and `/ready` answer 200 or 503; every other path answers with the metrics. Raises
+    OSError if the port is taken.
     """
     metrics = make_wsgi_app(registry)
-    questions = {
+    probes = {
         "/live": lambda: health.is_live,
         "/health": lambda: health.is_live,
         "/ready": lambda: health.is_ready,
     }
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        question = questions.get(environ["PATH_INFO"])
-        if question is None:
-            answered: Iterable[bytes] = metrics(environ, start)
-            return answered
-        status, text = ("200 OK", b"yes\n") if question() else ("503 Service Unavailable", b"no\n")
+        probe = probes.get(environ["PATH_INFO"])
+        if probe is None:
+            body: Iterable[bytes] = metrics(environ, start)
+            return body
+        status, text = ("200 OK", b"yes\n") if probe() else ("503 Service Unavailable", b"no\n")
         start(status, [("Content-Type", "text/plain; charset=utf-8")])
         return [text]
 
@@ -84,29 +88,30 @@ log = logging.getLogger(__name__)
 
 
 class Notifier:
-    """Sends to `NOTIFY_SOCKET` of the environment; without one every call does nothing. Never fails, never waits."""
+    """Sends messages to systemd at `NOTIFY_SOCKET`; if it is not set, every call does nothing. Never fails, never waits."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         given = os.environ if environment is None else environment
         self._address = _address(given.get("NOTIFY_SOCKET", ""))
 
     def ready(self, status: str = "") -> None:
-        """The service serves: tables taken over, query running."""
+        """Say that the service is up: the tables are taken over and the query runs."""
         self._send("READY=1", _status(status))
 
     def watchdog(self) -> None:
-        """The main loop made progress. Systemd kills and restarts a service that stops sending this."""
+        """Say that the main loop made progress; systemd kills and restarts a service that stops sending this."""
         self._send("WATCHDOG=1")
 
     def status(self, text: str) -> None:
-        """One line for `systemctl status`."""
+        """Set the line that `systemctl status` shows."""
         self._send(_status(text))
 
     def stopping(self, status: str = "") -> None:
+        """Say that the service is ending in order."""
         self._send("STOPPING=1", _status(status))
 
     def extend_timeout(self, seconds: float) -> None:
-        """Starting or stopping takes up to `seconds` more: systemd must not time out before."""
+        """Ask systemd to allow `seconds` more for the start or the stop in progress."""
         self._send(f"EXTEND_TIMEOUT_USEC={int(seconds * 1_000_000)}")
 
     def _send(self, *lines: str) -> None:
@@ -127,7 +132,7 @@ def _status(text: str) -> str:
 
 
 def _address(text: str) -> str | None:
-    """A path, or `@name` for Linux's abstract sockets; anything else (vsock) is not supported."""
+    """Return the address of a path or of `@name` (an abstract socket of Linux); None for any other, such as vsock."""
     if text.startswith("@"):
         return "\0" + text[1:]
     return text if text.startswith("/") else None

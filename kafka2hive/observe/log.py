@@ -1,6 +1,6 @@
 """Logging: lines for people on a terminal, JSON lines otherwise; secrets are redacted in both.
 
-A refusal that lasts (permission, quota, a full disk) is retried again and again, and logged once an hour.
+A lasting refusal of the storage (permission, quota, a full disk) is retried all the time, but logged once an hour.
 """
 
 import json
@@ -17,7 +17,7 @@ from kafka2hive.model.text import printable, printable_json
 
 
 class LogFormat(Enum):
-    """`--log-format`; auto: human on a terminal, JSON otherwise."""
+    """The values of `--log-format`; auto: human on a terminal, JSON otherwise."""
 
     AUTO = "auto"
     HUMAN = "human"
@@ -25,7 +25,7 @@ class LogFormat(Enum):
 
 
 class LogLevel(Enum):
-    """`--log-level`: what is less is left out. At debug also every change of a file."""
+    """The values of `--log-level`: the lowest level to log. Debug includes every change of a file."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -34,18 +34,19 @@ class LogLevel(Enum):
 
     @property
     def number(self) -> int:
+        """Return the level as a number of `logging`."""
         return logging.getLevelNamesMapping()[self.name]
 
 
-# Loggers of libraries that log as errors what our own errors say better, or log every statement.
+# Loggers of libraries that log every statement, or log as errors what our own errors explain better.
 _QUIET = {
     "thrift": logging.CRITICAL,
     "pyhive": logging.WARNING,
     "py4j": logging.WARNING,
     "TCLIService": logging.WARNING,
 }
-# Every single change of a file, and every step of the protocol.
 _CHANGES = "kafka2hive.storage"
+# Loggers of every change of a file and of every step of the protocol.
 _EVERY_CHANGE = (_CHANGES, "kafka2hive.ledger")
 _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m", logging.CRITICAL: "\033[31;1m"}
 _PLAIN = "\033[0m"
@@ -61,11 +62,11 @@ def configure(
     every_change: bool = False,
     audit_log: str | None = None,
 ) -> None:
-    """Send all logging to `stream` (standard error); calling it again replaces what was set before.
+    """Send all logging to `stream` (default: standard error); a second call replaces the first one's settings.
 
-    `secrets` are values that must never appear: each is written as `***`. `every_change`: changes of files are logged
-    whatever the `level`, but not on a terminal. `audit_log`: the file to which they are appended as JSON, in any case.
-    Raises OSError when it cannot be opened.
+    `secrets` are values that must never appear: each is written as `***`. With `every_change`, changes of files are
+    logged at any `level`, but not on a terminal. They are always appended as JSON lines to the file `audit_log`, if one
+    is given. Raises OSError if it cannot be opened.
     """
     out = sys.stderr if stream is None else stream
     human = log_format is LogFormat.HUMAN or (log_format is LogFormat.AUTO and out.isatty())
@@ -89,7 +90,7 @@ def configure(
 
 
 def _audit_handler(path: str, secrets: Collection[str]) -> logging.Handler:
-    """Of changes of files alone; a file that was moved away (logrotate) is made again."""
+    """Return a handler for changes of files only; it creates the file again after logrotate has moved it."""
     handler = WatchedFileHandler(path)
     handler.setFormatter(RedactingFormatter(JsonFormatter(), secrets))
     handler.addFilter(lambda record: record.name == _CHANGES)
@@ -97,30 +98,30 @@ def _audit_handler(path: str, secrets: Collection[str]) -> logging.Handler:
 
 
 class HumanFormatter(logging.Formatter):
-    """`08:31:02 WARNING text`; the level only when it is not INFO, the time in local time."""
+    """Formats records as `08:31:02 WARNING text`, in local time; the level is left out if it is INFO."""
 
     def __init__(self, colour: bool = False) -> None:
         super().__init__()
         self._colour = colour
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record; an exception's trace follows on lines of its own."""
+        """Return one record; an exception's trace follows on further lines."""
         clock = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         level = "" if record.levelno == logging.INFO else f"{record.levelname} "
         text = f"{clock} {level}{record.getMessage()}"
         if record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
-        # no line of a message passes for a line of the log
+        # later lines are indented, so that no line of a message looks like a log line
         text = _LINE_BEGIN.sub("\n  ", printable(text))
         colour = _COLOURS.get(record.levelno, "") if self._colour else ""
         return f"{colour}{text}{_PLAIN}" if colour else text
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: `time` (UTC), `level`, `logger`, `message`, and what `extra={"fields": ..}` holds."""
+    """Formats records as JSON objects: `time` (UTC), `level`, `logger`, `message` and the `fields` of `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record on one line; an exception's trace is in `exception`."""
+        """Return one record on one line; an exception's trace is in `exception`."""
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line: dict[str, object] = {
             "time": moment.replace("+00:00", "Z"),
@@ -137,7 +138,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class RedactingFormatter(logging.Formatter):
-    """Another formatter's text without the secrets, also where JSON has escaped them."""
+    """Replaces secrets in the text of another formatter, also if JSON has escaped them."""
 
     def __init__(self, inner: logging.Formatter, secrets: Collection[str]) -> None:
         super().__init__()
@@ -148,6 +149,7 @@ class RedactingFormatter(logging.Formatter):
         self._spellings = sorted(spellings, key=len, reverse=True)
 
     def format(self, record: logging.LogRecord) -> str:
+        """Return the text with `***` in place of each secret."""
         text = self._inner.format(record)
         for spelling in self._spellings:
             text = text.replace(spelling, "***")
@@ -155,15 +157,16 @@ class RedactingFormatter(logging.Formatter):
 
 
 SILENT_SECONDS = 3600.0
+"""How long a refusal that was logged is not logged again."""
 _LASTING = frozenset({"Denied", "NoRoom"})
 _BLOCKED = "blocked"
 
 
 class OncePerRefusal(logging.Filter):
-    """Lets the first line of each step, path and refusal of the ledger through, and the next one after an hour.
+    """Lets one log line per hour through for each step, path and kind of refusal of the ledger.
 
-    A line of the ledger is a refusal when one of its arguments is the file system's error of that kind, or the word for
-    it of the retry loop. Drafts have names of their own at every try: the error's path does not count.
+    A line of the ledger is a refusal if one of its arguments is an error Denied or NoRoom, or the retry loop's word
+    "blocked". The path in the error is ignored, because every attempt writes a draft under a new name.
     """
 
     def __init__(self) -> None:
@@ -171,6 +174,7 @@ class OncePerRefusal(logging.Filter):
         self._logged: dict[tuple[object, ...], float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is logged."""
         args = record.args
         if (
             record.name != "kafka2hive.ledger"

@@ -1,4 +1,4 @@
-"""The Prometheus endpoint. Fed by plain calls with numbers; names and alerts: docs/operations.md, Metrics."""
+"""The metrics for Prometheus, set by plain calls with numbers. Names and alerts: docs/operations.md, Metrics."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -14,10 +14,10 @@ _PHASE_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
 class ServiceMetrics:
-    """The metrics of one service, in a registry of their own. Any thread may report."""
+    """The metrics and the health of one service, in a separate registry. Any thread may report."""
 
     def __init__(self, service: str, now: Callable[[], float] = time.time) -> None:
-        """Made when the run begins; `now` in Unix seconds."""
+        """Create all metrics; called when the run begins. `now` returns Unix seconds."""
         self._now = now
         self.registry = CollectorRegistry()
         self.health = Health()
@@ -117,6 +117,7 @@ class ServiceMetrics:
         )
 
     def observe_epoch(self, epoch: EpochNumbers) -> None:
+        """Count an epoch that was published, with its tables."""
         self._epochs.inc()
         self._last.set(self._now())
         self._aside.set(epoch.set_aside)
@@ -128,50 +129,53 @@ class ServiceMetrics:
             self._observe_table(table)
 
     def observe_moves(self, table: str, moves: FileMoves) -> None:
-        """Count the outcomes of a table's files: of an epoch, or of what a start rolled forward."""
+        """Count the outcomes of a table's files, of an epoch or of a roll forward at the start."""
         self._files.labels(table).inc(moves.created)
         for outcome in ("renamed", "already_there", "retried"):
             self._moves.labels(table, outcome).inc(getattr(moves, outcome))
         self._unaccounted.labels(table).inc(moves.unaccounted)
 
     def observe_lag(self, table: str, lag_records: int, freshness_seconds: float | None) -> None:
-        """Set how far a table is behind, also when it had no epoch."""
+        """Set how far a table is behind, also if it had no epoch."""
         self._lag.labels(table).set(lag_records)
         if freshness_seconds is not None:
             self._freshness.labels(table).set(freshness_seconds)
 
     def observe_unregistered(self, table: str, unregistered: int) -> None:
+        """Set the number of Hive partitions that are not known to be registered."""
         self._unregistered.labels(table).set(unregistered)
 
     def observe_held(self, table: str, records: int, seconds: float) -> None:
-        """Set what waits behind open transactions, and for how long."""
+        """Set how many records wait behind open transactions, and for how many seconds."""
         self._held.labels(table).set(records)
         self._held_seconds.labels(table).set(seconds)
 
     def observe_completion(
         self, table: str, open_partitions: int, through: float | None, uncertified: int = 0
     ) -> None:
-        """Of a table whose map asks which partitions are complete; `through` in Unix seconds."""
+        """Set the completeness of a table whose map asks for it; `through` in Unix seconds, None if it is unknown."""
         self._open.labels(table).set(open_partitions)
         self._uncertified.labels(table).set(uncertified)
         if through is not None:
             self._through.labels(table).set(through)
 
     def observe_never_filled(self, table: str, before: Iterable[str], columns: Iterable[str]) -> None:
-        """Set which of a table's columns are NULL in every row; those reported `before` are so no more."""
+        """Set which of a table's columns are NULL in every row; those of `before` are reset first."""
         for column in before:
             self._never_filled.labels(table, column).set(0)
         for column in columns:
             self._never_filled.labels(table, column).set(1)
 
     def observe_decoder(self, version: str, *, is_compiled: bool) -> None:
-        """`version` of the compiled library, empty where there is none."""
+        """Set which decoder the driver uses; `version` is the compiled library's, empty if it is missing."""
         self._compiled.labels(version).set(is_compiled)
 
     def observe_outage(self, system: str, *, away: bool) -> None:
+        """Set whether a service (Kafka, Hive, ..) is down."""
         self._outages.labels(system).set(away)
 
     def observe_unmapped(self, table: str, fields: int) -> None:
+        """Set the number of JSON fields that no column takes."""
         self._unmapped.labels(table).set(fields)
 
     def observe_changed(self, table: str, kind: str, values: int) -> None:
@@ -179,17 +183,20 @@ class ServiceMetrics:
         self._changed.labels(table, kind).inc(values)
 
     def observe_set_aside(self, tables: int) -> None:
+        """Set the number of tables that are set aside."""
         self._aside.set(tables)
 
     def observe_refused_topics(self, topics: int) -> None:
+        """Set the number of topics that a pattern matches and no table reads."""
         self._refused_topics.set(topics)
 
     def serve(self, host: str, port: int) -> int:
-        """Answer in the background (see endpoint.py); gives the port (`port` 0: any free one). OSError: port taken."""
+        """Start the endpoint (see endpoint.serve) and return its port; `port` 0 takes any free one. Raises OSError."""
         self._server = server = serve(host, port, self.registry, self.health)
         return int(server.server_address[1])
 
     def close(self) -> None:
+        """Stop the endpoint. A second call does nothing."""
         server, self._server = self._server, None
         if server is not None:
             server.shutdown()

@@ -1,4 +1,4 @@
-"""One line per epoch, as text and as fields of the same log record."""
+"""The numbers of an epoch and of a run, and their log lines: as text and as fields of the same log record."""
 
 import logging
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from kafka2hive.model.text import counted, duration, size
 
 @dataclass(frozen=True, slots=True)
 class TableNumbers:
-    """One table's part of an epoch. `epoch` is the ledger's number, `records` and `bytes` were read from Kafka.
+    """One table's part of an epoch. `epoch` is the ledger's number; `records` and `bytes` were read from Kafka.
 
-    `lag_records` are left in Kafka after it; `unregistered` counts Hive partitions not known to be registered, `overdue`
-    those of them that were so before this epoch already. `freshness_seconds`: how long records may have waited for
-    the table, 0 when nothing more is in Kafka, None when that is not known.
+    `lag_records` are left in Kafka after the epoch. `unregistered` counts Hive partitions that are not known to be
+    registered; `overdue` counts those that already were not before this epoch. `freshness_seconds` is how long records
+    may have waited for the table: 0 if Kafka holds no more, None if it is not known.
     """
 
     table: str
@@ -30,16 +30,16 @@ class TableNumbers:
 
     @property
     def files(self) -> int:
-        """Files made visible."""
+        """Return the number of files that became visible."""
         return self.moves.renamed + self.moves.already_there
 
 
 @dataclass(frozen=True, slots=True)
 class EpochNumbers:
-    """One epoch of the service. `seconds` from plan to visible; `phases` (name -> seconds) may overlap.
+    """One epoch of the service, which took `seconds` from its plan to visible files.
 
-    `tables` are those that took part, `lag_records` are left in Kafka for all tables, also those that are set aside.
-    It had `tasks`, and could have had `most_tasks`.
+    `phases` (name -> seconds) may overlap. `tables` took part; `lag_records` are left in Kafka for all tables, including
+    those that are set aside. It had `tasks` Spark tasks of at most `most_tasks`.
     """
 
     number: int
@@ -61,12 +61,12 @@ class EpochNumbers:
 
     @property
     def files(self) -> int:
-        """Files made visible, all tables."""
+        """Return the number of files that became visible, of all tables."""
         return sum(table.files for table in self.tables)
 
     @property
     def freshness_seconds(self) -> float | None:
-        """The stalest table's freshness, None when no table had a record."""
+        """Return the freshness of the stalest table, None if no table's is known."""
         known = [table.freshness_seconds for table in self.tables if table.freshness_seconds is not None]
         return max(known, default=None)
 
@@ -82,6 +82,7 @@ class Totals:
     dead_letters: int = 0
 
     def plus(self, epoch: EpochNumbers) -> "Totals":
+        """Return the sums with one more epoch."""
         return Totals(
             epochs=self.epochs + 1,
             records=self.records + epoch.records,
@@ -95,12 +96,12 @@ log = logging.getLogger("kafka2hive.progress")
 
 
 def tell(epoch: EpochNumbers) -> None:
-    """Log the epoch: the line on a terminal, its numbers as fields in JSON."""
+    """Log the epoch: as a line on a terminal, with its numbers as fields in JSON."""
     log.info("%s", line(epoch), extra={"fields": fields(epoch)})
 
 
 def line(epoch: EpochNumbers) -> str:
-    """`epoch 41: 3 tables, 120,000 records, 26.1 MB in 1.9 s (13.7 MB/s), 6 files, lag 0, fresh 2.4 s`."""
+    """Return `epoch 41: 3 tables, 120,000 records, 26.1 MB in 1.9 s (13.7 MB/s), 6 files, lag 0, fresh 2.4 s`."""
     rate = epoch.bytes / epoch.seconds if epoch.seconds > 0 else 0.0
     parts = [
         f"epoch {epoch.number}: {counted(len(epoch.tables), 'table')}",
@@ -128,9 +129,9 @@ def line(epoch: EpochNumbers) -> str:
 def total_line(
     totals: Totals, *, seconds: float, lag_records: int | None, unregistered: int, hive: bool, set_aside: int
 ) -> str:
-    """`dumped 120,000 records (26.1 MB) into 6 files in 2 epochs and 12.3 s, lag 0`, and what is left to do.
+    """Return `dumped 120,000 records (26.1 MB) into 6 files in 2 epochs and 12.3 s, lag 0`, and what is left to do.
 
-    `hive`: the map names one. `lag_records` None: it was never known for some table.
+    `hive`: the map has a hive section. `lag_records` None: the lag of some table was never known.
     """
     parts = [
         f"dumped {counted(totals.records, 'record')} ({size(totals.bytes)}) into {counted(totals.files, 'file')}"
@@ -151,12 +152,12 @@ def total_line(
 
 
 def yours_to_register(partitions: int) -> str:
-    """The note on partitions that kafka2hive will never register."""
+    """Return the note on Hive partitions that kafka2hive will never register."""
     return f"the map names no Hive: {counted(partitions, 'partition')} for you to register"
 
 
 def fields(epoch: EpochNumbers) -> dict[str, object]:
-    """The numbers of `line` under stable names."""
+    """Return the numbers of `line` under stable names."""
     return {
         "event": "epoch",
         "epoch": epoch.number,
