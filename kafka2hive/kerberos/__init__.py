@@ -1,1 +1,1 @@
-"""Kerberos for our own clients: MIT's GSSAPI library, SASL over it, and what its error codes mean."""
+"""Kerberos for clients in Python: MIT's GSSAPI library, SASL on top of it, and the meaning of its error codes."""

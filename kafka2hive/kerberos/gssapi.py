@@ -1,6 +1,7 @@
-"""The few calls of GSSAPI (RFC 2744) that a client needs, by MIT's library: no compiler, no package.
+"""The few calls of GSSAPI (RFC 2744) that a client needs, made by ctypes to MIT's library.
 
-hdfs-native loads the same library. Each function takes and gives bytes, and raises GssError.
+This needs no compiler and no package; hdfs-native loads the same library. Calls take and return bytes, and raise
+GssError.
 """
 
 import ctypes
@@ -19,7 +20,7 @@ _OF_GSSAPI, _OF_MECHANISM = 1, 2
 
 
 class GssError(Exception):
-    """`minor` is Kerberos' own code, of meaning.py."""
+    """A failed call; `minor` is the error code of Kerberos, which meaning.py explains."""
 
     def __init__(self, text: str, minor: int) -> None:
         super().__init__(text)
@@ -27,31 +28,31 @@ class GssError(Exception):
 
 
 class Buffer(Structure):
-    """gss_buffer_desc."""
+    """The C structure gss_buffer_desc."""
 
     _fields_ = (("length", c_size_t), ("value", c_void_p))
 
 
 class Oid(Structure):
-    """gss_OID_desc."""
+    """The C structure gss_OID_desc."""
 
     _fields_ = (("length", c_uint32), ("elements", c_void_p))
 
 
 class OidSet(Structure):
-    """gss_OID_set_desc."""
+    """The C structure gss_OID_set_desc."""
 
     _fields_ = (("count", c_size_t), ("elements", POINTER(Oid)))
 
 
 class Pair(Structure):
-    """gss_key_value_element_desc."""
+    """The C structure gss_key_value_element_desc."""
 
     _fields_ = (("key", c_char_p), ("value", c_char_p))
 
 
 class Pairs(Structure):
-    """gss_key_value_set_desc."""
+    """The C structure gss_key_value_set_desc."""
 
     _fields_ = (("count", c_uint32), ("elements", POINTER(Pair)))
 
@@ -74,7 +75,7 @@ def _library() -> Any:
 
 
 def _call(name: str, *arguments: Any) -> int:
-    """The major status of a call that begins with the minor one. Raises GssError."""
+    """Call a function whose first argument is the minor status; return the major one. Raises GssError."""
     minor = c_uint32()
     function = getattr(_library(), name)
     function.restype = c_uint32
@@ -94,20 +95,20 @@ def _text(status: int, kind: int) -> str:
 
 
 def _taken(buffer: Buffer) -> bytes:
-    """The bytes of a buffer that the library has filled, which is given back."""
+    """Return the bytes of a buffer that the library has filled, and release it."""
     content = ctypes.string_at(buffer.value, buffer.length) if buffer.length else b""
     _library().gss_release_buffer(byref(c_uint32()), byref(buffer))
     return content
 
 
 def _given(content: bytes) -> tuple[Buffer, Any]:
-    """A buffer of ours, and what keeps its bytes alive."""
+    """Return a buffer with `content`, and the object that must stay alive as long as the buffer is used."""
     kept = ctypes.create_string_buffer(content, len(content))
     return Buffer(len(content), ctypes.cast(kept, c_void_p)), kept
 
 
 class Name:
-    """A principal, or a service as `hive@host`."""
+    """A name in GSSAPI: a principal, or a service such as `hive@host`."""
 
     def __init__(self, text: str, *, of_service: bool) -> None:
         self.handle = c_void_p()
@@ -120,7 +121,10 @@ class Name:
 
 
 class Credentials:
-    """Who logs in: `principal` (None: whoever the store holds) by a `store` of MIT's keys, client_keytab and ccache."""
+    """Credentials of `principal` (None: of whichever the store holds).
+
+    `store` has the keys of MIT's credential store: client_keytab and ccache. Raises GssError.
+    """
 
     def __init__(self, principal: str | None, store: dict[str, str]) -> None:
         self.handle = c_void_p()
@@ -151,7 +155,7 @@ class Context:
         self._handle = c_void_p()
 
     def step(self, challenge: bytes) -> tuple[bytes, bool]:
-        """The next token for the server, and whether the context is there."""
+        """Return the next token for the server, and whether the context is established."""
         token, (given, _kept) = Buffer(), _given(challenge)
         major = _call(
             "gss_init_sec_context",
@@ -171,13 +175,13 @@ class Context:
         return _taken(token), not major & _CONTINUE_NEEDED
 
     def wrap(self, content: bytes, *, encrypt: bool) -> bytes:
-        """Signed, and encrypted if asked for."""
+        """Return the content signed, and encrypted if `encrypt` is set."""
         wrapped, (given, _kept) = Buffer(), _given(content)
         _call("gss_wrap", self._handle, c_int(encrypt), c_uint32(0), byref(given), None, byref(wrapped))
         return _taken(wrapped)
 
     def unwrap(self, content: bytes) -> tuple[bytes, bool]:
-        """The content whose signature is right, and whether it was encrypted."""
+        """Verify the signature; return the content, and whether it was encrypted."""
         unwrapped, was_encrypted, (given, _kept) = Buffer(), c_int(), _given(content)
         _call(
             "gss_unwrap",

@@ -1,15 +1,14 @@
-"""What a Kerberos error means and what to do, by its minor code (krb5.h; RFC 4120, 7.5.9). Pure."""
+"""What to do about a Kerberos error, by its minor code (krb5.h; RFC 4120, 7.5.9)."""
 
 from dataclasses import dataclass
 
-_TABLE = (
-    -1765328384
-)  # krb5's error table; an error of a realm's KDC or of a server is this plus its number in RFC 4120
+# The base of krb5's error table: an error of a KDC or of a server is this plus its number in RFC 4120.
+_TABLE = -1765328384
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """`is_outage`: it did not happen, and trying again may help without anybody's doing."""
+    """What to do about an error. `is_outage`: a retry may succeed without anyone changing anything."""
 
     remedy: str
     is_outage: bool = False
@@ -56,5 +55,5 @@ _MEANINGS = {
 
 
 def meaning(minor: int) -> Meaning | None:
-    """Of a minor status as GSSAPI gives it, signed or not; None: of a code that is not known here."""
+    """Return the meaning of a minor status as GSSAPI returns it, signed or unsigned; None if the code is not listed."""
     return _MEANINGS.get(minor - (1 << 32) if minor > 1 << 31 else minor)

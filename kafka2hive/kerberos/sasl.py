@@ -1,4 +1,7 @@
-"""SASL's mechanism GSSAPI (RFC 4752) as thrift_sasl wants its clients: each call gives whether it succeeded."""
+"""SASL's mechanism GSSAPI (RFC 4752) with the interface that thrift_sasl expects of a client.
+
+Each call returns whether it succeeded, instead of raising.
+"""
 
 import struct
 from collections.abc import Callable
@@ -18,18 +21,21 @@ class ProtectionRefused(GssError):
 
 
 def credentials(options: KerberosOptions | None) -> Credentials | None:
-    """Of the map's login, taken anew when its tickets are old; None: those of the process's environment. Raises GssError."""
+    """Return the credentials of the map's login; the library renews tickets of a keytab.
+
+    None stands for the credentials of the process's environment. Raises GssError.
+    """
     if options is None:
         return None
     if options.cache is not None:
         return Credentials(options.principal, {"ccache": options.cache})
-    # tickets stay in this process's memory, apart from those of others who log in by another keytab
+    # tickets stay in this process's memory, separate from those of other principals and keytabs
     memory = f"MEMORY:kafka2hive:{options.principal}:{options.keytab}"
     return Credentials(options.principal, {"client_keytab": f"FILE:{options.keytab}", "ccache": memory})
 
 
 class SecurityContext(Protocol):
-    """What GssapiClient asks of a Context; each call may raise GssError."""
+    """The part of Context that GssapiClient uses; each method may raise GssError."""
 
     def step(self, challenge: bytes) -> tuple[bytes, bool]: ...
 
@@ -39,15 +45,15 @@ class SecurityContext(Protocol):
 
 
 def context_for(service: str, host: str, login: KerberosOptions | None) -> Context:
-    """With `service/host`, not yet begun. Raises GssError."""
+    """Return a context with `service/host` that has not begun. Raises GssError."""
     return Context(Name(f"{service}@{host}", of_service=True), credentials(login))
 
 
 class GssapiClient:
-    """One client of one connection.
+    """The client's side of one connection.
 
-    `qop` is the protection that must be used (one of LAYERS), None takes the strongest that the server offers. `error` is
-    what went wrong, None when nothing has.
+    `qop` is the protection that must be used (one of LAYERS); None takes the strongest one that the server offers.
+    `error` is the last failure, None if no call has failed.
     """
 
     def __init__(self, new_context: Callable[[], SecurityContext], qop: str | None) -> None:
@@ -58,24 +64,27 @@ class GssapiClient:
         self.error: GssError | None = None
 
     def start(self, mechanism: str) -> tuple[bool, str, bytes]:
-        """The first token."""
+        """Return whether it succeeded, the mechanism, and the first token."""
         done, token = self._guarded(self._first)
         return done, mechanism, token or b""
 
     def step(self, challenge: bytes) -> tuple[bool, bytes | None]:
-        """The answer to a challenge: tokens until the context is there, then the choice of a protection."""
+        """Return the answer to a challenge: tokens until the context is established, then the choice of a protection."""
         return self._guarded(lambda: self._next(bytes(challenge or b"")))
 
     def encode(self, content: bytes) -> tuple[bool, bytes | None]:
-        """A frame as it is sent: as it is, or protected, behind its length."""
+        """Return the frame to send: `content` unchanged (auth), or its protected form after a length of four bytes."""
         return self._guarded(lambda: self._encoded(bytes(content)))
 
     def decode(self, frame: bytes) -> tuple[bool, bytes | None]:
-        """The content of a protected frame behind its length. One that is not encrypted where it must be is refused."""
+        """Return the content of a protected frame, which begins with its length.
+
+        A frame that is not encrypted is refused if auth-conf was agreed.
+        """
         return self._guarded(lambda: self._decoded(bytes(frame)))
 
     def getError(self) -> str:  # noqa: N802 - thrift_sasl's name
-        """What went wrong."""
+        """Return the text of the last failure, empty if no call has failed."""
         return str(self.error or "")
 
     def _guarded(self, call: Callable[[], Result]) -> tuple[bool, Result | None]:
@@ -101,9 +110,8 @@ class GssapiClient:
     def _next(self, challenge: bytes) -> bytes:
         if not self._established:
             return self._step(challenge)
-        offer, _ = self._opened.unwrap(
-            challenge
-        )  # a bit for each layer, and three bytes of the longest frame
+        # one byte with a bit per layer, and three bytes with the length of the longest frame
+        offer, _ = self._opened.unwrap(challenge)
         if len(offer) != 4:
             raise GssError("the server offers no protection as RFC 4752 wants it", 0)
         self._layer = chosen_layer(offer[0], self._qop)
@@ -111,7 +119,10 @@ class GssapiClient:
         return self._opened.wrap(struct.pack(">I", self._layer << 24 | longest), encrypt=False)
 
     def _agreed(self) -> int:
-        """Whoever listens may forge the message that ends the login too early: no frame goes out unprotected for it."""
+        """Return the agreed layer. Raises GssError if none was agreed.
+
+        An attacker may forge the message that ends the login early; no frame may be sent unprotected because of it.
+        """
         if self._layer == 0:
             raise GssError("the server ended the login before a protection was agreed", 0)
         return self._layer
@@ -132,7 +143,7 @@ class GssapiClient:
 
 
 def chosen_layer(offered: int, qop: str | None) -> int:
-    """The bit of `qop`, or of the strongest that is offered. Raises ProtectionRefused."""
+    """Return the bit of `qop`, or of the strongest layer that is offered. Raises ProtectionRefused."""
     wanted = LAYERS.values() if qop is None else [LAYERS[qop]]
     fitting = [layer for layer in wanted if layer & offered]
     if not fitting:

@@ -1,1 +1,1 @@
-"""Writers' schemas by id: from the memory of the process, from the map's storage, from the schema registry."""
+"""Writers' schemas by id: from the memory of the process, from the map's storage or from the schema registry."""

@@ -1,4 +1,4 @@
-"""The schema registry over HTTP: several addresses, retries of what is transient, references resolved."""
+"""The client of the schema registry: several addresses, retries of transient failures, references resolved."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from kafka2hive.registry.port import NewestSchema
 from kafka2hive.storage.port import Clock
 
 MISSING_SCHEMA = 40403
-"""error_code of a 404: the registry knows no schema of this id."""
+"""The error_code of a 404 if the registry knows no schema of this id."""
 
 _MISSING = frozenset({40401, 40402, MISSING_SCHEMA})  # no such subject, no such version, no such schema
 _TRANSIENT = frozenset({408, 425, 429})
@@ -24,35 +24,35 @@ _LONGEST_QUOTE = 200
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The JSON that was asked for: an object, or a list."""
+    """The requested JSON: an object or a list."""
 
     content: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The registry itself says that it does not have it; `code` says what."""
+    """The registry's answer that it has no such thing; `code` is its error_code."""
 
     code: int
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Not now: trying again is right."""
+    """A transient failure, to be retried."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialsRefused:
-    """The registry wants other credentials."""
+    """The registry refuses the map's credentials."""
 
     status: int
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """No registry's response: the URL leads to something else."""
+    """A response that no registry gives: the URL leads to something else."""
 
     why: str
 
@@ -61,7 +61,10 @@ Answer = Document | Missing | Busy | CredentialsRefused | Foreign
 
 
 def read_answer(status: int, body: bytes) -> Answer:
-    """Of a whole response. Only `Missing` says anything about a schema; a bare 404 is what any server says to any path."""
+    """Classify a whole response.
+
+    A 404 counts as Missing only with the registry's error_code: any server answers 404 to a path that it does not know.
+    """
     content = _json(body)
     if status in (401, 403):
         return CredentialsRefused(status)
@@ -79,7 +82,7 @@ def read_answer(status: int, body: bytes) -> Answer:
 
 
 def _json(body: bytes) -> Any:
-    """None where it is none."""
+    """Parse JSON; return None if it is malformed."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):  # UnicodeDecodeError among them
@@ -97,12 +100,12 @@ PAUSES = (0.2, 1.0)
 """Seconds between the rounds over all addresses."""
 MOST_REFERENCES = 500
 MOST_REFERRED = 16 * 1024 * 1024
-"""Characters of all that a schema refers to."""
+"""Limit in characters of all schemas to which a schema refers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A version of a subject, and the name under which a schema refers to it."""
+    """A reference to a version of a subject, and the name under which the schema imports it."""
 
     name: str
     subject: str
@@ -110,7 +113,10 @@ class Reference:
 
 
 class RegistryClient:
-    """Asks one registry. Its answer comes within about three times the map's time limit, or it is unavailable."""
+    """A client of one registry at one or several addresses.
+
+    Each request is answered within about three times the map's timeout, or raises SchemaRegistryUnavailable.
+    """
 
     def __init__(self, options: RegistryOptions, clock: Clock) -> None:
         self._urls = options.urls
@@ -159,7 +165,7 @@ class RegistryClient:
         found: dict[Reference, SchemaReference],
         within: tuple[Reference, ...],
     ) -> None:
-        """Add the schemas of what is referred to, each after those that it refers to itself."""
+        """Add the schemas of the `wanted` references to `found`, each after those to which it refers itself."""
         for reference in wanted:
             if reference in found:
                 continue
@@ -175,7 +181,11 @@ class RegistryClient:
                 raise errors.foreign(where, f"references to more than {MOST_REFERRED} characters")
 
     def _ask(self, path: str) -> tuple[str, Document | Missing]:
-        """The response and the URL it came from. Where one address does not have it (yet) the others are asked, too."""
+        """Return the URL of an answer and the answer.
+
+        If one address has no such thing (yet), the others are asked, too. Busy addresses are asked again after each pause
+        until the time limit.
+        """
         began, whys = self._clock.monotonic(), dict[str, str]()
         missing: tuple[str, Missing] | None = None
         for pause in (0.0, *PAUSES):
@@ -194,11 +204,11 @@ class RegistryClient:
                 return missing
             if self._clock.monotonic() - began >= self._limit:
                 break
-        told = "; ".join(f"{url}: {why}" for url, why in whys.items())
-        raise SchemaRegistryUnavailable(f"the schema registry gives no answer ({told})")
+        reasons = "; ".join(f"{url}: {why}" for url, why in whys.items())
+        raise SchemaRegistryUnavailable(f"the schema registry gives no answer ({reasons})")
 
     def _one(self, url: str, path: str) -> Document | Missing | Busy:
-        """Raises TableError where asking again or elsewhere is of no use."""
+        """Ask one address. Raises TableError if neither a retry nor another address can help."""
         try:
             response = self._http.get(url, path)
         except NoResponse as error:
@@ -217,7 +227,7 @@ def _is_object(answer: Document) -> bool:
 
 
 def _kind(content: Any, where: str) -> str:
-    """Avro where the registry does not say."""
+    """Return the kind of a schema; it is Avro if the response names none."""
     kind = content.get("schemaType", AVRO) if isinstance(content, dict) else None
     if not isinstance(kind, str):
         raise _malformed(where, "schemaType")
@@ -232,14 +242,14 @@ def _text(content: Any, where: str) -> str:
 
 
 def _references(content: Any, where: str) -> list[Reference]:
-    """Those of the response in their order."""
-    written = content.get("references") if isinstance(content, dict) else None
-    if written is None:
+    """Return the references of a response in their order."""
+    listed = content.get("references") if isinstance(content, dict) else None
+    if listed is None:
         return []
-    if not isinstance(written, list):
+    if not isinstance(listed, list):
         raise _malformed(where, "references")
     references = []
-    for reference in written:
+    for reference in listed:
         match reference:
             case {"subject": str(subject), "version": int(version)}:
                 name = reference.get("name")

@@ -1,4 +1,4 @@
-"""From the map's registry section to what asks it: the only place that knows the adapter."""
+"""Construction of the registry's client and of the schema lookup from the map's registry section."""
 
 import uuid
 
@@ -12,14 +12,17 @@ from kafka2hive.storage.port import FileSystem
 
 
 def connect_registry(options: RegistryOptions) -> Registry:
-    """Connects to nothing yet."""
+    """Return the client of the map's registry; it does not connect yet."""
     return RegistryClient(options, SystemClock())
 
 
 def schema_lookup(
     options: RegistryOptions, files: FileSystem, ledger_root: str, same: SameSchema, *, keeps: bool
 ) -> SchemaLookup:
-    """For one process. Schemas are kept below `ledger_root`, and written there where it `keeps` them."""
+    """Return the lookup for one process.
+
+    It reads kept schemas below `ledger_root`; only with `keeps` does it write there.
+    """
     kept = KeptSchemas(files, ledger_root, identity_of(options), lambda: uuid.uuid4().hex)
     return SchemaLookup(
         connect_registry(options),

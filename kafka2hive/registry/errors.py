@@ -1,4 +1,4 @@
-"""The registry's errors besides SchemaRegistryUnavailable. Each sets the table aside, none makes a dead letter."""
+"""Errors of the registry other than SchemaRegistryUnavailable. Each sets the table aside; none makes a dead letter."""
 
 import hashlib
 import json
@@ -7,10 +7,11 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.writer_schema import SchemaId, WriterSchema
 
 _BEFORE, _AFTER = 40, 60
-"""Characters shown around the first difference of two schemas."""
+"""How many characters are shown before and after the first difference of two schemas."""
 
 
 def refused(url: str, status: int) -> TableError:
+    """The registry refuses the map's credentials."""
     return TableError(
         "registry.denied",
         f"the schema registry {url} does not accept the map's credentials ({status})",
@@ -19,7 +20,7 @@ def refused(url: str, status: int) -> TableError:
 
 
 def foreign(url: str, why: str) -> TableError:
-    """What was answered is not what a registry answers."""
+    """The answer is not one of a schema registry."""
     return TableError(
         "registry.answer",
         f"{url} does not answer as a schema registry does: {why}",
@@ -28,7 +29,7 @@ def foreign(url: str, why: str) -> TableError:
 
 
 def untrusted(url: str, why: str) -> TableError:
-    """TLS: one side does not trust the other, or a file of the map is not usable."""
+    """No TLS connection: one side does not trust the other, or a certificate file of the map is not usable."""
     return TableError(
         "registry.tls",
         f"no TLS connection to the schema registry {url}: {why}",
@@ -37,6 +38,7 @@ def untrusted(url: str, why: str) -> TableError:
 
 
 def too_many_unknown(urls: str, count: int) -> TableError:
+    """So many ids are unknown that the records or the registry must be the wrong ones."""
     return TableError(
         "registry.unknown_ids",
         f"{count} different schema ids within a minute are unknown to the schema registry {urls}",
@@ -46,7 +48,7 @@ def too_many_unknown(urls: str, count: int) -> TableError:
 
 
 def changed(urls: str, schema_id: SchemaId, path: str, before: WriterSchema, now: WriterSchema) -> TableError:
-    """An id means one schema for ever, so the registry was set up anew, or restored to another state."""
+    """An id now means another schema, although it never may: the registry was set up anew or restored to another state."""
     return TableError(
         "registry.changed",
         f"schema id {schema_id} of the schema registry {urls} is another schema than the one that was used before:"
@@ -59,7 +61,7 @@ def changed(urls: str, schema_id: SchemaId, path: str, before: WriterSchema, now
 
 
 def _difference(before: WriterSchema, now: WriterSchema) -> str:
-    """Digests of both, and what stands at the first place where they differ."""
+    """Return the digests of both schemas, and the text around their first difference."""
     texts = [_canonical(schema) for schema in (before, now)]
     at = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
     shown = [
@@ -74,7 +76,7 @@ def _difference(before: WriterSchema, now: WriterSchema) -> str:
 
 
 def _canonical(schema: WriterSchema) -> str:
-    """The texts of a schema and of all it refers to, without the format of their JSON."""
+    """Return the texts of a schema and of its references, with the white space of their JSON normalised."""
     return "\n".join(map(_plain, (schema.text, *(reference.text for reference in schema.references))))
 
 

@@ -1,4 +1,4 @@
-"""One GET request to one address of the registry, within a time limit as a whole."""
+"""One GET request to one address of the registry, with a time limit for the whole exchange."""
 
 import base64
 import ssl
@@ -13,13 +13,13 @@ from kafka2hive.registry import errors
 
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 MOST_BYTES = 16 * 1024 * 1024
-"""Of a response; schemas are smaller."""
+"""Limit of a response; schemas are smaller."""
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
-"""What OpenSSL says of a server that answers in plain HTTP."""
+"""OpenSSL's reasons if the server answers in plain HTTP."""
 
 
 class NoResponse(Exception):
-    """No connection, or no whole response in time; asking again is right."""
+    """No connection, or no whole response in time; a retry may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,10 @@ class HttpClient:
         self._context: ssl.SSLContext | None = None
 
     def get(self, url: str, path: str) -> Response:
-        """GET `url` + `path`. Redirects are not followed.
+        """GET `url` + `path`; redirects are not followed.
 
-        Raises NoResponse, and TableError: no trust (registry.tls), no HTTP or too long a response (registry.answer).
+        Raises NoResponse, or TableError: `registry.tls` (no trust) or `registry.answer` (no HTTP, or a response that is too
+        long).
         """
         connection = self._connection(url)
         expired = threading.Event()
@@ -58,11 +59,11 @@ class HttpClient:
             if error.reason in _NO_TLS:
                 raise errors.foreign(url, "it does not speak TLS; is it http://?") from error
             raise errors.untrusted(url, _tls_reason(error)) from error
-        except OSError as error:  # RemoteDisconnected among them
+        except OSError as error:  # includes RemoteDisconnected
             raise NoResponse(self._reason(error, expired)) from error
         except BadStatusLine as error:
             raise errors.foreign(url, "no HTTP; is it https://?") from error
-        except HTTPException as error:  # ended in the middle
+        except HTTPException as error:  # the response ended in the middle
             raise NoResponse(self._reason(error, expired)) from error
         finally:
             timer.cancel()
@@ -71,7 +72,7 @@ class HttpClient:
             raise NoResponse(self._late())
         if len(body) > MOST_BYTES:
             raise errors.foreign(url, f"a response of more than {MOST_BYTES} bytes")
-        # read(most) does not say that less came than was announced
+        # read(limit) does not report that less arrived than Content-Length announced
         if len(body) < (length or 0) or not (is_framed or body.rstrip().endswith((b"}", b"]"))):
             raise NoResponse("the response ended in the middle")
         return Response(response.status, body)
@@ -91,7 +92,7 @@ class HttpClient:
             if options.certificate_file is not None:
                 # without a password OpenSSL would ask for one on the terminal
                 context.load_cert_chain(options.certificate_file, options.key_file, password="")
-        except (OSError, ValueError) as error:  # SSLError among them
+        except (OSError, ValueError) as error:  # includes SSLError
             files = [options.ca_file, options.certificate_file, options.key_file]
             named = ", ".join(file for file in files if file is not None)
             raise errors.untrusted(url, f"{error} ({named})") from error
@@ -116,7 +117,7 @@ class HttpClient:
 
 
 def _abort(connection: HTTPConnection, expired: threading.Event) -> None:
-    """End a request that takes too long, also one whose bytes trickle in: its next read ends."""
+    """End a request that takes too long, also if its bytes trickle in: shutting the socket down ends the next read."""
     expired.set()
     socket = connection.sock
     if socket is not None:

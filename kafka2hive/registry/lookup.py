@@ -1,4 +1,4 @@
-"""Schemas by id for the decoders of one process: from memory, else from the storage, else from the registry."""
+"""Schemas by id for the decoders of one process: from memory, then from the storage, then from the registry."""
 
 import logging
 import threading
@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Key, Value]):
-    """At most `most` values of at most `most_bytes` together, and always the one that came last. Any thread may use it."""
+    """A thread-safe LRU cache of at most `most` values and `most_bytes`; the newest value is always kept."""
 
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most, self._most_bytes = most, most_bytes
@@ -27,7 +27,7 @@ class Recent(Generic[Key, Value]):
         self._bytes = 0
 
     def get(self, key: Key) -> Value | None:
-        """None: it never came, or was not used for long."""
+        """Return the value of `key`, None if it was never put or is evicted."""
         with self._lock:
             if key not in self._kept:
                 return None
@@ -35,7 +35,7 @@ class Recent(Generic[Key, Value]):
             return self._kept[key][0]
 
     def put(self, key: Key, value: Value, size: int) -> None:
-        """`size` in bytes. What was not used for longest makes room for it."""
+        """Add a value of `size` bytes; the least recently used ones make room for it."""
         with self._lock:
             self._bytes += size - self._kept.pop(key, (None, 0))[1]
             self._kept[key] = value, size
@@ -43,7 +43,7 @@ class Recent(Generic[Key, Value]):
                 self._bytes -= self._kept.popitem(last=False)[1][1]
 
     def forget(self, key: Key) -> None:
-        """Nothing where it is not there."""
+        """Remove a key; a missing one is ignored."""
         with self._lock:
             self._bytes -= self._kept.pop(key, (None, 0))[1]
 
@@ -52,34 +52,37 @@ log = logging.getLogger(__name__)
 
 MOST_REMEMBERED = 2_000
 MOST_BYTES = 64 * 1024 * 1024
-"""Of all remembered schemas together."""
+"""Limit of all remembered schemas together."""
 UNKNOWN_SECONDS = 60.0
-"""An unknown id is asked for again after this time: it may have been registered."""
+"""An unknown id is requested again after this time, because it may have been registered."""
 MOST_UNKNOWN = 300
-"""Within that time. More are no mistakes of single records, and asking for each would take for ever."""
+"""Limit of unknown ids within that time.
+
+More cannot be mistakes of single records, and a request for each would take too long.
+"""
 MOST_CONFIRMED = 10
-"""Unknown ids within that time that are asked for twice: a registry's replica may be behind the producer's."""
+"""How many unknown ids within that time are requested twice: a registry's replica may lag behind the producer's."""
 CONFIRM_SECONDS = 1.0
 _AWAY_SECONDS = 5.0
 _AWAY_TIMES = 2.0
 _COMPARE_AWAY_SECONDS = 60.0
 _COMPARE_AWAY_TIMES = 10.0
-"""A registry that hangs may cost a process that has all schemas a tenth of its time, not more."""
+"""Comparing pauses ten times as long as it took, so a hanging registry costs at most a tenth of a process's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """`compare_at`: when the registry is asked whether it still says the same."""
+    """A schema in memory; at `compare_at` (monotonic seconds) it is compared with the registry's again."""
 
     schema: WriterSchema
     compare_at: float
 
 
 class SchemaLookup:
-    """See WriterSchemas. `keeps`: what the registry gives is written to the storage.
+    """The lookup of one process, an implementation of WriterSchemas. With `keeps` it writes new schemas to the storage.
 
-    A kept schema is compared with the registry's before its first use in the process, and again after `compare_seconds`:
-    a registry that was set up anew gives the same ids to other schemas.
+    A kept schema is compared with the registry's before its first use in the process and again after each
+    `compare_seconds`, because a registry that was set up anew gives the same ids to other schemas.
     """
 
     def __init__(
@@ -106,10 +109,10 @@ class SchemaLookup:
         self._away: tuple[float, str] = (float("-inf"), "")
 
     def get(self, schema_id: SchemaId) -> WriterSchema | None:
-        """None: there is no such id, for certain.
+        """Return the schema of an id, None if the registry certainly has no such id.
 
-        Raises SchemaRegistryUnavailable (at once for a while after the last time), and the errors of registry/errors.py:
-        `registry.changed` where the registry has another schema of this id than the one that is kept.
+        Raises SchemaRegistryUnavailable (for a while after an outage without a new request), and the errors of
+        registry/errors.py: `registry.changed` if the registry's schema of this id differs from the kept one.
         """
         known = self._known.get(schema_id)
         if known is not None and self._clock.monotonic() < known.compare_at:
@@ -124,7 +127,7 @@ class SchemaLookup:
         if schema is None:
             return None
         if self._keeps and (other := self._kept.keep(schema_id, schema)) is not None:
-            self._refuse_change(schema_id, other, schema)  # another process was told otherwise
+            self._refuse_change(schema_id, other, schema)  # another process got a different answer
         return self._remember(schema_id, schema, self._compare_seconds)
 
     def _remember(self, schema_id: SchemaId, schema: WriterSchema, seconds: float) -> WriterSchema:
@@ -132,7 +135,10 @@ class SchemaLookup:
         return schema
 
     def _compared(self, schema_id: SchemaId, before: WriterSchema) -> WriterSchema:
-        """`before`, which is kept or was used, unless the registry answers with another schema."""
+        """Return `before`, which was kept or used, unless the registry has a different schema.
+
+        If the registry fails or no longer has the id, `before` is used without a comparison. Raises `registry.changed`.
+        """
         began = self._clock.monotonic()
         if began < self._not_compared_before:
             return self._remember(schema_id, before, self._not_compared_before - began)
@@ -153,7 +159,7 @@ class SchemaLookup:
         return self._remember(schema_id, before, self._compare_seconds)
 
     def _refuse_change(self, schema_id: SchemaId, before: WriterSchema, now: WriterSchema) -> None:
-        """Forgets the schema before it raises: the next try reads what is kept then."""
+        """Raise `registry.changed` if the schemas differ; forget the schema first, so the next try reads the kept one."""
         if not self._same(before, now):
             self._known.forget(schema_id)
             raise errors.changed(

@@ -1,4 +1,4 @@
-"""The schema registry as the rest of the program sees it."""
+"""The interface of a schema registry."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,18 +22,18 @@ class NewestSchema:
 class Registry(Protocol):
     """A schema registry with Confluent's API.
 
-    Every question raises SchemaRegistryUnavailable (it does not answer: waiting is right) or another TableError of
-    registry/errors.py (it never will, until somebody corrects the map or the registry).
+    Every method raises SchemaRegistryUnavailable (no answer: wait and retry) or another TableError of registry/errors.py
+    (no answer until the map or the registry is corrected).
     """
 
     def schema(self, schema_id: SchemaId) -> WriterSchema | None:
-        """With everything it refers to. None: the registry says for certain that it has no such id."""
+        """Return the schema of an id with its references, None if the registry itself says that it has no such id."""
         ...
 
     def newest(self, subject: str) -> NewestSchema | None:
-        """The last version of a subject. None: the registry says for certain that it has no such subject."""
+        """Return the last version of a subject, None if the registry itself says that it has no such subject."""
         ...
 
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of schemas it holds; nothing but a registry answers this."""
+        """Return the kinds of schemas that it supports; only a real registry answers this request."""
         ...

@@ -1,4 +1,4 @@
-"""Schemas that were used once, kept as small files on the map's storage: they are known while the registry is away."""
+"""Schemas that were used before, kept as small files on the map's storage for when the registry is down."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ _HEAD = b"kafka2hive schema 2 sha256:"
 
 @dataclass(frozen=True, slots=True)
 class KeptSchema:
-    """`registry` is the identity of the one whose `schema_id` it is."""
+    """A schema with its id; `registry` is the identity of the registry that gave the id."""
 
     registry: str
     schema_id: SchemaId
@@ -33,6 +33,7 @@ class KeptSchema:
 
 
 def write_kept(kept: KeptSchema) -> bytes:
+    """Return the file's content: a line with a checksum, then JSON."""
     content = {
         "registry": kept.registry,
         "id": kept.schema_id,
@@ -45,7 +46,7 @@ def write_kept(kept: KeptSchema) -> bytes:
 
 
 def read_kept(data: bytes) -> KeptSchema | None:
-    """None: half-written, changed, or of another version of the format."""
+    """Parse a file; return None if it is half-written, changed or of another version of the format."""
     head, _, body = data.partition(b"\n")
     if head != _HEAD + hashlib.sha256(body).hexdigest().encode():
         return None
@@ -67,9 +68,9 @@ log = logging.getLogger(__name__)
 
 
 def identity_of(options: RegistryOptions) -> str:
-    """The name under which a registry's schemas are kept: ids mean something only together with their registry.
+    """Return the name under which a registry's schemas are kept, because an id has a meaning only in its registry.
 
-    It depends on the addresses alone, not on their order, nor on credentials.
+    It depends only on the set of addresses, not on their order or on credentials.
     """
     normal = []
     for url in options.urls:
@@ -80,7 +81,7 @@ def identity_of(options: RegistryOptions) -> str:
 
 
 class KeptSchemas:
-    """The files of one registry below `root`. No failure of the storage goes further than the log: they are a cache."""
+    """The files of one registry below `root`. They are a cache, so a failure of the storage is only logged."""
 
     def __init__(self, files: FileSystem, root: str, registry: str, new_uuid: Callable[[], str]) -> None:
         self._files = files
@@ -89,7 +90,7 @@ class KeptSchemas:
         self._new_uuid = new_uuid
 
     def read(self, schema_id: SchemaId) -> WriterSchema | None:
-        """None: it is not there, not readable now, damaged, or another registry's."""
+        """Return a kept schema, None if its file is missing, unreadable, damaged or another registry's."""
         path = self.path(schema_id)
         try:
             kept = read_kept(self._files.read(path))
@@ -104,11 +105,11 @@ class KeptSchemas:
         return kept.schema
 
     def keep(self, schema_id: SchemaId, schema: WriterSchema) -> WriterSchema | None:
-        """Write it under a name of its own, then rename. A good file that is there stays, and its schema is returned; a
-        damaged one is moved aside.
+        """Write a draft under a unique name, then rename it.
 
-        A crash in the middle leaves a draft, which nobody reads, or no file instead of a damaged one. A second call does
-        nothing more.
+        A valid file that already exists stays, and its schema is returned; a damaged one is renamed and replaced. A crash
+        in the middle leaves a draft, which is never read, or no file in place of a damaged one. A second call changes
+        nothing.
         """
         path = self.path(schema_id)
         draft = schema_beside(path, self._new_uuid(), "in-progress")
@@ -124,7 +125,7 @@ class KeptSchemas:
         return None
 
     def _kept_before(self, draft: str, path: str, schema_id: SchemaId) -> WriterSchema | None:
-        """None: it is damaged, and replaced by the draft."""
+        """Return the schema of the existing file and delete the draft; if it is damaged, replace it and return None."""
         before = self.read(schema_id)
         if before is None:
             self._files.rename(path, schema_beside(path, self._new_uuid(), "damaged"))
@@ -134,5 +135,5 @@ class KeptSchemas:
         return before
 
     def path(self, schema_id: SchemaId) -> str:
-        """Of the file in which a schema is kept."""
+        """Return the path of the file in which a schema is kept."""
         return schema_path(self._root, self._registry, schema_id)
