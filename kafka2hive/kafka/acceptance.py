@@ -1,4 +1,4 @@
-"""Offsets that are accepted as lost: the argument of `recover --accept-gap`."""
+"""Which gaps the operator accepts: the argument of `recover --accept-gap`."""
 
 import re
 from collections.abc import Collection
@@ -12,7 +12,7 @@ _TEXT = re.compile(r"(?P<topic>[A-Za-z0-9._-]+):(?P<number>\d+|\*)(?::(?P<up_to>
 
 @dataclass(frozen=True, slots=True)
 class GapAcceptance:
-    """One acceptance: a topic's partition (`number` None: all of them), up to an offset (None: up to what is there)."""
+    """One accepted gap. `number` None covers every partition of the topic, `up_to` None any offset."""
 
     topic: str
     number: int | None = None
@@ -36,7 +36,7 @@ class GapAcceptance:
         return GapAcceptance(found["topic"], number, int(found["up_to"]) if found["up_to"] else None)
 
     def covers(self, topic_partition: TopicPartition, resumes_at: int) -> bool:
-        """Whether it allows this topic partition to resume at that offset."""
+        """Whether this topic partition may resume at `resumes_at`."""
         return (
             self.topic == topic_partition.topic
             and self.number in (None, topic_partition.number)
@@ -47,4 +47,5 @@ class GapAcceptance:
 def accepted(
     acceptances: Collection[GapAcceptance], topic_partition: TopicPartition, resumes_at: int
 ) -> bool:
+    """Whether any of `acceptances` lets this topic partition resume at `resumes_at`."""
     return any(acceptance.covers(topic_partition, resumes_at) for acceptance in acceptances)

@@ -1,4 +1,4 @@
-"""Questions to Kafka that need no consumer: topics, watermarks, group offsets. Every call ends within its time limit."""
+"""The Kafka port's adapter: topics, watermarks, group offsets and leader epochs. Every call has a time limit."""
 
 import logging
 import math
@@ -19,31 +19,30 @@ from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
 log = logging.getLogger(__name__)
 
-# A question goes to the leader or controller that was known last. When that one is dead, librdkafka asks it until the
-# time limit: so the first try is short, and the next one, twice as long, asks those that lead then. However short the
-# limit is, there is a second one: what librdkafka keeps of leaders and their epochs is fresh only then.
+# A request goes to the last known leader or controller. If that broker is dead, librdkafka waits for it until the time
+# limit. So the first try is short, and each later one, twice as long, asks the current leaders. There is always a second
+# try, however short the limit: only then are the leaders and epochs that librdkafka caches fresh.
 _FIRST_TRY_SECONDS = 2.0
 _FIRST_TRY_SHARE = 1 / 3
-# Tries for topic partitions that are not answered for while others are: they are left out then.
+# If some topic partitions are answered and others are not, the others are left out after this many tries.
 _TRIES_OF_SOME = 2
-# A refusal of the client that was heard is believed after this many tries: another broker may let it in.
+# A logged refusal counts only after this many tries, because another broker may accept the client.
 _TRIES_OF_REFUSED = 2
-# When the time for all questions is over, the next one still gets an answer from a Kafka that answers at once.
+# After the time for all requests is used up, each further request still gets this long, enough for a healthy Kafka.
 _LEAST_SECONDS = 0.2
-# Settings of topics are good to know; nobody waits for them as long as for offsets.
+# Topic settings are optional, so the wait for them is shorter than for offsets.
 _SETTINGS_SECONDS = 5.0
-# librdkafka's mock broker calls itself so (rdkafka_mock.c); it knows no topic ids and never answers DescribeTopics
-# and DescribeConfigs.
+# The cluster id of librdkafka's mock broker (rdkafka_mock.c), which has no topic ids and never answers DescribeTopics
+# or DescribeConfigs.
 _MOCK_CLUSTER = "mockCluster"
 
 
 class KafkaAdmin:
-    """One cluster. Nothing is connected before the first question; any thread may ask.
+    """The Kafka port over librdkafka's admin client. It connects at the first request and is safe for any thread.
 
-    `timeout_seconds` bounds each question, or with `altogether` all of them, from the first on.
-    Errors: ServiceUnavailable (`kafka.unavailable`) when no broker answers,
-    AccessRefused when they refuse the client (access/refusal.py), ConfigError (`kafka.properties`, `kafka.gssapi`) when
-    librdkafka refuses the map's properties.
+    `timeout_seconds` bounds each request, or, with `altogether`, all requests together, counted from the first one.
+    Raises ServiceUnavailable (`kafka.unavailable`) if no broker answers, AccessRefused if brokers refuse the client
+    (kafka/refusal.py), and ConfigError (`kafka.properties`, `kafka.gssapi`) if librdkafka refuses the map's properties.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class KafkaAdmin:
         self._leaderless: set[TopicPartition] = set()
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
-        """The cluster's id and its topics, internal ones left out; topic ids of the `wanted` ones only."""
+        """Return the cluster's id and its topics without the internal ones; only `wanted` topics have topic ids."""
         for seconds in self._tries():
             metadata = self._metadata()
             cluster_id = metadata.cluster_id or UNKNOWN_ID
@@ -77,23 +76,23 @@ class KafkaAdmin:
         raise self._unavailable("descriptions of topics", TimeoutError())
 
     def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> dict[str, TopicSettings]:
-        """By topic; what is refused or not answered within a few seconds is not known."""
+        """Return settings by topic; a setting is None if Kafka refuses it or does not answer within a few seconds."""
         if not topics or is_mock(cluster.cluster_id):
             return dict.fromkeys(topics, TopicSettings())
         return topic_settings.topic_settings(self._admin(), topics, min(self._timeout, _SETTINGS_SECONDS))
 
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
-        """The first offset that can still be read.
+        """Return the first offset of each topic partition that can still be read.
 
-        Topic partitions that are gone, without a leader, or whose leader does not answer at once are left out,
-        and the log says why; it is ServiceUnavailable only when none of those asked for is answered.
+        Topic partitions that are gone, have no leader, or whose leader does not answer in time are left out, and the log
+        says why. Raises ServiceUnavailable only if no topic partition is answered.
         """
         from confluent_kafka.admin import OffsetSpec
 
         return self._list_offsets(dict.fromkeys(topic_partitions, OffsetSpec.earliest()))
 
     def latest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
-        """The last stable offset + 1: what a reader with read_committed reaches. Left out: as `earliest`."""
+        """Return the last stable offset: the end of what read_committed gets. Omits what `earliest` omits."""
         from confluent_kafka.admin import OffsetSpec
 
         return self._list_offsets(dict.fromkeys(topic_partitions, OffsetSpec.latest()))
@@ -101,7 +100,7 @@ class KafkaAdmin:
     def high_watermarks(
         self, topic_partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, Watermark]:
-        """The last acknowledged offset + 1, also of records behind an open transaction. Left out: as `earliest`."""
+        """Return the high watermark, also behind an open transaction. Omits what `earliest` omits."""
         from confluent_kafka.admin import OffsetSpec
 
         asked = dict.fromkeys(topic_partitions, OffsetSpec.latest())
@@ -110,9 +109,9 @@ class KafkaAdmin:
     def offsets_for_times(
         self, topic_partitions: Collection[TopicPartition], timestamp_ms: int
     ) -> dict[TopicPartition, Watermark]:
-        """The first offset whose record is not older than `timestamp_ms`; offset -1 when there is none (yet).
+        """Return the first offset whose record is at or after `timestamp_ms` (since 1970); offset -1 if there is none yet.
 
-        Left out: as `earliest`.
+        Omits what `earliest` omits.
         """
         from confluent_kafka.admin import OffsetSpec
 
@@ -121,33 +120,33 @@ class KafkaAdmin:
     def group_offsets(
         self, group: str, topic_partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """The consumer group's committed offsets; topic partitions without one are left out."""
+        """Return the consumer group's committed offsets, without topic partitions that have none."""
         return groups.group_offsets(self._options, group, topic_partitions, self._timeout)
 
     def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> bool:
-        """Set the group's offsets, for lag tools only: True when all were taken, otherwise a warning in the log.
+        """Set the group's offsets, for lag tools only. Return True if Kafka took all of them; otherwise log a warning.
 
-        The group needs no member. Kafka refuses while a consumer of that group is subscribed.
+        The group needs no member. Kafka refuses while a consumer of the group is subscribed.
         """
         with self.group_commits(group) as commits:
             return commits.commit(offsets)
 
     def group_commits(self, group: str) -> groups.KafkaGroupCommits:
-        """For who sets them after each epoch; to be closed."""
+        """Return a context manager for a caller that sets the group's offsets after each epoch."""
         return groups.KafkaGroupCommits(self._options, group, self._timeout)
 
     def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
-        """Leader epochs of the records at exactly these offsets; None: no such record is left, or no epoch known.
+        """Return the leader epoch of the record at each address; None if the record is gone or its epoch is unknown.
 
-        A topic partition may be asked for at several offsets. An epoch other than the ledger's for an offset that was
-        read means that the log was truncated and rewritten (an unclean leader election). Left out: topic partitions
-        that are gone, refused, or not answered for in time; ServiceUnavailable only when none is answered.
+        A topic partition may occur with several offsets. If the epoch of an offset that was read differs from the
+        ledger's, the log was truncated and rewritten (an unclean leader election). Topic partitions that are gone,
+        refused, or not answered in time are left out. Raises ServiceUnavailable only if none is answered.
         """
         return records.record_epochs(self._options, asked, self._timeout)
 
     @property
     def _timeout(self) -> float:
-        """Seconds that are left for a question."""
+        """The seconds left for the next request."""
         now = time.monotonic()
         if self._altogether and self._until == math.inf:
             self._until = now + self._limit
@@ -156,11 +155,11 @@ class KafkaAdmin:
     def _admin(self) -> Any:
         if self._client is None:
             self._client = admin_client(self._options, self._heard)
-        self._client.poll(0)  # hands librdkafka's log lines over
+        self._client.poll(0)  # delivers librdkafka's log lines
         return self._client
 
     def _tries(self) -> Iterator[float]:
-        """Time limits of one question's tries, each twice the one before; their sum is the question's limit."""
+        """Yield the time limit of each try in seconds, each twice the one before; their sum is the request's limit."""
         left = self._timeout
         seconds = min(_FIRST_TRY_SECONDS, left * _FIRST_TRY_SHARE)
         while left > 0:
@@ -169,7 +168,7 @@ class KafkaAdmin:
             left, seconds = left - limit, 2 * seconds
 
     def _metadata(self) -> Any:
-        """All topics; librdkafka learns from it who leads what. Notes those without a leader."""
+        """Fetch metadata of all topics, which refreshes librdkafka's leaders, and record who has no leader."""
         from confluent_kafka import KafkaException
 
         began, metadata = time.monotonic(), None
@@ -194,7 +193,7 @@ class KafkaAdmin:
         return metadata
 
     def _topic_ids(self, names: Sequence[str], seconds: float) -> dict[str, str] | None:
-        """Ids by name; None when they are not given in time."""
+        """Return topic ids by name; None if Kafka does not answer in time."""
         from confluent_kafka import KafkaException, TopicCollection
 
         if not names:
@@ -207,7 +206,7 @@ class KafkaAdmin:
             except KafkaException as error:
                 if errors.is_late(error.args[0]):
                     return None
-                if not errors.is_missing(error.args[0]):  # deleted since the listing: it has no id to give
+                if not errors.is_missing(error.args[0]):  # a missing topic was deleted since the listing
                     raise self._unavailable(f"description of topic {name}", error) from error
             except FutureTimeout:
                 return None
@@ -216,11 +215,15 @@ class KafkaAdmin:
     def _list_offsets(
         self, asked: Mapping[TopicPartition, Any], read_committed: bool = True
     ) -> dict[TopicPartition, Watermark]:
-        """Offsets that were answered. The others are requested again from their new leaders: twice, or until one is."""
+        """Return the offsets that Kafka answers.
+
+        Unanswered topic partitions are requested again from their new leaders: in two tries if some were answered,
+        otherwise until the time limit.
+        """
         found: dict[TopicPartition, Watermark] = {}
         why: dict[TopicPartition, Exception] = {}
         gone: set[TopicPartition] = set()
-        if not self._leaderless.isdisjoint(asked):  # noted then; one may lead it now
+        if not self._leaderless.isdisjoint(asked):  # it may have a leader by now
             self._metadata()
         for number, seconds in enumerate(self._tries()):
             waiting = [
@@ -235,12 +238,12 @@ class KafkaAdmin:
             )
             found |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
             why |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
-            if number:  # the first time librdkafka may give what a broker said before the topic was made
+            if number:  # librdkafka's first answer may come from metadata older than the topic
                 gone = {tp for tp, error in why.items() if is_gone(error)}
         left = [tp for tp in asked if tp not in found]
         for tp in left:
             if tp in self._leaderless:
-                # a lasting state: the table reports it once
+                # this can last, and the table reports it once
                 log.debug("no offset of %s: it has no leader", tp)
             else:
                 log.warning("no offset of %s this time: %s", tp, self._reason(why.get(tp, FutureTimeout())))
@@ -260,10 +263,11 @@ class KafkaAdmin:
 
 
 def is_mock(cluster_id: str) -> bool:
+    """Whether the cluster is librdkafka's mock broker."""
     return cluster_id.startswith(_MOCK_CLUSTER)
 
 
 def _printed(topic_id: str) -> str:
-    """Base64 as `kafka-topics.sh --describe` prints it (RFC 4648 section 5); all zeros is no id (brokers < 2.8)."""
+    """Return the id as `kafka-topics.sh --describe` prints it (RFC 4648 section 5); all zeros means no id (brokers < 2.8)."""
     url_safe = topic_id.rstrip("=").replace("+", "-").replace("/", "_")
     return url_safe if url_safe.strip("A") else UNKNOWN_ID

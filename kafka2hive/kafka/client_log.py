@@ -1,19 +1,19 @@
-"""What one client of librdkafka says in its log: kept for error messages, and passed on without its repetitions."""
+"""The log of one librdkafka client: kept for error messages, and passed on without repetitions."""
 
 import logging
 import time
 
 from kafka2hive.kafka.refusal import ClientRefusal, gravest, refusal_of, said
 
-# A client tries again several times a second for as long as a broker is away or refuses it.
+# A client retries several times a second while a broker is away or refuses it.
 _SILENT_SECONDS = 60.0
 _KEPT = 64
-# A client that is refused says so again within this time: librdkafka's pauses between tries are 10 s at most.
+# A refused client logs the refusal again within this time: librdkafka waits at most 10 s between tries.
 _SAID_AGAIN_SECONDS = 12.0
 
 
 class ClientLog(logging.Handler):
-    """Give `logger` to one client. Its lines arrive while the client is polled, in the thread that polls."""
+    """A handler whose `logger` belongs to one client. Lines arrive in the thread that polls the client, during the poll."""
 
     def __init__(self, log: logging.Logger) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class ClientLog(logging.Handler):
         refusal = refusal_of(line)
         if refusal is not None:
             place = (refusal.broker, refusal.code)
-            self._refusals.pop(place, None)  # the last one heard stands last
+            self._refusals.pop(place, None)  # moves it to the end: gravest prefers the latest
             self._refusals[place] = (now, refusal)
         if record.levelno >= logging.ERROR:
             self._last = (now, f"{key[0]}: {key[1]}" if key[0] else key[1])
@@ -43,11 +43,14 @@ class ClientLog(logging.Handler):
                 del kept[next(iter(kept))]  # the oldest
 
     def refusal(self, since: float) -> ClientRefusal | None:
-        """Why brokers refuse the client after `since` (time.monotonic), or since so short before that the next try waits."""
+        """Return why brokers refuse the client, or None.
+
+        Refusals from shortly before `since` (time.monotonic) count too: the client may be waiting for its next try.
+        """
         recent = since - _SAID_AGAIN_SECONDS
         return gravest(refusal for at, refusal in list(self._refusals.values()) if at >= recent)
 
     def trouble(self, since: float) -> str:
-        """The last error that it told of after `since`; empty when it told of none."""
+        """Return the last error logged since shortly before `since` (time.monotonic); empty if there was none."""
         recent = since - _SAID_AGAIN_SECONDS
         return self._last[1] if self._last is not None and self._last[0] >= recent else ""

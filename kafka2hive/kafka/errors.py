@@ -1,4 +1,4 @@
-"""Kafka's errors, sorted by what a caller can do."""
+"""Errors that Kafka causes for one table, and what librdkafka's error names mean for a caller."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from kafka2hive.model.offsets import TopicPartition
 
 UNKNOWN_TOPIC = "kafka.unknown_topic"
 
-# KafkaError.name(): the topic partition is not there (any more).
+# KafkaError.name(): the topic partition does not exist, or no longer.
 _MISSING = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID"})
 # The client may not read it, and waiting does not help.
 _REFUSED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
@@ -16,7 +16,7 @@ _LATE = frozenset({"_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT", "NOT_CONTROL
 
 
 def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
-    """Kafka answers, but gives no offsets of some topic partitions of a table."""
+    """Return the error for a table of which Kafka gives no offsets of some topic partitions."""
     named = ", ".join(map(str, silent[:5])) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
     return TableError(
         "kafka.no_answer",
@@ -28,7 +28,10 @@ def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
 def open_transaction(
     table: str, topic_partition: TopicPartition, offsets: tuple[int, int], seconds: float
 ) -> TableError:
-    """A transaction was still open when a `--once` run had waited long enough; `offsets`: the stable one, the target."""
+    """Return the error for a transaction that outlasts the wait of a `--once` run.
+
+    `offsets` are the last stable offset and the offset that the run had to reach; `seconds` is how long it waited.
+    """
     stable, end = offsets
     topic, number = topic_partition.topic, topic_partition.number
     return TableError(
@@ -41,7 +44,7 @@ def open_transaction(
 
 
 def unknown_topics(table: str, topics: Sequence[str]) -> TableError:
-    """The map lists topics of a table that Kafka does not have."""
+    """Return the error for topics that the map lists and Kafka does not have."""
     some = len(topics) > 1
     return TableError(
         UNKNOWN_TOPIC,
@@ -51,7 +54,7 @@ def unknown_topics(table: str, topics: Sequence[str]) -> TableError:
 
 
 def vanished_topics(table: str, topics: Sequence[str]) -> TableError:
-    """Topics that a `--once` run found by a pattern, and that Kafka did not list later in the run."""
+    """Return the error for topics that matched a pattern when a `--once` run began and that Kafka no longer lists."""
     named = f"topic{'s' if len(topics) > 1 else ''} {', '.join(topics)}"
     return TableError(
         "kafka.unknown_topic",
@@ -61,14 +64,15 @@ def vanished_topics(table: str, topics: Sequence[str]) -> TableError:
 
 
 def is_missing(error: Any) -> bool:
+    """Whether a KafkaError says that the topic partition does not exist, or no longer."""
     return error.name() in _MISSING
 
 
 def is_refused(error: Any) -> bool:
-    """Whether a KafkaError says that the client has no right to what it asked for: waiting does not help."""
+    """Whether a KafkaError says that the client is not authorized: waiting does not help."""
     return error.name() in _REFUSED
 
 
 def is_late(error: Any) -> bool:
-    """Whether a KafkaError says that no answer came in time, perhaps because the broker that was asked is dead."""
+    """Whether a KafkaError says that no answer came in time, perhaps because the broker is dead."""
     return error.name() in _LATE

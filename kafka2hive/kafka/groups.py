@@ -1,7 +1,7 @@
 """A consumer group's committed offsets, read and set without joining the group.
 
-Done with a consumer and not with the admin client: librdkafka's coordinator requests of the admin client abort the whole
-process when their broker goes away at the wrong moment (confluentinc/librdkafka issues 3663, 4605).
+This uses a consumer, because the admin client's coordinator requests abort the whole process if their broker goes away at
+the wrong moment (confluentinc/librdkafka issues 3663, 4605).
 """
 
 import logging
@@ -20,7 +20,10 @@ log = logging.getLogger(__name__)
 def group_offsets(
     options: KafkaOptions, group: str, topic_partitions: Collection[TopicPartition], timeout_seconds: float
 ) -> dict[TopicPartition, int]:
-    """Committed offsets; topic partitions without one are left out. Errors: ServiceUnavailable."""
+    """Return the committed offsets, without topic partitions that have none.
+
+    Raises ServiceUnavailable, AccessRefused, ConfigError.
+    """
     from confluent_kafka import KafkaException
 
     if not topic_partitions:
@@ -32,7 +35,7 @@ def group_offsets(
             [kafka_partition(tp) for tp in topic_partitions], timeout=timeout_seconds
         )
     except KafkaException as error:
-        consumer.poll(0)  # hands librdkafka's log lines over
+        consumer.poll(0)  # delivers librdkafka's log lines
         why = reason(options.properties, error)
         raise unavailable(
             options=options, what=f"offsets of group {group}", why=why, heard=heard, since=began
@@ -47,10 +50,9 @@ def group_offsets(
 
 
 class KafkaGroupCommits:
-    """Sets a group's offsets, one time after the other, through one consumer: each new one logs in at the brokers, and with
-    Kerberos at the KDC.
+    """Sets a group's offsets repeatedly through one consumer, since each new one must log in (with Kerberos, at the KDC).
 
-    A consumer that failed is closed; where it had succeeded before, another tries the same once more.
+    A consumer that fails is closed. If it had been used before, a new one tries the same commit once more.
     """
 
     def __init__(self, options: KafkaOptions, group: str, timeout_seconds: float) -> None:
@@ -68,7 +70,7 @@ class KafkaGroupCommits:
         self._close()
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> bool:
-        """True when all were taken, otherwise a warning in the log."""
+        """Set the offsets. Return True if Kafka took all of them; otherwise log a warning."""
         if not offsets:
             return True
         deadline = time.monotonic() + self._timeout
@@ -81,7 +83,7 @@ class KafkaGroupCommits:
         return not problems
 
     def _try(self, offsets: Mapping[TopicPartition, int], deadline: float) -> list[str]:
-        """Why not all were taken."""
+        """Return why Kafka did not take all offsets; empty if it did."""
         from confluent_kafka import KafkaException
 
         self._answers.clear()

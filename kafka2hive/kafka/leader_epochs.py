@@ -15,22 +15,22 @@ from kafka2hive.model.offsets import TopicPartition
 
 log = logging.getLogger(__name__)
 
-# One reader asks for this many topic partitions at once; each may bring a fetch of so many bytes along.
+# Topic partitions that one reader fetches at once, and the largest fetch of each in bytes.
 _SIDE_BY_SIDE = 500
 _PROPERTIES = {"fetch.message.max.bytes": "16384"}
-# KafkaError.name(): there is no record at this offset or behind it (any more).
+# KafkaError.name(): there is no record at this offset or after it.
 _NOTHING_THERE = frozenset({"_PARTITION_EOF", "_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"})
 
 
 def record_epochs(
     options: KafkaOptions, asked: Collection[RecordAddress], timeout_seconds: float
 ) -> dict[RecordAddress, int | None]:
-    """Leader epoch of the record at exactly this offset, for each address.
+    """Return the leader epoch of the record at each address.
 
-    None when no record has this offset (compacted, a transaction marker, outside the log), or the broker gives
-    no epoch. Left out: topic partitions that Kafka does not know or refuses, and those not answered for in time.
-    One reader after the other, each closed again and in no group: ~10 ms for one record, under a second for a thousand
-    topic partitions on an idle broker. Errors: ServiceUnavailable when nothing at all is answered.
+    An epoch is None if no record has this offset (compacted, a transaction marker, outside the log) or the broker gives
+    no epoch. Topic partitions that Kafka does not know, refuses, or does not answer in time are left out.
+    Readers run one after another and join no group: about 10 ms for one record, under a second for a thousand topic
+    partitions on an idle broker. Raises ServiceUnavailable if nothing is answered.
     """
     from confluent_kafka import KafkaException
 
@@ -42,23 +42,23 @@ def record_epochs(
     without: dict[TopicPartition, str] = {}
     consumer = reader(options, timeout_seconds, heard, _PROPERTIES)
     try:
-        # checked first: a reader notices only after 30 s that a topic does not exist
+        # checked first, because a reader notices only after 30 s that a topic does not exist
         topics = consumer.list_topics(timeout=timeout_seconds).topics
         there = {
             (tp, at) for tp, at in asked if tp.topic in topics and tp.number in topics[tp.topic].partitions
         }
         rounds = list(_rounds(there))
         for number, offsets in enumerate(rounds):
-            if number:  # a fresh one: what was fetched for another offset must not pass for an answer
+            if number:  # a new reader: a record fetched for another offset must not count as an answer
                 consumer.close()
                 consumer = reader(options, timeout_seconds, heard, _PROPERTIES)
-            # a round without responses uses up its own share of the time only
+            # a round without answers uses only its share of the time
             share = (deadline - time.monotonic()) / (len(rounds) - number)
             answers = read(consumer, {tp: at for tp, at in offsets.items() if tp not in without}, share)
             found.update({(tp, offsets[tp]): epoch for tp, epoch in answers.epochs.items()})
             without.update(answers.without)
     except KafkaException as error:
-        consumer.poll(0)  # hands librdkafka's log lines over
+        consumer.poll(0)  # delivers librdkafka's log lines
         why = reason(options.properties, error)
         raise unavailable(options=options, what="leader epochs", why=why, heard=heard, since=began) from error
     finally:
@@ -75,14 +75,17 @@ def record_epochs(
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """One answer for each topic partition: its record's epoch (None: no such record, or no epoch), or why none."""
+    """One answer per topic partition: in `epochs` (None: no such record, or no epoch), or in `without` with the reason."""
 
     epochs: Mapping[TopicPartition, int | None]
     without: Mapping[TopicPartition, str]
 
 
 def read(consumer: Any, offsets: Mapping[TopicPartition, int], seconds: float) -> Answers:
-    """One fetch for all of them by a new Consumer: each is taken out of the assignment by its first answer."""
+    """Fetch one record per topic partition with a new Consumer, within `seconds`.
+
+    A topic partition leaves the assignment at its first answer.
+    """
     deadline = time.monotonic() + seconds
     consumer.assign([kafka_partition(tp, offset) for tp, offset in offsets.items()])
     waiting = dict(offsets)
@@ -90,11 +93,11 @@ def read(consumer: Any, offsets: Mapping[TopicPartition, int], seconds: float) -
     without: dict[TopicPartition, str] = {}
     while waiting and (left := deadline - time.monotonic()) > 0:
         answered: list[TopicPartition] = []
-        # no more than are waiting: `consume` would sit its time out for the others
+        # not more than are waiting, or `consume` would use up its time limit
         for message in consumer.consume(len(waiting), min(left, 0.1)):
             tp = TopicPartition(message.topic() or "", message.partition())
             if tp not in waiting:
-                continue  # a further record of one that is answered, or an error that concerns none
+                continue  # another record of an answered topic partition, or an error without one
             fault = message.error()
             if fault is None:
                 epochs[tp] = _epoch(message, waiting[tp])
@@ -119,7 +122,7 @@ def _epoch(message: Any, offset: int) -> int | None:
 
 
 def _rounds(records: Collection[RecordAddress]) -> Iterator[dict[TopicPartition, int]]:
-    """Every record in one of few rounds, each of which asks a topic partition at one offset."""
+    """Yield rounds that hold every record once; a round has at most one offset of a topic partition."""
     left: dict[TopicPartition, list[int]] = {}
     for topic_partition, offset in sorted(records, reverse=True):
         left.setdefault(topic_partition, []).append(offset)

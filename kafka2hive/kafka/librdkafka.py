@@ -1,4 +1,4 @@
-"""librdkafka's clients, made from the map's properties, and what their failures mean; nothing secret gets into a message."""
+"""librdkafka's clients, made from the map's properties, and the errors for their failures, with secrets redacted."""
 
 import re
 import threading
@@ -15,20 +15,19 @@ from kafka2hive.model.offsets import TopicPartition
 
 Answer = TypeVar("Answer")
 
-# Properties of consumers only: librdkafka warns about each one that an admin client is given (its CONFIGURATION.md,
-# column C/P).
+# Consumer-only properties (column C/P of librdkafka's CONFIGURATION.md): it warns about each one that an admin client gets.
 _CONSUMER_ONLY = re.compile(
     r"(group\.|auto\.(offset|commit)|enable\.(auto|partition)|fetch\.|max\.poll|session\.timeout|heartbeat"
     r"|isolation\.level|queued\.(min|max)|check\.crcs|consume\.|offset\.store|partition\.assignment|receive\.message\.max"
     r"|max\.partition\.fetch|coordinator\.query)"
 )
 _SECRET = re.compile(r"password|secret|token|jaas|\.pem$|\.key$|sasl\.oauthbearer\.config", re.IGNORECASE)
-# librdkafka waits 30 s for a connection; a broker that takes 10 s is as good as away.
+# The default is 30 s; a broker that needs more than 10 s counts as unavailable.
 _CONNECT = {"socket.connection.setup.timeout.ms": "10000"}
 
 
 def admin_client(options: KafkaOptions, heard: ClientLog) -> Any:
-    """A confluent_kafka AdminClient. Raises ConfigError."""
+    """Return a confluent_kafka AdminClient that logs to `heard`. Raises ConfigError."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -40,7 +39,7 @@ def admin_client(options: KafkaOptions, heard: ClientLog) -> Any:
 
 
 def reader(options: KafkaOptions, timeout_seconds: float, heard: ClientLog, more: Mapping[str, Any]) -> Any:
-    """A confluent_kafka Consumer that asks one question, with `more` properties. Raises ConfigError."""
+    """Return a confluent_kafka Consumer for short requests, which joins no group; `more` properties win. Raises ConfigError."""
     from confluent_kafka import Consumer, KafkaException
 
     try:
@@ -50,7 +49,7 @@ def reader(options: KafkaOptions, timeout_seconds: float, heard: ClientLog, more
 
 
 def _reader_properties(options: KafkaOptions, timeout_seconds: float) -> dict[str, str]:
-    """What a consumer is given that asks one question within its time limit, and joins no group."""
+    """Return the properties of a consumer for short requests, which joins no group."""
     limit = str(max(1000, int(timeout_seconds * 1000)))
     return {
         **_CONNECT,
@@ -60,7 +59,7 @@ def _reader_properties(options: KafkaOptions, timeout_seconds: float) -> dict[st
         "enable.auto.offset.store": "false",
         "auto.offset.reset": "error",
         "enable.partition.eof": "true",
-        # closing a reader waits for the answer to what it has sent, and a commit for its coordinator for this long
+        # bounds how long closing a reader waits for its last request, and a commit for its coordinator
         "socket.timeout.ms": limit,
         "session.timeout.ms": limit,
         "heartbeat.interval.ms": "500",
@@ -68,8 +67,10 @@ def _reader_properties(options: KafkaOptions, timeout_seconds: float) -> dict[st
 
 
 def interruptible(question: Callable[[], Answer]) -> Answer:
-    """What `question()` returns or raises. A signal ends the wait of the main thread at once, and not only when librdkafka
-    returns: the question goes on in a daemon thread then, and its answer is dropped.
+    """Return or raise what `question()` does, and let a signal interrupt the wait.
+
+    In the main thread, `question` runs in a daemon thread, so a signal is handled before librdkafka returns. The call
+    then goes on in its thread, and its answer is dropped.
     """
     if threading.current_thread() is not threading.main_thread():
         return question()
@@ -78,7 +79,7 @@ def interruptible(question: Callable[[], Answer]) -> Answer:
     def ask() -> None:
         try:
             answer.set_result(question())
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
+        except BaseException as error:  # noqa: BLE001 - raised in the caller
             answer.set_exception(error)
 
     threading.Thread(target=ask, name="kafka-question", daemon=True).start()
@@ -86,19 +87,20 @@ def interruptible(question: Callable[[], Answer]) -> Answer:
 
 
 def kafka_partition(topic_partition: TopicPartition, *offset: int) -> Any:
-    """confluent_kafka's TopicPartition, at an offset if one is given."""
+    """Return confluent_kafka's TopicPartition, with the offset if one is given."""
     from confluent_kafka import TopicPartition as KafkaTopicPartition
 
     return KafkaTopicPartition(topic_partition.topic, topic_partition.number, *offset)
 
 
 def reason(properties: Sequence[tuple[str, str]], error: Exception) -> str:
-    """librdkafka's words, with the value of every property that looks secret redacted."""
+    """Return the text of librdkafka's error, redacted."""
     said = error.args[0].str() if error.args and hasattr(error.args[0], "str") else ""
     return redacted(properties, said or str(error) or "no answer in time")
 
 
 def redacted(properties: Sequence[tuple[str, str]], text: str) -> str:
+    """Return `text` with `***` for the value of every property whose name looks secret."""
     for key, value in properties:
         if value and _SECRET.search(key):
             text = text.replace(value, "***")
@@ -108,9 +110,9 @@ def redacted(properties: Sequence[tuple[str, str]], text: str) -> str:
 def unavailable(
     options: KafkaOptions, what: str, why: str, heard: ClientLog, since: float
 ) -> ServiceUnavailable:
-    """`what` was asked of the map's brokers at `since` (time.monotonic) and not answered.
+    """Return the error for `what`, which was requested at `since` (time.monotonic) and not answered.
 
-    The client's log, which its owner has polled, tells whether they refuse the client, or why none is reached.
+    It is AccessRefused if the client's log shows that brokers refuse the client. The caller must have polled the client.
     """
     refusal = heard.refusal(since)
     if refusal is not None:
@@ -126,7 +128,7 @@ def unavailable(
 
 
 def access_refused(properties: Sequence[tuple[str, str]], refusal: ClientRefusal) -> AccessRefused:
-    """The refusal as an error, with the reason for which a certificate is not trusted."""
+    """Return the refusal as an error; for an untrusted certificate it gives the reason."""
     told = explained(refusal, dict(properties))
     broker = told.broker or dict(properties).get("bootstrap.servers", "(no bootstrap.servers)")
     why = redacted(properties, told.why)
@@ -134,7 +136,7 @@ def access_refused(properties: Sequence[tuple[str, str]], refusal: ClientRefusal
 
 
 def refused_properties(properties: Sequence[tuple[str, str]], error: Exception) -> ConfigError:
-    """librdkafka made no client of the map's properties: a value, or a file that this machine lacks."""
+    """Return the error for properties from which librdkafka makes no client: a wrong value, or a missing file."""
     why = reason(properties, error)
     if "No provider for SASL mechanism GSSAPI" in why:
         return no_gssapi()

@@ -1,4 +1,4 @@
-"""ListOffsets: the offsets at which the logs of topic partitions begin and end, or where a time falls."""
+"""ListOffsets requests: where the logs of topic partitions begin and end, and the offset of a time."""
 
 import time
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from kafka2hive.kafka.librdkafka import kafka_partition
 from kafka2hive.kafka.port import UNKNOWN_EPOCH, Watermark
 from kafka2hive.model.offsets import TopicPartition
 
-# Seconds a result may come after librdkafka's own limit before it counts as missing.
+# A result counts as missing this many seconds after librdkafka's own limit.
 GRACE_SECONDS = 2.0
-# librdkafka sends one request per leader for each call, so this bounds the size of a request.
+# Topic partitions per call. librdkafka sends one request per leader, so this bounds the size of a request.
 _BATCH = 10_000
-# OFFSET_INVALID: librdkafka's ListOffsets gives it, without an error, for what a broker did not answer in time.
+# OFFSET_INVALID, which librdkafka's ListOffsets gives without an error if a broker does not answer in time.
 _NOT_ANSWERED = -1001
 
 Answers = dict[TopicPartition, Watermark | Exception]
@@ -23,7 +23,7 @@ Answers = dict[TopicPartition, Watermark | Exception]
 def offsets_of(
     admin: Any, asked: Mapping[TopicPartition, Any], seconds: float, read_committed: bool = True
 ) -> Answers:
-    """For each topic partition and its OffsetSpec an offset, or why there is none; `seconds` bounds each request.
+    """Return an offset, or the error, for each topic partition and its OffsetSpec; `seconds` bounds each request.
 
     With `read_committed` a log ends at its last stable offset, otherwise at its high watermark.
     """
@@ -38,7 +38,7 @@ def offsets_of(
 
 
 def is_gone(error: Exception) -> bool:
-    """Whether an answer says that the topic partition is not there (any more)."""
+    """Whether an answer says that the topic partition does not exist, or no longer."""
     from confluent_kafka import KafkaException
 
     return isinstance(error, KafkaException) and errors.is_missing(error.args[0])
@@ -64,7 +64,7 @@ def _one_call(admin: Any, asked: Mapping[TopicPartition, Any], seconds: float, l
 
 
 def _watermark(result: Any) -> Watermark:
-    """One answer of ListOffsets. Raises FutureTimeout when it is none."""
+    """Convert one result of ListOffsets. Raises FutureTimeout if the broker did not answer."""
     if result.offset == _NOT_ANSWERED:
         raise FutureTimeout("no answer in time")
     return Watermark(result.offset, UNKNOWN_EPOCH if result.leader_epoch is None else result.leader_epoch)

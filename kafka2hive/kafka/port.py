@@ -1,4 +1,4 @@
-"""Kafka's topics, offsets and records as values, and as a port: `KafkaAdmin` answers, or a simulated cluster in tests."""
+"""The Kafka port and its values. Its adapters are `KafkaAdmin` and, in tests, a simulated cluster."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -9,25 +9,27 @@ from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
 UNKNOWN_EPOCH = -1
 
-# Where one record lies: its topic partition and its offset.
+# The topic partition and the offset of one record.
 RecordAddress = tuple[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """One topic: `id` is the broker's id of it as Kafka's own tools print it, `-` where the broker gives none."""
+    """One topic. `id` is the topic id as Kafka's own tools print it, `-` if the broker gives none."""
 
     name: str
     id: str
     partitions: tuple[int, ...]
 
     def topic_partitions(self) -> tuple[TopicPartition, ...]:
-        """Every topic partition, by number."""
+        """Return every topic partition of the topic, by number."""
         return tuple(TopicPartition(self.name, number) for number in self.partitions)
 
     def after(self, earlier: "TopicView | None") -> "TopicView":
-        """Add the partitions of an earlier answer about the same topic: a topic never loses any, so a broker that does not
-        list them has older metadata. Without ids it may be another topic.
+        """Return this view with the partitions of an earlier view of the same topic id added.
+
+        A topic never loses partitions, so a broker that does not list them has older metadata. If an id is unknown, it
+        may be another topic, and nothing is added.
         """
         if earlier is None or UNKNOWN_ID in (self.id, earlier.id) or self.id != earlier.id:
             return self
@@ -38,19 +40,19 @@ class TopicView:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """The cluster's id (`-` when unknown) and its topics by name, without Kafka's internal ones."""
+    """The cluster's id (`-` if unknown) and its topics by name, without Kafka's internal ones."""
 
     cluster_id: str
     topics: Mapping[str, TopicView]
 
     def topic_partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
-        """Of those topics that exist, in this order."""
+        """Return the topic partitions of those topics that exist, in the order given."""
         return [tp for name in topics if name in self.topics for tp in self.topics[name].topic_partitions()]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """`retention_ms` -1: for ever; None: the broker does not tell us. `may_read` None: not known either."""
+    """Settings of one topic; None means unknown. `retention_ms` -1 means for ever; `may_read` is about this client."""
 
     retention_ms: int | None = None
     cleanup_policy: str | None = None
@@ -59,7 +61,7 @@ class TopicSettings:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """One end of a topic partition's log. `leader_epoch` is -1 where the broker gives none."""
+    """One end of a topic partition's log. `leader_epoch` is -1 if the broker gives none."""
 
     offset: int
     leader_epoch: int = UNKNOWN_EPOCH
@@ -70,13 +72,13 @@ def everything(_topic: str) -> bool:
 
 
 class GroupCommits(Protocol):
-    """A consumer group whose offsets are set again and again."""
+    """Sets the offsets of one consumer group, any number of times."""
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> bool: ...
 
 
 class Kafka(Protocol):
-    """See KafkaAdmin for what is left out of an answer. Errors: ServiceUnavailable."""
+    """What the service asks of Kafka. KafkaAdmin says what an answer leaves out. Raises ServiceUnavailable."""
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView: ...
 

@@ -1,6 +1,7 @@
-"""Where a table resumes in Kafka: a decision from values to a value (docs/protocol.md, First positions).
+"""Where a table resumes in Kafka: a pure decision (docs/protocol.md, First positions).
 
-The caller commits what FirstPositions says in a snapshot without files, then decides again: the answer is Resume.
+If the decision is PositionsToCommit, the caller commits them in a snapshot without files and decides again; the answer is
+then Resume.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,12 +18,12 @@ from kafka2hive.model.snapshot import AcceptedGap, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """What Kafka holds now; `earliest` must have been asked before `latest`, so that no log seems to end before it begins.
+    """What Kafka holds now. `earliest` must be requested before `latest`, so that no log seems to end before it begins.
 
-    `latest` are last stable offsets: readers with read_committed get no further. `high` are high watermarks, asked after
-    those: what Kafka has acknowledged to any producer, also behind a transaction that is open.
-    `at_start` answers `offsets_for_times` (offset -1: nothing that new), needed for StartKind.TIMESTAMP only.
-    `last_read` is the leader epoch that the record at position.end - 1 has now, where it was asked for and is there.
+    `latest` are last stable offsets, the end of what read_committed gets. `high` are high watermarks, requested after
+    `latest`: everything that Kafka has acknowledged to producers, also behind an open transaction.
+    `at_start` is the answer of `offsets_for_times` (offset -1: no record that new); only StartKind.TIMESTAMP needs it.
+    `last_read` is the current leader epoch of the record at position.end - 1, if it was requested and the record exists.
     """
 
     cluster: ClusterView
@@ -37,8 +38,9 @@ class Logs:
 class TableIntent:
     """What the map and the command line say about one table.
 
-    `topics` are those the table reads now. With `by_pattern` a topic without a position in a table that has some
-    begins at its earliest offset, as does every topic of `created_later`: those that did not exist when this run began.
+    `topics` are the topics that the table reads now; `created_later` are those that did not exist when this run began.
+    A new topic begins at its earliest offset if it is in `created_later`, or if `by_pattern` is set and the table
+    already has positions. Otherwise it begins as `start` says.
     """
 
     topics: Collection[str]
@@ -50,19 +52,19 @@ class TableIntent:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets accepted as lost; empty when only `reason` is to be recorded."""
+    """Offsets accepted as lost. The range is empty if only `reason` must be recorded."""
 
     range: OffsetRange
     reason: str
 
     def recorded(self, accepted_at: str, epoch: int) -> AcceptedGap:
-        """As the snapshot of this epoch has it."""
+        """Return the gap as the snapshot of `epoch` holds it."""
         return AcceptedGap(range=self.range, reason=self.reason, accepted_at=accepted_at, epoch=epoch)
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Nothing in the way: `ranges` = [position, log end) of every topic partition the table reads, also empty ones."""
+    """The table can read. `ranges` are [position, log end) of every topic partition that it reads, also if empty."""
 
     ranges: tuple[OffsetRange, ...]
     warnings: tuple[str, ...] = ()
@@ -70,7 +72,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class PositionsToCommit:
-    """To be committed first: `positions` (start == end) replace or join the table's, `gaps` join its accepted ones."""
+    """The table must commit these first: `positions` (start == end) replace or extend its own, `gaps` its accepted ones."""
 
     positions: tuple[Position, ...]
     gaps: tuple[Gap, ...] = ()
@@ -79,7 +81,7 @@ class PositionsToCommit:
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """The table is to be set aside; `problems` is never empty and holds every one of them."""
+    """The table must be set aside. `problems` holds every problem and is never empty."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[str, ...] = ()
@@ -89,7 +91,7 @@ Decision = Resume | PositionsToCommit | Halt
 
 
 def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
-    """Where the table of `snapshot` resumes. Pure; the order of topics does not matter."""
+    """Decide where the table of `snapshot` resumes. The order of topics does not matter."""
     found = _Findings()
     before, now = snapshot.cluster_id, logs.cluster.cluster_id
     if snapshot.positions and UNKNOWN_ID not in (before, now) and before != now:
@@ -112,7 +114,7 @@ def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
 
 @dataclass(slots=True)
 class _Findings:
-    """What was found so far, topic by topic."""
+    """Collects what the topics need, one topic after another."""
 
     ranges: list[OffsetRange] = field(default_factory=list)
     positions: list[Position] = field(default_factory=list)
@@ -130,7 +132,7 @@ class _Findings:
 
 
 def _first_positions(view: TopicView, policy: StartPolicy, logs: Logs, found: _Findings) -> None:
-    """A topic the table never read: all of its partitions get a position, or none."""
+    """Begin a topic that the table has never read: all of its partitions get a position, or none does."""
     topic_partitions = view.topic_partitions()
     by_time = policy.kind is StartKind.TIMESTAMP
     if not all(_answered(tp, logs) and (tp in logs.at_start or not by_time) for tp in topic_partitions):
@@ -154,14 +156,14 @@ def _first_positions(view: TopicView, policy: StartPolicy, logs: Logs, found: _F
 
 
 def _start_offset(tp: TopicPartition, policy: StartPolicy, logs: Logs) -> int | None:
-    """The policy's offset; None when explicit offsets were given but none for `tp`."""
+    """Return the offset where the policy starts; None if it lists explicit offsets and none for `tp`."""
     match policy.kind:
         case StartKind.EARLIEST:
             return logs.earliest[tp].offset
         case StartKind.LATEST:
             return logs.latest[tp].offset
         case StartKind.TIMESTAMP:
-            # asked after the end: the first record that is new enough may have come in between
+            # requested after `latest`: the first record that is new enough may have arrived in between
             at_start, latest = logs.at_start[tp].offset, logs.latest[tp].offset
             return min(at_start, latest) if at_start >= 0 else latest
         case StartKind.OFFSETS:
@@ -172,7 +174,7 @@ def _start_offset(tp: TopicPartition, policy: StartPolicy, logs: Logs) -> int | 
 def _known_topic(
     view: TopicView, positions: list[Position], logs: Logs, intent: TableIntent, found: _Findings
 ) -> None:
-    """A topic the table has read before, with all or some of its present partitions."""
+    """Resume a topic that the table has read before, perhaps with fewer partitions than it has now."""
     ids = {position.topic_id for position in positions} - {UNKNOWN_ID, view.id}
     if ids and view.id != UNKNOWN_ID:
         _recreated(
@@ -185,7 +187,7 @@ def _known_topic(
         found.warnings.append(f"{tp} is not in Kafka any more; its position {by_tp[tp].end} is kept")
     for tp in present:
         if _answered(tp, logs):
-            # one that appears later begins at offset 0: whatever was in it is new to the table
+            # a partition that was added later begins at offset 0, since all of its records are new to the table
             _known_partition(
                 position=by_tp.get(tp), new=Position(tp, 0, 0, view.id), logs=logs, intent=intent, found=found
             )
@@ -223,7 +225,10 @@ def _known_partition(
 
 
 def _rewrite(position: Position, logs: Logs) -> Problem | None:
-    """A log was rewritten when its last epoch is below ours, or the record that we read last has another one now."""
+    """Return the problem if the log was rewritten after it was read.
+
+    It was if its last leader epoch is below the position's, or if the last record read has another leader epoch now.
+    """
     tp, read = position.topic_partition, position.leader_epoch
     now = logs.last_read.get(tp, read)
     end = logs.latest[tp].leader_epoch
@@ -235,7 +240,7 @@ def _rewrite(position: Position, logs: Logs) -> Problem | None:
 def _recreated(
     view: TopicView, before: str, positions: list[Position], logs: Logs, intent: TableIntent, found: _Findings
 ) -> None:
-    """Another topic of the same name: begins at its earliest offsets once that is accepted, all partitions or none."""
+    """Begin a recreated topic at its earliest offsets if the operator accepts that for every partition."""
     present = view.topic_partitions()
     if not all(_answered(tp, logs) for tp in present):
         found.warnings.append(f"topic {view.name} is left out this time: Kafka does not give all its offsets")
@@ -246,7 +251,7 @@ def _recreated(
     for tp in present:
         earliest = logs.earliest[tp].offset
         found.positions.append(Position(tp, earliest, earliest, view.id))
-    # numbers that only the old topic had begin at 0 should the new one ever get them
+    # partitions that only the old topic had begin at 0 if the new topic gets them later
     vanished = {position.topic_partition for position in positions}.difference(present)
     found.positions.extend(Position(tp, 0, 0, view.id) for tp in sorted(vanished))
     reason = f"topic {view.name} recreated: id {before}, now {view.id}"

@@ -1,4 +1,4 @@
-"""Why a table's positions do not fit what Kafka has: each a value with the offsets and the command that resolves it."""
+"""Problems: why a table's positions do not match Kafka, each with the offsets and the command that resolves it."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ ACCEPT_GAP = f"{RECOVER} --accept-gap"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`code` is stable (`kafka.*`); `range` holds the offsets in question where there are any."""
+    """One mismatch. `code` is stable (`kafka.*`); `range` holds the affected offsets, if there are any."""
 
     code: str
     topic: str
@@ -22,9 +22,9 @@ class Problem:
 
 
 def stop(table: str, problems: tuple[Problem, ...]) -> ManualActionRequired:
-    """All problems of a table as the one error that sets it aside: its code is the first one's.
+    """Return the error that sets the table aside, with all of its problems and the code of the first one.
 
-    The commands are about this table alone: others may be owned by a live run.
+    The commands name this table only, because a live run may own the others.
     """
     text = "; ".join(problem.message for problem in problems)
     command = f"{RECOVER} --table {table}"
@@ -33,7 +33,7 @@ def stop(table: str, problems: tuple[Problem, ...]) -> ManualActionRequired:
 
 
 def cluster_changed(before: str, now: str) -> Problem:
-    """The map's brokers are another cluster: offsets of one mean nothing in the other."""
+    """The map's brokers belong to another cluster, in which the positions mean nothing."""
     return Problem(
         "kafka.cluster_changed",
         "",
@@ -43,7 +43,7 @@ def cluster_changed(before: str, now: str) -> Problem:
 
 
 def topic_recreated(topic: str, before: str, now: str) -> Problem:
-    """A topic of the same name with another id: its offsets begin at 0 again."""
+    """A topic with the same name has another id, so its offsets begin at 0 again."""
     return Problem(
         "kafka.topic_recreated",
         topic,
@@ -53,7 +53,7 @@ def topic_recreated(topic: str, before: str, now: str) -> Problem:
 
 
 def beyond_end(position: OffsetRange) -> Problem:
-    """`position` = [log end, our position): read, but not in the log any more (unclean election, lost disks)."""
+    """`position` is [log end, our position): read, but no longer in the log (unclean election, lost disks)."""
     tp = position.topic_partition
     return Problem(
         code="kafka.log_truncated",
@@ -66,7 +66,7 @@ def beyond_end(position: OffsetRange) -> Problem:
 
 
 def rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) -> Problem:
-    """The record that was read last has another leader epoch now: the log was truncated and rewritten."""
+    """The last record read has another leader epoch now, so the log was truncated and rewritten."""
     return Problem(
         code="kafka.log_rewritten",
         topic=tp.topic,
@@ -78,7 +78,7 @@ def rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) 
 
 
 def aged_out(missing: OffsetRange) -> Problem:
-    """`missing` = [our position, earliest): never read, and gone (retention, deleted records)."""
+    """`missing` is [our position, earliest): never read, and gone (retention, deleted records)."""
     tp = missing.topic_partition
     return Problem(
         code="kafka.offsets_lost",
@@ -91,6 +91,7 @@ def aged_out(missing: OffsetRange) -> Problem:
 
 
 def start_offset_missing(tp: TopicPartition) -> Problem:
+    """The map lists explicit start offsets of the topic, but none for this topic partition."""
     return Problem(
         "kafka.start_offset_missing",
         tp.topic,
@@ -100,6 +101,7 @@ def start_offset_missing(tp: TopicPartition) -> Problem:
 
 
 def start_offset_outside(tp: TopicPartition, offset: int, earliest: int, latest: int) -> Problem:
+    """The map's start offset is outside the log, [earliest, latest)."""
     return Problem(
         "kafka.start_offset_outside",
         tp.topic,
@@ -109,7 +111,7 @@ def start_offset_outside(tp: TopicPartition, offset: int, earliest: int, latest:
 
 
 def left_out_by_latest(topic: str, offsets: int) -> str:
-    """What `start: latest` means for a topic that holds records already; a warning."""
+    """Return the warning that `start: latest` skips offsets that Kafka already holds."""
     return (
         f"start: latest leaves out {counted(offsets, 'offset')} of topic {topic} that Kafka holds;"
         " to dump them too, set start: earliest and start the table over with `kafka2hive reset`"

@@ -1,7 +1,7 @@
-"""Why brokers refuse a client, read from librdkafka's log lines: its questions themselves only time out. Pure.
+"""Why brokers refuse a client, read from librdkafka's log lines.
 
-librdkafka retries each refusal for ever and tells no caller of it. Its lines were taken from real brokers
-(tests/integration/test_kafka_access.py makes each of them).
+librdkafka retries after each refusal for ever and reports it only in its log; the requests just time out. The patterns
+match lines from real brokers (tests/integration/test_kafka_access.py produces each of them).
 """
 
 import re
@@ -16,7 +16,7 @@ UNTRUSTED = "kafka.tls_untrusted"
 
 @dataclass(frozen=True, slots=True)
 class ClientRefusal:
-    """`certain` is False where a broker that ends, or restarts, leaves the same line."""
+    """One refusal. `certain` is False if a broker that stops or restarts causes the same line."""
 
     code: str
     broker: str
@@ -61,7 +61,7 @@ _RULES = (
         " authority that the brokers trust",
     ),
     _rule(
-        # librdkafka says the second where the broker's end of the connection comes within its first look for an answer
+        # the second text appears if the broker closes the connection before librdkafka's first read
         r"connecting to a PLAINTEXT broker listener|closed by peer.*state SSL_HANDSHAKE|wrong version number",
         "kafka.listener",
         "the port does not speak TLS",
@@ -110,15 +110,15 @@ _TAIL = re.compile(r" \(after \d+ms in state (?P<state>\w+)[^)]*\)")
 
 
 def said(line: str) -> tuple[str, str]:
-    """The broker that a line is about, empty when it names none, and what it says, without times."""
+    """Return the broker that a line names (empty if none) and the line's text without times."""
     found = _HEAD.match(line)
-    assert found is not None, line  # the pattern takes any text
+    assert found is not None, line  # the pattern matches any text
     broker = (found["broker"] or "").rpartition("://")[2]
     return broker, _TAIL.sub("", found["said"]).strip()
 
 
 def refusal_of(line: str) -> ClientRefusal | None:
-    """What a line says about the way in; None: it is about something else."""
+    """Return the refusal that a line reports; None if it is about something else."""
     for rule in _RULES:
         if rule.pattern.search(line):
             broker, words = said(line)
@@ -133,7 +133,7 @@ def refusal_of(line: str) -> ClientRefusal | None:
 
 
 def gravest(refusals: Iterable[ClientRefusal]) -> ClientRefusal | None:
-    """A certain one before an uncertain one; among equals the last one heard."""
+    """Return the last certain refusal, or the last uncertain one if none is certain; None without any."""
     chosen: ClientRefusal | None = None
     for refusal in refusals:
         if chosen is None or refusal.certain >= chosen.certain:
@@ -148,9 +148,10 @@ _NAME = frozenset({62, 64})
 
 
 def explained(refusal: ClientRefusal, properties: Mapping[str, str]) -> ClientRefusal:
-    """The refusal of a broker's certificate with its reason: expired, of another host, of an unknown authority.
+    """Return a certificate refusal with its reason: expired, for another host, or from an unknown authority.
 
-    Connects once, within seconds, and sends nothing behind the handshake. Unchanged when that says nothing new.
+    Connects to the broker once, for at most 5 seconds, and sends nothing after the handshake. Any other refusal, and one
+    whose reason the handshake does not show, is returned unchanged.
     """
     host, colon, port = refusal.broker.rpartition(":")
     if refusal.code != UNTRUSTED or not colon:
@@ -178,7 +179,7 @@ def _told(refusal: ClientRefusal, error: ssl.SSLCertVerificationError) -> Client
 
 
 def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
-    """What librdkafka trusts by these properties. Raises OSError (ssl.SSLError) for what is no certificate."""
+    """Return a context that trusts what librdkafka trusts. Raises OSError (ssl.SSLError) for an invalid certificate."""
     place, text = properties.get("ssl.ca.location", ""), properties.get("ssl.ca.pem")
     folder = place if place and Path(place).is_dir() else None
     file = place if place and folder is None and place != "probe" else None

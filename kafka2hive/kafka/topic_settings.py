@@ -1,4 +1,4 @@
-"""Settings of topics: how long records are kept, and whether this client may read them."""
+"""Topic settings: retention, cleanup policy, and whether this client may read the topic."""
 
 import logging
 from collections.abc import Collection
@@ -13,7 +13,10 @@ log = logging.getLogger(__name__)
 
 
 def topic_settings(client: Any, topics: Collection[str], seconds: float) -> dict[str, TopicSettings]:
-    """By topic, asked of an AdminClient; what is refused or not answered in time is not known."""
+    """Return settings by topic; a setting is None if Kafka refuses it or does not answer in time.
+
+    `client` is an AdminClient; `seconds` bounds each of its two requests.
+    """
     configs = _configs(client, topics, seconds)
     reading = _may_read(client, topics, seconds)
     return {
