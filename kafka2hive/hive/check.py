@@ -1,4 +1,4 @@
-"""Whether a table in Hive is the one the map describes. Pure."""
+"""Comparison of a table in Hive with the map's, and the changes that make Hive's table match. Pure."""
 
 import datetime
 import re
@@ -17,15 +17,15 @@ from kafka2hive.model.hive_type_parser import ALIASES
 from kafka2hive.model.paths.path import same_location
 
 _NOT_WIDENED = LINE_FORMATS | {"avro"}
-"""What Hive makes of an old text by a new type was not tried; Avro has no rule for most wider types."""
+"""How Hive reads an old text as a new type is untested, and Avro does not widen most types."""
 
 _NO_TABLES = (TableKind.VIEW, TableKind.OTHER)  # their other differences do not matter
 
 
 def check_table(spec: TableSpec, found: TableDescription) -> None:
-    """Raises TableError with every difference; its code is the first one's (`hive.*`).
+    """Raise TableError if Hive's table does not match the map; it lists every difference, with the code of the first (`hive.*`).
 
-    More columns in Hive than in the map are fine: they read as null. `spec.columns` empty: the schema is Hive's.
+    Columns that only Hive has are allowed and read as NULL. If `spec.columns` is empty, Hive's columns are not compared.
     """
     differences = _kind(found)
     if found.kind not in _NO_TABLES:
@@ -84,7 +84,7 @@ def _format(spec: TableSpec, found: TableDescription) -> list[Difference]:
 
 
 def _structs_of_others(spec: TableSpec) -> list[str]:
-    """Hive finds fields of structs in Avro files by their exact letters, and shows all of them as small ones."""
+    """Hive matches struct fields in Avro files case-sensitively, but describes all of them in lower case."""
     return [
         f"column {column.name} holds a struct, and whoever made the table may have written its fields with capital"
         " letters, which Hive does not show and Avro files do not have: it would read NULL"
@@ -103,7 +103,7 @@ def _partition_columns(spec: TableSpec, found: TableDescription) -> list[Differe
 
 
 def _partition_types(spec: TableSpec, found: TableDescription) -> list[Difference]:
-    """Hive refuses a value that does not fit only at the registration: then it is committed already."""
+    """Check this now, because Hive refuses a value of another type only at the registration, after the commit."""
     templates = dict(level.partition("=")[::2] for level in spec.bucket_path.split("/"))
     columns = {column.name.lower(): _normalised(column.type) for column in spec.columns}
     return [
@@ -133,7 +133,7 @@ def _columns(spec: TableSpec, found: TableDescription) -> list[Difference]:
 
 
 def _order(spec: TableSpec, found: TableDescription) -> list[str]:
-    """Hive takes the first column of such a file for the table's first one, whatever their names."""
+    """Hive matches the columns of such a file by position and ignores their names."""
     wanted = [column.name.lower() for column in spec.columns]
     there = [column.name.lower() for column in found.columns]
     if there[: len(wanted)] == wanted:
@@ -145,7 +145,7 @@ def _order(spec: TableSpec, found: TableDescription) -> list[str]:
 
 
 def _change_of_columns(spec: TableSpec, found: TableDescription) -> str:
-    """The statement by which Hive's columns become the map's; "" if Hive has none, as for boolean to tinyint."""
+    """Return a remedy with the statements that give Hive the map's columns; "" if there are none, as for boolean to tinyint."""
     there = {column.name.lower(): column for column in found.columns}
     changes = []
     for column in spec.columns:
@@ -166,12 +166,12 @@ def _change_of_columns(spec: TableSpec, found: TableDescription) -> str:
 
 
 def can_widen(spec: TableSpec, new: str, old: str) -> bool:
-    """Whether Hive reads files with a column of type `old` rightly after the column became `new`, another type."""
+    """Whether Hive reads existing files correctly after the type of a column changes from `old` to `new`."""
     return spec.format not in _NOT_WIDENED and is_wider(new, old)
 
 
 def same_type(a: str, b: str) -> bool:
-    """Whether two Hive type texts mean one type: blanks, case and Hive's aliases do not matter."""
+    """Whether two Hive types are the same, whatever their blanks, case and aliases."""
     return _normalised(a) == _normalised(b)
 
 
@@ -188,10 +188,11 @@ _LATE = datetime.datetime(2099, 12, 31, 23, 59)
 
 
 def can_hold(hive_type: str, template: str, columns: Mapping[str, str]) -> bool:
-    """`template` is the value of one level of a bucket path, `columns` the types of the map's columns by lower-case name.
+    """Whether a partition column of type `hive_type` can hold every value that `template` makes.
 
-    Text holds everything, a date only `%Y-%m-%d`, an integer only digits that it has room for; both also hold a column
-    of their own type. Hive refuses a value of another form, or reads it as another one.
+    `template` is the value of one level of a bucket path, `columns` the types of the map's columns by lower-case name.
+    Text holds everything, a date only `%Y-%m-%d`, an integer only digits within its range; both also hold a column of
+    the same type. Hive refuses any other value, or reads it as a different one.
     """
     if _TEXT.fullmatch(hive_type):
         return True
@@ -207,14 +208,14 @@ def can_hold(hive_type: str, template: str, columns: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Alterations:
-    """`added` become the last columns; `widened` get these types. Empty: the table is the map's."""
+    """Changes to Hive's columns: `added` become the last ones, `widened` get these types. If both are empty, nothing changes."""
 
     added: tuple[Column, ...]
     widened: tuple[Column, ...]
 
 
 def alterations(spec: TableSpec, found: TableDescription) -> Alterations:
-    """What Hive's table lacks. Raises TableError where it would be another table than the map's with these, too."""
+    """Return what Hive's table lacks. Raises TableError if it would not match the map even with these changes."""
     there = {column.name.lower(): column for column in found.columns}
     added = tuple(column for column in spec.columns if column.name.lower() not in there)
     widened = tuple(
@@ -231,14 +232,16 @@ def alterations(spec: TableSpec, found: TableDescription) -> Alterations:
 
 
 def alter_statements(spec: TableSpec, changes: Alterations) -> tuple[str, ...]:
-    """In their order; each leaves a table that holds all its rows. Doing one twice is refused by Hive and changes nothing.
+    """Return the statements in the order in which they must run.
 
-    Partitions get the columns, too (CASCADE): else Hive reads them by the columns they were made with.
+    After each of them the table still holds all its rows, so a crash in between leaves a valid table. Hive refuses a
+    statement that has run before, and nothing changes. CASCADE changes the Hive partitions too; otherwise Hive would read
+    them with the columns that they were created with.
     """
     table = f"ALTER TABLE {text.table_name(spec.table)}"
     cascade = (
         " CASCADE" if spec.partition_columns else ""
-    )  # Hive refuses the word where there are no partitions
+    )  # Hive refuses CASCADE if the table is not partitioned
     statements = [
         f"{table} CHANGE COLUMN {text.identifier(column.name)} {declared([column])}{cascade}"
         for column in changes.widened

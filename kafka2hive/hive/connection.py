@@ -1,4 +1,4 @@
-"""The way to HiveServer2: TCP, TLS or HTTP, and the login that the map's `auth` says; and why a login came to nothing."""
+"""Connections to HiveServer2 over TCP, TLS or HTTP, with the login of the map's `auth`, and why a login fails."""
 
 import ssl
 from base64 import b64encode
@@ -16,7 +16,7 @@ _TICKET_REFUSED = "its clock, its keytab or its realm differ from the KDC's (see
 
 
 class Connection:
-    """Not yet open: `transport` is thrift's, with the time limit of the options on each read. Raises ConfigError."""
+    """One connection, not yet open. `transport` is thrift's; the options' time limit applies to each read. Raises ConfigError."""
 
     def __init__(self, options: HiveOptions) -> None:
         self._options = options
@@ -24,7 +24,7 @@ class Connection:
         self.transport = self._transport()
 
     def refusal(self, error: BaseException) -> MetastoreUnavailable | None:
-        """What an error while opening says about the login; None: nothing, the server may just be away."""
+        """Return what an error at opening says about the login; None if the server may just be unavailable."""
         at = f"HiveServer2 at {self._options.host}:{self._options.port}"
         if self._login is not None and self._login.error is not None:
             return self._kerberos_refusal(at, self._login)
@@ -89,7 +89,7 @@ class Connection:
         return f"Basic {b64encode(user.encode()).decode()}"
 
     def _negotiate(self) -> str:
-        """The server takes a token of Kerberos once, so each request has one of its own. Raises TTransportException."""
+        """Return a header with a new Kerberos token, since the server accepts each once. Raises TTransportException."""
         from thrift.transport.TTransport import TTransportException
 
         login = self._gssapi()
@@ -102,7 +102,7 @@ class Connection:
         from pyhive.sasl_compat import PureSASLClient
 
         options = self._options
-        # with NONE any password but an empty one will do
+        # with NONE the server accepts any password that is not empty
         return PureSASLClient(options.host, username=options.user, password=options.password or "x")
 
     def _gssapi(self) -> GssapiClient:
@@ -126,7 +126,7 @@ class Connection:
 
 
 def _ssl_error(error: BaseException) -> ssl.SSLError | None:
-    """The TLS error in what thrift raises."""
+    """Return the TLS error within what thrift raises; None if there is none."""
     seen: list[BaseException] = []
     inner: object = error
     while isinstance(inner, BaseException) and inner not in seen:
@@ -148,7 +148,7 @@ def _reason_of_tls(error: ssl.SSLError, options: HiveOptions) -> str:
 
 
 def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLoginRefused | None:
-    """By the status of HTTP."""
+    """Return what the HTTP status says about the login."""
     from http.client import BadStatusLine
 
     from kafka2hive.hive.transport import HttpRefused
@@ -159,7 +159,7 @@ def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLo
         )
     if not isinstance(error, HttpRefused):
         return None
-    if error.status in (404, 405):  # HiveServer2 itself says 405
+    if error.status in (404, 405):  # HiveServer2 itself answers 405
         return HiveLoginRefused(
             f"{at} has no path {options.http_path}: correct http_path in hive.url ({error})"
         )
@@ -173,7 +173,7 @@ def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLo
 
 
 def _server_refusal(at: str, said: str, options: HiveOptions) -> HiveLoginRefused | None:
-    """By the words of HiveServer2's answer to SASL."""
+    """Return what HiveServer2's answer to SASL says about the login."""
     if "Unsupported mechanism" in said or "mechanism" in said.lower():
         return HiveLoginRefused(
             f"{at} does not take auth={options.auth}: correct auth in hive.url, as hive.server2.authentication says"

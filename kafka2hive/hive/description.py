@@ -1,4 +1,4 @@
-"""Reading DESCRIBE FORMATTED, as Hive 1 to 4 and the Spark Thrift Server print it."""
+"""The description of a table, parsed from DESCRIBE FORMATTED as Hive 1 to 4 and the Spark Thrift Server print it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ LEDGER_PROPERTY = "kafka2hive.ledger"
 
 class TableKind(Enum):
     EXTERNAL = "external table"
-    MANAGED = "managed table"  # or one that Hive 4 made of CREATE TABLE: external by name, but DROP deletes its files
+    MANAGED = "managed table"  # also what Hive 4 makes of CREATE TABLE: external by name, but DROP deletes its files
     VIEW = "view"
     OTHER = "neither table nor view"
 
@@ -31,9 +31,9 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class TableDescription:
-    """A table or partition as Hive describes it. `ledger` is the ledger id of the creator, None: created elsewhere.
+    """A table or Hive partition as Hive describes it. `columns` do not include the partition columns.
 
-    `columns` are without the partition columns; `location` is None for views.
+    `ledger` is the ledger id of the service that created the table, None if something else did. `location` is None for views.
     """
 
     columns: tuple[Column, ...]
@@ -48,7 +48,7 @@ class TableDescription:
 
 
 def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
-    """The rows (name, type or value, comment) of `DESCRIBE FORMATTED table [PARTITION ..]`."""
+    """Parse the rows (name, type or value, comment) of `DESCRIBE FORMATTED table [PARTITION ..]`."""
     columns: list[Column] = []
     partition_columns: list[Column] = []
     values: dict[str, str] = {}
@@ -69,7 +69,7 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
             partition_columns.append(Column(name, value))
         elif section.startswith("Detailed"):
             if name:
-                # the first wins: Spark's partitions say the table's location further down
+                # the first wins, because Spark repeats the table's location further down for a partition
                 values.setdefault(name.removesuffix(":"), value)
             elif value:
                 parameters[value] = comment
@@ -78,7 +78,7 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
         elif section == "Storage Information" and value:
             serde_properties[value] = _unescaped(comment)
     parameters.update(_spark_properties(values.get("Table Properties", "")))
-    taken = {column.name for column in partition_columns}  # Spark lists them among the columns, too
+    taken = {column.name for column in partition_columns}  # Spark lists them as columns too
     return TableDescription(
         columns=tuple(column for column in columns if column.name not in taken),
         partition_columns=tuple(partition_columns),
@@ -93,7 +93,7 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
 
 
 def _unescaped(text: str) -> str:
-    """Hive prints properties as Java writes texts: `\\t`, `\\u0001`."""
+    """Undo the Java escapes with which Hive prints properties: `\\t`, `\\u0001`."""
     try:
         return text.encode("ascii").decode("unicode_escape")
     except ValueError:
@@ -107,5 +107,5 @@ def _kind(text: str, parameters: dict[str, str]) -> TableKind:
 
 
 def _spark_properties(text: str) -> dict[str, str]:
-    """`[a=b, c=d]`, as Spark prints a table's properties."""
+    """Parse `[a=b, c=d]`, which is how Spark prints a table's properties."""
     return dict(re.findall(r"[\[ ]([^=,\[\]]+)=([^,\]]*)", text))

@@ -6,24 +6,24 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0
 
 
 def identifier(name: str) -> str:
-    """One name in back-quotes."""
+    """Return a name in back-quotes."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def table_name(table: str) -> str:
-    """`db.table` with each part in back-quotes."""
+    """Return `db.table` with each part in back-quotes."""
     return ".".join(identifier(part) for part in table.split(".", 1))
 
 
 def literal(value: str) -> str:
-    """A string literal with backslash escapes; doubled quotes would not do: Hive reads `'it''s'` as `its`."""
+    """Return a string literal with backslash escapes, because Hive reads the doubled quotes of `'it''s'` as `its`."""
     return "'" + "".join(_ESCAPES.get(character, character) for character in value) + "'"
 
 
 def partition_spec(path: str) -> str:
     """`dt=2013-01-01/hr=05` -> "PARTITION (`dt`='2013-01-01',`hr`='05')".
 
-    Quoted strings do for partition columns of every type. The empty value is Hive's default partition by name.
+    Quoted strings work for partition columns of every type. An empty value becomes the name of Hive's default partition.
     """
     pairs = parse_partition_path(path)
     spec = ",".join(f"{identifier(name)}={literal(value or HIVE_DEFAULT_PARTITION)}" for name, value in pairs)
@@ -31,5 +31,5 @@ def partition_spec(path: str) -> str:
 
 
 def has_default_value(path: str) -> bool:
-    """Whether a partition path holds the default partition (the bucket of null)."""
+    """Whether a level of the partition path is Hive's default partition (the bucket of null)."""
     return any(value == "" for _, value in parse_partition_path(path))

@@ -12,26 +12,26 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused
 from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION
 
-# One statement: Hive's parser takes seconds for megabytes, and the metastore writes a statement in one transaction.
+# Limits of one statement: Hive's parser needs seconds for megabytes, and the metastore runs a statement in one transaction.
 _STATEMENT_CHARACTERS = 60_000
 _STATEMENT_PARTITIONS = 200
 
-# HiveServer2 refuses the name of the default partition in ADD PARTITION (error 10111) unless the session calls its
-# own default partition otherwise; the metastore then stores the usual name, as if Hive's own dynamic insert had made the
-# partition. Hive 4 shows that name to queries on a string column (`dt is null` finds nothing), Spark shows null.
+# HiveServer2 refuses the name of the default partition in ADD PARTITION (error 10111) unless the session uses another name
+# for its default partition. The metastore then stores the usual name, as after a dynamic insert by Hive. In a string column,
+# Hive 4 shows queries that name (`dt is null` finds nothing), and Spark shows null.
 _DEFAULT_NAME_KEY = "hive.exec.default.partition.name"
 _ANOTHER_NAME = "__KAFKA2HIVE_UNUSED__"
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Partitions of one table that fit one statement; `with_default` when each holds the default partition's name."""
+    """Hive partitions of one table for one statement. `with_default`: each path has the default partition at some level."""
 
     partitions: tuple[HivePartition, ...]
     with_default: bool
 
     def statements(self, if_not_exists: bool) -> tuple[str, ...]:
-        """To be run in one session, in this order. Without `if_not_exists` success means that all of them are new."""
+        """Return statements to run in this order in one session. Without `if_not_exists`, success means that all are new."""
         head = f"ALTER TABLE {text.table_name(self.partitions[0].table)} ADD"
         add = " ".join([head + " IF NOT EXISTS" * if_not_exists, *map(_clause, self.partitions)])
         if not self.with_default:
@@ -44,7 +44,7 @@ class Batch:
 
 
 def batches(partitions: Iterable[HivePartition]) -> Iterator[Batch]:
-    """Every partition once, by table; those of unpartitioned tables (path '') left out."""
+    """Yield batches with every Hive partition once, without those of unpartitioned tables (path '')."""
     batch: list[HivePartition] = []
     key: tuple[str, bool] | None = None
     size = 0
@@ -70,20 +70,23 @@ log = logging.getLogger(__name__)
 
 
 class HiveMetastore:
-    """Registers partitions and finds their locations. Any thread may use it; one statement at a time."""
+    """Registers Hive partitions and looks up their locations. Safe for any thread; statements run one at a time."""
 
     def __init__(self, options: HiveOptions) -> None:
         self.session = HiveSession(options)
-        # registered in this process's life, at the location we gave or not
+        # registered since this process began, perhaps at a location that is not ours
         self._exist: set[HivePartition] = set()
-        self._just_added: set[HivePartition] = set()  # at the location we gave, not asked for since
+        self._just_added: set[HivePartition] = (
+            set()
+        )  # new, so at our location; `location` has not been called for them yet
 
     def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
-        """`ADD IF NOT EXISTS PARTITION .. LOCATION` in statements of bounded size; doing it twice changes nothing.
+        """Register Hive partitions at their locations, in statements of bounded size; a second call changes nothing.
 
-        Partitions not seen before are first added without IF NOT EXISTS: where that succeeds, they are new and lie
-        where we said, and `location` need not ask (45 ms each). Unpartitioned tables (path '') need nothing.
-        A crash or an error in the middle leaves some registered. Raises MetastoreUnavailable, MetastoreRefused.
+        Partitions that this process has not registered before are first added without IF NOT EXISTS. If that succeeds,
+        they are new and at our location, which saves `location` a query (45 ms each). Unpartitioned tables (path '')
+        need nothing. A crash or an error in the middle leaves some partitions registered.
+        Raises MetastoreUnavailable, MetastoreRefused.
         """
         for batch in batches(partitions):
             if self._exist.isdisjoint(batch.partitions):
@@ -99,7 +102,7 @@ class HiveMetastore:
             self._exist.update(batch.partitions)
 
     def location(self, partition: HivePartition) -> str | None:
-        """The partition's location in Hive, None when it is not registered; of an unpartitioned table: the table.
+        """Return the partition's location in Hive (the table's if it is unpartitioned); None if it is not registered.
 
         Raises MetastoreUnavailable, MetastoreRefused.
         """
@@ -122,5 +125,5 @@ class HiveMetastore:
             self.session.run(*batch.statements(if_not_exists))
         except MetastoreRefused:
             if batch.with_default:
-                self.session.close()  # it would keep the other name of the default partition
+                self.session.close()  # otherwise it would keep the other name of the default partition
             raise

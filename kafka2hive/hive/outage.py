@@ -1,4 +1,4 @@
-"""After a request without a response none is sent for a while: a server that hangs costs one time limit, not one a table."""
+"""A pause after an outage of Hive, so that a server that hangs costs one time limit and not one for each table."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ _AWAY_TIMES = 5.0
 
 
 class HiveOutage:
-    """One request at a time. After an outage the next is sent no sooner than five times as long as that one took."""
+    """Sends one request at a time. After an outage, it sends none for five times as long as the failure took, at least 20 s."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -23,7 +23,7 @@ class HiveOutage:
         self._why = MetastoreUnavailable()
 
     def ask(self, question: Callable[[], Result]) -> Result:
-        """The response. Raises MetastoreUnavailable: at once while Hive is away, with the reason of the last outage."""
+        """Return the response. Raises MetastoreUnavailable, during the pause at once and with the reason of the last outage."""
         with self._lock:
             began = self._now()
             if began < self._until:

@@ -1,4 +1,4 @@
-"""Hive as the service sees it: partitions (model.metastore), and sessions for statements about tables."""
+"""The Hive port: Hive partitions (model.metastore), and sessions for statements about tables."""
 
 from typing import Any, Protocol
 
@@ -6,10 +6,10 @@ from kafka2hive.model.metastore import Metastore
 
 
 class Session(Protocol):
-    """One session of HiveServer2; see HiveSession. Nothing is connected before the first statement."""
+    """One session of HiveServer2, which connects at the first statement; see HiveSession."""
 
     def run(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Run them one after the other; rows of the last. Raises MetastoreUnavailable, MetastoreRefused."""
+        """Run statements one after another and return the rows of the last. Raises MetastoreUnavailable, MetastoreRefused."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""One HiveServer2 session over PyHive, with the time limit that PyHive lacks."""
+"""One HiveServer2 session over PyHive, with the time limit that PyHive lacks, and the meaning of its errors."""
 
 import logging
 import re
@@ -6,7 +6,6 @@ import threading
 from typing import Any
 
 from kafka2hive.config.keys import HiveOptions
-from kafka2hive.hive import session as errors
 from kafka2hive.hive.connection import Connection
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
 
@@ -25,12 +24,12 @@ _BLAMES_STATEMENT = re.compile(
     r"|partition spec is invalid|SemanticException|ParseException|AnalysisException|ValidationFailure"
     r"|HiveAccessControl|HiveAuthz"
 )
-# SQLSTATE classes of statements that are wrong (22: data, 28: authorization, 42: syntax or access rule).
+# SQLSTATE classes that blame the statement (22: data, 28: authorization, 42: syntax or access rule).
 _REFUSING_CLASSES = ("22", "28", "42")
 
 
 def from_status(status: Any, statement: str) -> MetastoreUnavailable | MetastoreRefused:
-    """The error for a TStatus that is not a success; `statement` begins the text."""
+    """Return the error for a TStatus that is not a success; its text ends with the beginning of `statement`."""
     text = (
         f"{_first_line(status.errorMessage)} [{status.sqlState}/{status.errorCode}] in: {_short(statement)}"
     )
@@ -75,10 +74,10 @@ class NoSuchPartition(MetastoreRefused):
 
 
 class HiveSession:
-    """A session that is opened at the first statement and again after a failure. Threads take turns.
+    """A session that opens at the first statement and again after a failure. Threads take turns.
 
-    Every statement given to it must be safe to run twice: one that meets a session which died while idle (a restarted
-    server, an idle time-out) is run again in a new one. `timeout_seconds` of the options bounds each network read.
+    Every statement must be safe to run twice: if the session died while idle (the server restarted, or an idle timeout),
+    the statements are run again in a new session. The options' `timeout_seconds` bounds each network read.
     """
 
     def __init__(self, options: HiveOptions) -> None:
@@ -93,10 +92,10 @@ class HiveSession:
         return f"{self._options.host}:{self._options.port}"
 
     def run(self, *statements: str) -> list[Row]:
-        """Run statements one after the other in one session; the rows of the last one, `[]` when it has none.
+        """Run statements one after another in one session. Return the rows of the last one, `[]` if it has none.
 
-        Raises MetastoreUnavailable, MetastoreRefused (NoSuchTable, NoSuchPartition). After MetastoreUnavailable
-        any of the statements may or may not have been done.
+        Raises MetastoreUnavailable, MetastoreRefused (NoSuchTable, NoSuchPartition). After MetastoreUnavailable, any of
+        the statements may have been carried out.
         """
         with self._lock:
             reused = self._connection is not None
@@ -112,7 +111,7 @@ class HiveSession:
                 raise MetastoreUnavailable(str(died)) from died
 
     def close(self) -> None:
-        """End the session; a next statement opens another. Never fails."""
+        """End the session; the next statement opens a new one. Never raises."""
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is None:
@@ -124,7 +123,7 @@ class HiveSession:
             except (
                 exc.Error,
                 *_network_errors(),
-            ) as error:  # the server may answer with a failure of its own
+            ) as error:  # the server may refuse this as well
                 log.debug("closing the session at %s: %s", self.address, error)
                 self._close_transport()
 
@@ -145,11 +144,11 @@ class HiveSession:
             if "Invalid SessionHandle" in (status.errorMessage or ""):
                 self._drop()
                 raise _SessionDied(f"HiveServer2 at {self.address}: {status.errorMessage}") from error
-            if errors.is_missing_partition(status):
-                raise NoSuchPartition(str(errors.from_status(status, statement))) from None
-            if errors.is_missing_table(status):
-                raise NoSuchTable(str(errors.from_status(status, statement))) from None
-            found = errors.from_status(status, statement)
+            if is_missing_partition(status):
+                raise NoSuchPartition(str(from_status(status, statement))) from None
+            if is_missing_table(status):
+                raise NoSuchTable(str(from_status(status, statement))) from None
+            found = from_status(status, statement)
             if isinstance(found, MetastoreUnavailable):
                 self._drop()
             raise found from None  # PyHive's error holds the whole Java stack
@@ -167,7 +166,7 @@ class HiveSession:
         return rows
 
     def _open(self) -> Any:
-        """The open connection; `USE default` has run in it, so server and metastore have both answered."""
+        """Return the open connection. `USE default` has run in it, so both server and metastore have answered."""
         if self._connection is None:
             from pyhive import hive
 
@@ -178,11 +177,11 @@ class HiveSession:
         return self._connection
 
     def _refusal(self, error: BaseException) -> MetastoreUnavailable | None:
-        """Why there was no login; None once there is a session."""
+        """Return why the login failed; None if there is a session."""
         return self._way.refusal(error) if self._way and self._connection is None else None
 
     def _drop(self) -> None:
-        """Forget the connection without asking the server, which may not answer."""
+        """Drop the connection without a request to the server, which may not answer."""
         self._close_transport()
         self._connection = self._way = None
 
@@ -192,7 +191,7 @@ class HiveSession:
 
 
 class _SessionDied(Exception):
-    """The session is gone; the statement may be run again in another one."""
+    """The session is gone; the statements may be run again in a new one."""
 
 
 def _execute(connection: Any, statement: str) -> list[Row]:
@@ -208,7 +207,7 @@ def _network_errors() -> tuple[type[Exception], ...]:
 
     from thrift.Thrift import TException
 
-    # AssertionError: PyHive asserts the protocol version; EOFError, OSError and HTTPException: what is below thrift
+    # AssertionError: PyHive asserts the protocol version. EOFError, OSError, HTTPException: from the layers below thrift
     return (TException, OSError, EOFError, HTTPException, AssertionError)
 
 
@@ -218,6 +217,6 @@ def _timed_out(error: BaseException) -> bool:
 
 
 def _status(error: BaseException) -> Any:
-    """The TStatus in a PyHive error, None when it holds none."""
+    """Return the TStatus in a PyHive error; None if it has none."""
     response = error.args[0] if error.args else None
     return getattr(response, "status", None)

@@ -1,4 +1,4 @@
-"""How Hive's tables of each file format are declared, and known again by what Hive describes."""
+"""File formats in Hive: how CREATE TABLE declares each, and whether a table's description matches it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from kafka2hive.plugins import HiveStorage
 
 @dataclass(frozen=True, slots=True)
 class StoredAs:
-    """`name` is for messages, `declared` a part of CREATE TABLE. `input_format`: what the name of the class holds.
+    """One file format. `name` is for messages, `declared` is the clause of CREATE TABLE.
 
-    `serdes`: classes that read the rows; empty where the input format alone decides. `by_place`: Hive takes columns by
-    their places in the file, whatever their names.
+    `input_format` is a part of the input format's class name, in lower case. `serdes` are the classes that may read the
+    rows; empty if the input format decides alone. `by_place`: Hive matches columns by position, not by name.
     """
 
     name: str
@@ -24,7 +24,7 @@ class StoredAs:
     by_place: bool = False
 
     def difference(self, found: TableDescription) -> str | None:
-        """Why a table's files are not of this format; None: they are, or Hive does not say."""
+        """Return why the table does not have this format; None if it has, or if Hive does not describe it."""
         if not found.input_format:
             return None
         if self.input_format not in found.input_format.rpartition(".")[2].lower():
@@ -59,7 +59,7 @@ STORED_AS: dict[FileFormat, StoredAs] = {
 
 
 def stored_as(format: FileFormat, storage: HiveStorage | None) -> StoredAs:
-    """`storage`: what the writer of a plug-in says of its files."""
+    """Return how Hive stores this format; `storage` is what a plug-in's writer declares."""
     if storage is None:
         return STORED_AS[format]
     classes = (f"'{name}'" for name in (storage.serde, storage.input_format, storage.output_format))
@@ -75,7 +75,7 @@ def stored_as(format: FileFormat, storage: HiveStorage | None) -> StoredAs:
 
 
 def storage_clause(format: FileFormat, options: TextOptions, storage: HiveStorage | None = None) -> str:
-    """The part of CREATE TABLE. Raises nothing; `options` are for text, `storage` for plug-ins."""
+    """Return the storage clause of CREATE TABLE. Only text needs `options`, only a plug-in `storage`."""
     properties = serde_properties(options) if storage is None else storage.serde_properties
     pairs = ((text.literal(key), text.literal(value)) for key, value in properties.items())
     declared = stored_as(format, storage).declared
@@ -83,7 +83,7 @@ def storage_clause(format: FileFormat, options: TextOptions, storage: HiveStorag
 
 
 def serde_properties(options: TextOptions) -> dict[str, str]:
-    """Of the SerDe that reads delimited text. Hive 2 and later write and read line ends after the escape as n and r."""
+    """Return the SerDe properties for delimited text. Hive 2 and later write an escaped line end as `n` or `r`."""
     return {
         "field.delim": options.delimiter,
         "serialization.format": options.delimiter,
@@ -96,7 +96,7 @@ def serde_properties(options: TextOptions) -> dict[str, str]:
 def other_properties(
     format: FileFormat, options: TextOptions, storage: HiveStorage | None, found: TableDescription
 ) -> list[str]:
-    """How Hive's table reads fields otherwise than they are written; empty where Hive does not say."""
+    """Return the SerDe properties of Hive's table that differ from the map's; empty if Hive describes none."""
     wanted: Mapping[str, str] = {}
     if storage is not None:
         wanted = storage.serde_properties

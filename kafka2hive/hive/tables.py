@@ -1,4 +1,4 @@
-"""Databases and tables: created when the map asks for it, and described."""
+"""Databases and tables in Hive: the table that the map wants, the statements that create it, and its description."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ from kafka2hive.plugins import HiveStorage
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """A table as the map wants it. `columns` without partition columns, metadata columns among them.
+    """A table as the map wants it. `columns` include metadata columns, but not partition columns.
 
-    `location` is the full path of the table's directory; `comment` is Hive's. `bucket_path` is the template of
-    the values of the partition columns; where it is unknown, their columns in Hive must hold any text. `storage`: how
-    Hive reads the files of a plug-in.
+    `location` is the full path of the table's directory, `comment` is shown by Hive. `bucket_path` is the template of the
+    partition columns' values; if it is empty, the columns in Hive must hold any text. `storage` says how Hive reads a
+    plug-in's files.
     """
 
     table: str
@@ -37,7 +37,7 @@ class TableSpec:
 
 
 def compared_table(spec: TableSpec) -> ComparedTable:
-    """What a ledger keeps when Hive's table matched: of two equal ones, a comparison that holds for one holds for the other."""
+    """Return what the ledger records after a successful comparison. If two are equal, the comparison need not be repeated."""
 
     def text_of(columns: Sequence[Column]) -> str:
         return ", ".join(f"{column.name} {column.type}" for column in columns)
@@ -58,17 +58,17 @@ def _format_text(spec: TableSpec) -> str:
 
 
 def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, ...]:
-    """The partition columns of a bucket path template; string unless `types` has another type for the name."""
+    """Return the partition columns of a bucket path template, of type string unless `types` gives another type."""
     given = {column.name: column.type for column in types}
     return tuple(Column(name, given.get(name, "string")) for name in read_bucket_path(path).names)
 
 
 def create_statements(spec: TableSpec, ledger_id: str) -> tuple[str, str]:
-    """The database and an external table exist afterwards; those of these names are left as they are.
+    """Return the statements that create the database and an external table; they leave existing ones unchanged.
 
-    Dropping the table leaves the files. Where the table lies in a directory `<database>.db`, that is the database's
-    location: tasks may have created it already, and Hive 4 does not create a database whose default directory exists
-    ("Unable to create database managed directory"), but takes one that is named.
+    Dropping the table keeps the files. If the table is in a directory `<database>.db`, that is given as the database's
+    location: tasks may have created it already, and Hive 4 refuses a database whose default directory exists ("Unable to
+    create database managed directory") unless the statement names it.
     """
     database, directory = spec.table.partition(".")[0], parent(spec.location)
     location = f" LOCATION {text.literal(directory)}" if directory.endswith(f"/{database}.db") else ""
@@ -92,7 +92,7 @@ def create_statement(spec: TableSpec, ledger_id: str) -> str:
 
 
 def describe(session: Session, table: str) -> TableDescription | None:
-    """The table as Hive knows it, None when it or its database does not exist.
+    """Return the table as Hive describes it; None if it or its database does not exist.
 
     Raises MetastoreUnavailable, MetastoreRefused.
     """
@@ -103,7 +103,7 @@ def describe(session: Session, table: str) -> TableDescription | None:
 
 
 def declared(columns: Sequence[Column]) -> str:
-    """Names and types as a statement needs them."""
+    """Return names and types, quoted for a statement."""
     return ", ".join(
         f"{text.identifier(column.name)} {with_quoted_fields(column.type)}" for column in columns
     )

@@ -1,4 +1,4 @@
-"""HiveServer2's HTTP transport: a request for each message of thrift, with the login in its header."""
+"""Transports of HiveServer2: HTTP, with one request per thrift message and the login in its header, and TLS."""
 
 from collections.abc import Callable
 from http.client import HTTPConnection
@@ -9,7 +9,7 @@ from thrift.transport.TTransport import TTransportBase, TTransportException
 
 
 class HttpRefused(TTransportException):  # type: ignore[misc]
-    """An answer that is not of thrift; `status` is HTTP's."""
+    """The server answered with an HTTP status other than 200, which is `status`."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(message=f"HTTP {status}: {reason}")
@@ -17,7 +17,7 @@ class HttpRefused(TTransportException):  # type: ignore[misc]
 
 
 class HttpTransport(TTransportBase):  # type: ignore[misc]
-    """thrift's transport over `connection`, which knows its time limit; `authorization` makes the header anew each time."""
+    """A thrift transport over `connection`, which has the time limit. `authorization` makes the header of each request."""
 
     def __init__(self, connection: HTTPConnection, path: str, authorization: Callable[[], str]) -> None:
         self._connection, self._authorization = connection, authorization
@@ -40,9 +40,9 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]
         self._request.write(data)
 
     def flush(self) -> None:
-        """Send what was written, and have the whole response. Raises HttpRefused, OSError, http.client's errors."""
+        """Send what was written and read the whole response. Raises HttpRefused, OSError and http.client's errors."""
         sent, self._request = self._request.getvalue(), BytesIO()
-        # the last is for servers with hive.server2.xsrf.filter.enabled
+        # servers with hive.server2.xsrf.filter.enabled require X-XSRF-HEADER
         headers = {"Authorization": self._authorization(), "X-XSRF-HEADER": "true"}
         self._connection.request(
             "POST", self._path, sent, {"Content-Type": "application/x-thrift", **headers}
@@ -56,9 +56,9 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]
 
 
 class TlsSocket(TSSLSocket):  # type: ignore[misc]
-    """thrift's own raises AttributeError when it is closed before it is open."""
+    """A TLS socket that may be closed before it is open, for which thrift's raises AttributeError."""
 
     def close(self) -> None:
-        """Harmless when there is no connection."""
+        """Close the connection, if there is one."""
         if self.handle is not None:
             super().close()
