@@ -1,4 +1,4 @@
-"""The real clock."""
+"""The Clock port on the system's clock."""
 
 import time
 

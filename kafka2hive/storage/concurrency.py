@@ -1,4 +1,4 @@
-"""One function over many items, one after another or several at a time; and work in the background."""
+"""The Concurrency and Background ports on threads, and Concurrency without threads."""
 
 import logging
 import threading
@@ -13,24 +13,24 @@ log = logging.getLogger("kafka2hive.storage")
 
 
 class Sequential:
-    """See Concurrency: in the caller's thread, one after another; the first exception ends it."""
+    """See Concurrency. Items run one after another in the caller's thread, up to the first exception."""
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         return [function(item) for item in items]
 
 
 class Threads:
-    """See Concurrency: up to `limit` threads for each call of map.
+    """See Concurrency. Each call of map has up to `limit` threads.
 
-    Threads live for one call of map, so a function may itself call map without waiting for its own threads
-    (tables side by side, the files of each side by side). 16 threads cost about 1 ms.
+    Threads live for one call of map, so the function may itself call map without waiting for its own threads
+    (tables in parallel, and the files of each in parallel). 16 threads cost about 1 ms.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """See Concurrency.map. After an exception, items that have not started are skipped; further errors are logged."""
+        """See Concurrency. After an exception, items that have not started are skipped; further errors are logged."""
         todo = list(items)
         if len(todo) < 2 or self._limit < 2:
             return Sequential().map(function, todo)
@@ -40,7 +40,7 @@ class Threads:
                 wait(calls, return_when=FIRST_EXCEPTION)
             finally:
                 for call in calls:
-                    call.cancel()  # nothing to those that run or have ended; leaving the block waits for these
+                    call.cancel()  # does not affect running calls, for which leaving the block waits
         _raise_first(calls)
         return [call.result() for call in calls]
 

@@ -1,4 +1,4 @@
-"""From the map's storage options to a FileSystem: the only place that knows which adapter serves which scheme."""
+"""The FileSystem for the map's storage options. Only this module knows which adapter serves which scheme."""
 
 import re
 from collections.abc import Callable
@@ -13,10 +13,10 @@ _ROOT = re.compile(r"(?P<scheme>file|hdfs)://(?P<authority>[^/]*)(?=/|$)")
 
 
 def connect(options: StorageOptions) -> FileSystem:
-    """The file system of a service: one adapter for each scheme and authority, created when a path first needs it.
+    """Return the file system of a service, with one adapter per scheme and authority, created when a path first needs it.
 
-    Connects to nothing yet, and imports hdfs-native only when an `hdfs://` path is used. Raises ConfigError: a URI that
-    is neither `hdfs://authority` nor `file:///`, or a local path on a network mount (`storage.nfs`).
+    This does not connect yet, and hdfs-native is imported only for an `hdfs://` path. Raises ConfigError for a URI that
+    is neither `hdfs://authority` nor `file:///` (`storage.uri`) and for a local path on a network mount (`storage.nfs`).
     """
     for uri in (options.uri, options.ledger_root, options.warehouse):
         if root_of(uri) == "file://":
@@ -25,7 +25,7 @@ def connect(options: StorageOptions) -> FileSystem:
 
 
 def root_of(path: str) -> str:
-    """`hdfs://host:port` of `hdfs://host:port/a/b`, `file://` of `file:///a/b`. Raises ConfigError for anything else."""
+    """Return `hdfs://host:port` of `hdfs://host:port/a/b`, `file://` of `file:///a/b`. Raises ConfigError for another form."""
     found = _ROOT.match(path)
     if not found or (found["scheme"] == "hdfs") != bool(found["authority"]):
         raise ConfigError(
@@ -45,7 +45,7 @@ def _adapter(root: str, options: StorageOptions) -> FileSystem:
 
 
 class RoutedFileSystem:
-    """Sends each call to the file system of its path; `adapter` creates one for `scheme://authority`."""
+    """Sends each call to the file system of its path; `adapter` creates the one for `scheme://authority`."""
 
     def __init__(self, adapter: Callable[[str], FileSystem]) -> None:
         self._adapter = adapter
@@ -55,7 +55,7 @@ class RoutedFileSystem:
         return self._of(path).create(path)
 
     def rename(self, source: str, target: str) -> None:
-        """See FileSystem.rename; from one file system to another is refused (StorageError)."""
+        """See FileSystem.rename. Raises StorageError if the paths are on different file systems."""
         if root_of(source) != root_of(target):
             raise StorageError(source, f"cannot be renamed to another file system: {target}")
         self._of(source).rename(source, target)
@@ -80,5 +80,5 @@ class RoutedFileSystem:
 
     def _of(self, path: str) -> FileSystem:
         root = root_of(path)
-        # of two created at once the first one stays
+        # if two threads create one each, the first is kept
         return self._by_root.get(root) or self._by_root.setdefault(root, self._adapter(root))

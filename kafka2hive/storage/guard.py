@@ -1,8 +1,8 @@
-"""A time limit around calls that have none: the call runs in a thread of its own, the caller waits so long and no longer.
+"""A time limit for calls that have none: the call runs in another thread, and the caller waits only until the limit.
 
-hdfs-native waits without end for a NameNode that is stopped or whose host vanished. A call that does not return in time
-is left behind in its thread (nothing can end it) and counted; when too many are left behind, no further call is made.
-Threads are daemons: none of them keeps the process from ending.
+hdfs-native waits for ever for a NameNode that is suspended or whose host vanished. A call that does not return in time
+cannot be ended, so it stays in its thread and is counted; if too many hang, no further call is made.
+The threads are daemons and do not keep the process from exiting.
 """
 
 import threading
@@ -15,24 +15,24 @@ Result = TypeVar("Result")
 
 
 class CallTimeout(Exception):
-    """The call has not returned in time; it may still be carried out."""
+    """The call did not return in time; it may still be carried out."""
 
 
 class TooManyStuck(Exception):
-    """The call was not made: as many as allowed already hang."""
+    """The call was not made, because as many as allowed already hang."""
 
 
 class Guard:
-    """Runs calls with a time limit; safe for any number of threads, not across a fork."""
+    """Runs calls with a time limit. Safe for any number of threads, but not across a fork."""
 
     def __init__(self, stuck_limit: int = 64) -> None:
         self._stuck_limit = stuck_limit
-        self._idle: deque[_Worker] = deque()  # the one used last is taken first
-        self.stuck = 0  # calls left behind that have not returned
+        self._idle: deque[_Worker] = deque()  # the last one used is taken first
+        self.stuck = 0  # calls past their limit that have not returned
         self._lock = threading.Lock()
 
     def call(self, function: Callable[[], Result], seconds: float) -> Result:
-        """The result of `function()`, or what it raises. Raises NoAnswer after `seconds`, TooManyStuck at once."""
+        """Return or raise what `function()` does. Raises CallTimeout after `seconds`, and TooManyStuck at once."""
         if self.stuck >= self._stuck_limit:
             raise TooManyStuck(f"{self.stuck} calls hang")
         try:
@@ -53,7 +53,7 @@ class Guard:
             try:
                 raise error
             finally:
-                del error  # or error and this frame would keep each other alive
+                del error  # otherwise error and this frame would keep each other alive
         return result  # type: ignore[no-any-return]
 
     def _leave(self, worker: "_Worker") -> None:
@@ -67,7 +67,7 @@ class Guard:
 
 
 class _Worker:
-    """One thread: takes a function, answers with (result, error); None ends it."""
+    """One thread, which answers each function with (result, error); the request None ends it."""
 
     def __init__(self, on_end: Callable[[], None]) -> None:
         self.requests: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
@@ -79,7 +79,7 @@ class _Worker:
         while (function := self.requests.get()) is not None:
             try:
                 answer: tuple[Any, BaseException | None] = (function(), None)
-            except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
+            except BaseException as error:  # noqa: BLE001 - raised in the caller
                 answer = (None, error)
             del function
             self.answers.put(answer)

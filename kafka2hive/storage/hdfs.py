@@ -1,8 +1,8 @@
 """The FileSystem port on HDFS, through hdfs-native: no JVM, no `hdfs` command.
 
-hdfs-native is imported at the first use, and the client is made once per process: it does not survive a fork.
-Nothing is sent twice: a lost response is OutcomeUnknown, and the caller reads back. Why so, and what was measured:
-docs/adr/0002-hdfs-native.md.
+hdfs-native is imported at the first use, and each process creates its own client, which does not survive a fork.
+No change is sent twice: a lost response raises OutcomeUnknown, and the caller reads back. docs/adr/0002-hdfs-native.md has
+the reasons and the measurements.
 """
 
 import os
@@ -25,8 +25,8 @@ from kafka2hive.storage.port import (
     Unavailable,
 )
 
-# hdfs-native's own defaults keep a call to a dead NameNode waiting for three minutes. With these it is about 6.5 s (measured in
-# the ADR): long enough for a graceful failover inside the call, short enough for the caller's own retries to count.
+# With hdfs-native's defaults, a call to a dead NameNode waits for three minutes. With these it waits about 6.5 s (measured in
+# the ADR): long enough for a graceful failover during the call, short enough for the caller to retry.
 FAILOVER_DEFAULTS = {
     "dfs.client.failover.max.attempts": "8",
     "dfs.client.failover.sleep.base.millis": "100",
@@ -35,9 +35,9 @@ FAILOVER_DEFAULTS = {
 
 
 class Doubts:
-    """Lost responses of one process, over all its connections. Any thread may count; none is ever taken back.
+    """Counts the lost responses of one process over all its connections. Safe for any thread; the count only grows.
 
-    Who never asked for a change (`changes`) needs no proof, and makes none: `verify` changes nothing.
+    `changes` says whether the process has requested any change. If not, a timeout needs no proof: `verify` must write nothing.
     """
 
     def __init__(self) -> None:
@@ -46,17 +46,16 @@ class Doubts:
         self.changes = False
 
     def add(self) -> None:
-        """One more; also when what was asked long ago is given up only now."""
+        """Count one lost response, at the time when its request is given up."""
         with self._lock:
             self.count += 1
 
 
 class HdfsSession:
-    """`client` is a hdfs_native.Client. `guard`, `doubts` and `closings` are handed on when a connection is given up for a
-    new one.
+    """One connection. `client` is an hdfs_native.Client. Its successor takes over `guard`, `doubts` and `closings`.
 
-    A connection has settled the doubts that were there before the newest journaled change it brought an acknowledgement of
-    was sent; a new one has settled none.
+    An acknowledged journaled change settles the doubts that had been counted when the change was sent. A new connection
+    has settled none.
     """
 
     def __init__(self, client: Any, guard: Guard, doubts: Doubts, closings: Closings) -> None:
@@ -69,11 +68,11 @@ class HdfsSession:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a question over this connection needs a proof first."""
+        """Whether a read over this connection needs a proof first."""
         return self._settled < self.doubts.count
 
     def settle(self, doubts: int) -> None:
-        """A journaled change was acknowledged; `doubts` had been counted when it was sent."""
+        """Settle the `doubts` that had been counted when an acknowledged journaled change was sent."""
         with self._lock:
             self._settled = max(self._settled, doubts)
 
@@ -81,9 +80,9 @@ class HdfsSession:
 def connect(
     root: str, properties: dict[str, str], config_dir: str | None, kerberos: KerberosOptions | None = None
 ) -> Any:
-    """A hdfs_native.Client: `properties` win over our defaults, which win over `config_dir`. Raises ConfigError.
+    """Return an hdfs_native.Client. `properties` win over our defaults, which win over `config_dir`. Raises ConfigError.
 
-    With a keytab it logs in by itself before each connection that it opens, whatever tickets have expired meanwhile.
+    With a keytab, the client logs in before each connection that it opens, so expired tickets do not matter.
     """
     from hdfs_native import Client
 
@@ -105,19 +104,19 @@ def connect(
 
 Result = TypeVar("Result")
 
-# The changes that a NameNode answers only when its journal has them (mkdirs of what is there, and a delete that finds
-# nothing, are answered from memory).
+# Changes that a NameNode acknowledges only after its journal has them. It may answer mkdirs of an existing directory, and a
+# delete that finds nothing, from memory.
 _JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
 
 
 class HdfsFileSystem:
-    """One HDFS. `root` is `hdfs://host:port` or `hdfs://nameservice`; every path given must begin with it.
+    """One HDFS. `root` is `hdfs://host:port` or `hdfs://nameservice`; every path must begin with it.
 
-    `properties` are Hadoop client keys and win over those in `config_dir`. `kerberos` logs in, again before each new
-    connection; None: with this process's own tickets or delegation tokens, where HDFS wants any.
-    A call to the NameNode that has not answered after `call_seconds`, or a transfer of data after `transfer_seconds`,
-    raises OutcomeUnknown (Unavailable when it only asked); the next call goes over a new connection. After a lost
-    response, questions are asked only of a NameNode that has acknowledged a change since (`_prove`).
+    `properties` are Hadoop client keys and win over those in `config_dir`. With `kerberos`, the client logs in before each
+    new connection; with None, it uses the process's tickets or delegation tokens, if HDFS requires any.
+    If a call to the NameNode takes longer than `call_seconds`, or a transfer of data longer than `transfer_seconds`, it
+    raises OutcomeUnknown (Unavailable for a read), and the next call uses a new connection. After a lost response, a read
+    goes only to a NameNode that has acknowledged a change since (`_prove`).
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class HdfsFileSystem:
         self._has_login = kerberos is not None or self._properties.get(AUTHENTICATION) == "kerberos"
         self._call_seconds = call_seconds
         self._transfer_seconds = transfer_seconds
-        # by pid; a parent's is kept: dropping it after a fork may hang
+        # by pid; the parent's is kept, because dropping it after a fork may hang
         self._sessions: dict[int, HdfsSession] = {}
 
     def create(self, path: str) -> HdfsWriter:
@@ -155,7 +154,7 @@ class HdfsFileSystem:
         try:
             self._ask(Operation.RENAME, source, lambda client: client.rename(old, new, overwrite=False))
         except SourceOrParent as unclear:
-            self.stat(source)  # raises NotFound when it is the source that is missing
+            self.stat(source)  # raises NotFound if the source is missing
             raise ParentMissing(source, str(unclear)) from None
 
     def read(self, path: str) -> bytes:
@@ -185,12 +184,12 @@ class HdfsFileSystem:
         name = self._name(path)
         found = self._ask(Operation.LIST, path, lambda client: list(client.list_status(name)))
         if len(found) == 1 and found[0].path == name:
-            raise NotFound(path, "not a directory")  # a NameNode lists a file as itself
+            raise NotFound(path, "not a directory")  # a NameNode lists a file as its own only child
         statuses = (self._status(self.root + status.path, status) for status in found)
         return tuple(sorted(statuses, key=lambda status: status.name))
 
     def delete(self, path: str) -> bool:
-        """See FileSystem.delete; a directory that is not empty is refused (StorageError)."""
+        """See FileSystem.delete. Raises StorageError for a directory that is not empty."""
         name = self._name(path)
         try:
             return bool(
@@ -204,16 +203,16 @@ class HdfsFileSystem:
         self._ask(Operation.MKDIRS, path, lambda client: client.mkdirs(name, create_parent=True))
 
     def recover_lease(self, path: str) -> bool:
-        """Whether the file is closed; one that is not begins to be (block recovery, a few seconds). For HdfsWriter."""
+        """Return whether the file is closed. If not, start block recovery, which closes it in a few seconds. For HdfsWriter."""
         name = self._name(path)
         return bool(self._ask(Operation.RECOVER, path, lambda client: client.recover_lease(name)))
 
     def transfer(self, operation: Operation, path: str, function: Callable[[], Result]) -> Result:
-        """Run a step of a writer with the limit for data; for HdfsWriter."""
+        """Run a step of a writer with the time limit for data. For HdfsWriter."""
         return self._ask(operation, path, lambda _: function(), seconds=self._transfer_seconds)
 
     def close(self, path: str, length: int, close: Callable[[], None]) -> None:
-        """Close a writer with hdfs-native's `close`; its `length` bytes are synced. For HdfsWriter."""
+        """Close a file, whose `length` bytes are synced, with hdfs-native's `close`. For HdfsWriter."""
         name, session = self._name(path), self._session()
 
         def sooner(client: Any) -> None:
@@ -268,16 +267,16 @@ class HdfsFileSystem:
             return result
         if isinstance(refused, OutcomeUnknown):
             session.doubts.add()
-        raise refused  # outside of the except: the Java stack trace stays out of the chain
+        raise refused  # outside of the except, to keep the Java stack trace out of the chain
 
     def _prove(self, session: HdfsSession, path: str) -> None:
-        """Have a change acknowledged at `path`, or at what is there above it, before a question is believed.
+        """Have the NameNode acknowledge a change at `path`, or at its nearest existing parent, before a read is trusted.
 
-        A NameNode applies a change in memory first, and answers questions from there. One that was suspended while
-        another became active wakes up, carries out what waits in its sockets, shows it, and dies when its journal refuses: what
-        it showed never happened. One that acknowledges a change has everything in its journal that it did before.
-        The question that follows goes over the same connection, and so to the same NameNode unless that one fails in
-        between. Raises Unavailable.
+        A NameNode applies a change in memory first, and answers reads from memory. If it was suspended while another
+        became active, it wakes up, carries out the requests in its sockets, shows their effects, and dies when its journal
+        refuses them: what it showed never happened. A NameNode that acknowledges a change has every earlier one in its
+        journal. The read that follows goes over the same connection, and so to the same NameNode unless that one fails in
+        between. The change leaves the modification time as it is. Raises Unavailable.
         """
         name = self._name(path)
 
@@ -304,7 +303,7 @@ class HdfsFileSystem:
             raise Unavailable(path, f"whether the NameNode is active is in doubt: {error}") from None
 
     def _session(self) -> HdfsSession:
-        """Return this process's; two threads may create one each, the first one stays."""
+        """Return this process's session; if two threads create one each, the first is kept."""
         session = self._sessions.get(os.getpid())
         return session or self._sessions.setdefault(os.getpid(), self._new_session())
 
@@ -312,7 +311,10 @@ class HdfsFileSystem:
         return HdfsSession(self._connect(), Guard(), Doubts(), Closings())
 
     def _replace(self, hung: HdfsSession) -> None:
-        """Connect again: the hung one may never respond. In random order, or the same NameNode hangs again."""
+        """Connect again, because the hung connection may never respond.
+
+        NameNodes are tried in random order; otherwise the first one, which hangs, would be tried first again.
+        """
         if self._session() is hung:
             nameservice = self.root.partition("://")[2]
             client = self._connect({f"dfs.client.failover.random.order.{nameservice}": "true"})
@@ -322,7 +324,7 @@ class HdfsFileSystem:
         return connect(self.root, {**(more or {}), **self._properties}, self._config_dir, self._kerberos)
 
     def _name(self, path: str) -> str:
-        """The path as the NameNode knows it. Raises StorageError for a path of another file system."""
+        """Return the path as the NameNode knows it. Raises StorageError for a path of another file system."""
         if not path.startswith(self.root + "/"):
             raise StorageError(path, f"is not on {self.root}")
         return path[len(self.root) :].rstrip("/") or "/"

@@ -1,9 +1,9 @@
-"""What hdfs-native's errors mean, in the port's words. Pure: an error and what was asked go in, a StorageError comes out.
+"""The port's error for each of hdfs-native's. Pure.
 
 hdfs-native 0.14.7 raises FileNotFoundError, FileExistsError, OSError (transport; errno is not set) and RuntimeError (the
-debug text of its own error: `RPCError("java class", "message\\n\\tat ...")`, `DataTransferError("...")`), so the text is
-what there is to go by. Each text below was produced by a real NameNode 3.4.3 (docs/adr/0002-hdfs-native.md).
-An `RPCError` is a response: the NameNode refused, and nothing happened. Without a response a mutation may have happened.
+debug text of its own error: `RPCError("java class", "message\\n\\tat ...")`, `DataTransferError("...")`), so only
+the text tells them apart. Each text below comes from a real NameNode 3.4.3 (docs/adr/0002-hdfs-native.md).
+An `RPCError` is a response: the NameNode refused, and nothing happened. Without a response, a change may have happened.
 """
 
 import re
@@ -23,7 +23,7 @@ from kafka2hive.storage.port import (
 
 
 class Operation(Enum):
-    """What was asked of the NameNode (or, `write`, `sync` and `close`, of the DataNodes too)."""
+    """A request to the NameNode; `write`, `sync` and `close` also involve DataNodes."""
 
     CREATE = "create"
     WRITE = "write"
@@ -40,12 +40,12 @@ class Operation(Enum):
 
     @property
     def changes(self) -> bool:
-        """Whether it may leave something behind when its response is lost. A recovered lease does not: it is requested again."""
+        """Whether a lost response is OutcomeUnknown. A lease recovery is not, because it can be requested again."""
         return self not in (Operation.READ, Operation.STAT, Operation.LIST, Operation.RECOVER)
 
 
 class SourceOrParent(Exception):
-    """A rename found no source or no parent, and the text does not say which: a stat of the source tells."""
+    """A rename found no source or no target parent. The text does not say which, so the caller must stat the source."""
 
 
 _RPC_ERROR = re.compile(r'(?:Fatal)?RPCError\("(?P<java>[^"]*)", "(?P<text>.*)', re.DOTALL)
@@ -74,9 +74,9 @@ _WRONG_REQUEST = frozenset(
 def classify(
     operation: Operation, path: str, error: OSError | RuntimeError, *, has_login: bool = True
 ) -> StorageError:
-    """The port's error. Raises SourceOrParent when a rename needs a second look.
+    """Return the port's error. Raises SourceOrParent if the text of a failed rename is ambiguous.
 
-    `has_login`: the client was told to use Kerberos; only the words depend on it.
+    `has_login` says whether the client uses Kerberos; only the message depends on it.
     """
     text = str(error)
     rpc = _RPC_ERROR.match(text)
@@ -95,7 +95,7 @@ def classify(
     if line.startswith(_NOT_ALLOWED):
         return Denied(path, line)
     if line.startswith(("DataTransferError", "BlocksNotFound", "ChecksumError")):
-        # no DataNode took or gave the bytes; a file being written means nothing yet
+        # no DataNode took or gave the bytes; a file that is not closed counts for nothing
         return Unavailable(path, line)
     if has_login and line == _CLOSED_AT_LOGIN:
         return lost_response(operation, path, f"{line} (the NameNode closed the connection)", _NO_RULE)
@@ -105,9 +105,9 @@ def classify(
 
 
 def _no_login(path: str, minor: int, text: str) -> StorageError:
-    """The login comes before the request, which was not sent: Denied, or Unavailable where the KDC is away."""
+    """Return Denied, or Unavailable if the KDC is unavailable. The request comes after the login, so it was not sent."""
     known = meaning(minor)
-    reason = text.partition(": ")[2] or text  # GSSAPI's own words say nothing
+    reason = text.partition(": ")[2] or text  # GSSAPI's general text says nothing
     if known is None:
         return Denied(path, f"Kerberos login failed: {reason}", "see the log of the KDC and of the NameNode")
     refused = Unavailable if known.is_outage else Denied
@@ -115,7 +115,7 @@ def _no_login(path: str, minor: int, text: str) -> StorageError:
 
 
 def lost_response(operation: Operation, path: str, line: str, remedy: str = "") -> StorageError:
-    """No answer came: a mutation may have happened, a question can be asked again."""
+    """Return the error for a request without a response: a change may have happened, a read can be repeated."""
     kind = OutcomeUnknown if operation.changes else Unavailable
     return kind(path, line, remedy)
 
@@ -126,14 +126,14 @@ def _answered(operation: Operation, path: str, java: str, line: str) -> StorageE
     if "QuotaExceeded" in java or java == "MaxDirectoryItemsExceededException":
         return NoRoom(path, line)
     if java == "ParentNotDirectoryException" or "(is not a directory)" in line:
-        # AccessControlException says so as well, meaning no permission
+        # AccessControlException has this text too, without a lack of permission
         return _below_a_file(operation, path, line)
     if java in ("AccessControlException", "AuthorizationException", "InvalidToken"):
         return Denied(path, line)
-    if java == "SaslException":  # during the login, so before the request
+    if java == "SaslException":  # during the login, so the request was not sent
         return Denied(path, f"the NameNode refuses the ticket: {line}", _TICKET_REFUSED)
     if java == "LeaseExpiredException":
-        return NotFound(path, line)  # the file was removed, or closed by somebody else
+        return NotFound(path, line)  # something else removed or closed the file
     if java in _WRONG_REQUEST:
         return StorageError(path, line)
     if "must both be directories" in line:
@@ -146,10 +146,10 @@ def _answered(operation: Operation, path: str, java: str, line: str) -> StorageE
 
 
 def _no_datanode_took_it(path: str, line: str) -> StorageError:
-    """The NameNode says the same when its DataNodes are dead and when they are full; the count of live ones tells.
+    """Return NoRoom if DataNodes are live, otherwise Unavailable: the NameNode's text is the same for full and for dead ones.
 
-    Live ones and none of them chosen: no room (or all too busy, or leaving). The count of excluded ones tells nothing: the
-    NameNode adds those it found full itself.
+    If some are live and none was chosen, they are full (or too busy, or being decommissioned). The count of excluded ones
+    does not help, because the NameNode itself excludes full ones.
     """
     found = _DATANODES.search(line)
     return NoRoom(path, line) if found and int(found[1]) > 0 else Unavailable(path, line)
@@ -168,7 +168,7 @@ def _missing(operation: Operation, path: str, line: str) -> StorageError:
 
 
 def _below_a_file(operation: Operation, path: str, line: str) -> StorageError:
-    """Some parent of the path is a file."""
+    """Return the error for a path that has a file among its parents."""
     if operation is Operation.RENAME:
         raise SourceOrParent(line)
     if operation is Operation.CREATE:
@@ -179,10 +179,10 @@ def _below_a_file(operation: Operation, path: str, line: str) -> StorageError:
 
 
 def _unescaped(text: str) -> str:
-    """The text behind the debug form of a Rust string."""
+    """Undo the escapes in the debug form of a Rust string."""
     return re.sub(r"\\(.)", r"\1", text)
 
 
 def _first_line(text: str) -> str:
-    """Without the Java stack trace, which follows after a line break, in debug texts an escaped one."""
+    """Cut off the Java stack trace, which follows a line break (in debug texts, an escaped one)."""
     return re.split(r"\n|\\n", text, maxsplit=1)[0].removesuffix('")')

@@ -1,4 +1,4 @@
-"""A file being written on HDFS: what hdfs-native's writer lacks (ADR 2), above all a close whose outcome can be found out."""
+"""The writer of a file on HDFS. It adds to hdfs-native's a close whose outcome can be checked, and a faster close (ADR 2)."""
 
 import atexit
 import threading
@@ -14,14 +14,14 @@ Result = TypeVar("Result")
 
 KEEP = (1 << 64) - 1  # Java's -1: leave this time of a file as it is
 
-# Seconds before each look whether the last block was reported; after their sum hdfs-native asks again by itself.
+# Seconds before each check whether the last block was reported. After their sum, hdfs-native asks again by itself.
 _PAUSES = (0.01, 0.01, 0.01, 0.02, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1)
 _MOST_CALLS = 32
 _AT_EXIT_SECONDS = 10.0  # longer than hdfs-native's sleep and a failover take (ADR 2, point 5)
 
 
 class WriterCalls(Protocol):
-    """What a writer asks of its file system: see HdfsFileSystem."""
+    """What a writer needs of its file system; see HdfsFileSystem."""
 
     def transfer(self, operation: Operation, path: str, function: Callable[[], Result]) -> Result: ...
 
@@ -33,8 +33,9 @@ class WriterCalls(Protocol):
 
 
 def disarmed(raw: Any) -> tuple[Any, Callable[[], None]]:
-    """The hdfs-native writer and its `close`. Its destructor must not close: it would block 15 s after an error, and
-    make a half-written file look whole.
+    """Return the hdfs-native writer and its `close`, which its destructor no longer calls.
+
+    The destructor would block for 15 s after an error, and make a partly written file look whole.
     """
     close = raw.close
     raw.close = lambda: None
@@ -42,16 +43,16 @@ def disarmed(raw: Any) -> tuple[Any, Callable[[], None]]:
 
 
 class _Phase(Enum):
-    """How far closing has come."""
+    """The steps of closing a file."""
 
     OPEN = "open"
     SYNCED = "synced"  # every DataNode has all bytes on its disk, and the NameNode knows the length
-    IN_DOUBT = "in doubt"  # asked to be closed, and no clear response came
+    IN_DOUBT = "in doubt"  # the close was requested and has no clear response
     ENDED = "ended"
 
 
 class HdfsWriter:
-    """See FileWriter. Closing waits for the NameNode to hear of the last block: close several files concurrently."""
+    """See StorageWriter. Closing waits until the last block is reported to the NameNode, so close files concurrently."""
 
     def __init__(self, files: WriterCalls, path: str, raw: Any, close: Callable[[], None]) -> None:
         self._files = files
@@ -66,8 +67,10 @@ class HdfsWriter:
         self._length += memoryview(data).nbytes
 
     def close(self) -> None:
-        """See FileWriter.close. A sync without a response is repeated. After a close without one the lease is
-        recovered, which closes a file that is still open; then the length tells whether all of it is there.
+        """See StorageWriter.close. A sync without a response is repeated.
+
+        After a close without a response, the lease is recovered, which closes the file if it is still open; then the
+        length shows whether the file is whole.
         """
         raw, close = self._parts()
         if self._phase is _Phase.OPEN:
@@ -88,7 +91,7 @@ class HdfsWriter:
             raise StorageError(self._path, f"closed with {length} bytes, {self._length} were written")
 
     def abandon(self) -> None:
-        """See FileWriter.abandon. The NameNode frees the file's lease by itself (60 s to 20 min)."""
+        """See StorageWriter.abandon. The NameNode releases the file's lease by itself (after 60 s to 20 min)."""
         self._end()
 
     def _end(self) -> None:
@@ -102,27 +105,27 @@ class HdfsWriter:
 
 
 class Closings:
-    """hdfs-native's close, and the file closed sooner than by it (ADR 2, point 8). For any number of threads, not across a fork.
+    """Closes files sooner than hdfs-native does (ADR 2, point 8). Safe for any number of threads, but not across a fork.
 
-    hdfs-native asks the NameNode to complete the file, mostly some milliseconds before the DataNode has reported the last
-    block, and then sleeps 500 ms. This looks in between, and has the file closed by recovering its lease, which a
-    NameNode does at once when all blocks are complete. A look changes nothing.
+    hdfs-native asks the NameNode to complete the file, usually some milliseconds before the DataNode reports the last
+    block, and then sleeps for 500 ms. Meanwhile, this checks whether the block was reported, and then recovers the lease,
+    by which a NameNode closes a file at once if all blocks are complete. The check changes nothing.
     """
 
     def __init__(self) -> None:
         self._room = threading.BoundedSemaphore(_MOST_CALLS)
-        # a thread that returns from hdfs-native while the interpreter goes down would abort the process
+        # a thread that returns from hdfs-native while the interpreter exits would abort the process
         atexit.register(self.wait)
 
     def close(self, client: Any, name: str, length: int, close: Callable[[], None]) -> None:
-        """Return when the file of `length` bytes, all synced, is closed; `close` may then still run in its own thread.
+        """Return when the file of `length` bytes, all synced, is closed; `close` may still run in its thread.
 
-        Raises what `close` raises. Raises OSError when the lease was asked for and the file is not known to be closed:
-        what `close` is told from then on may be only in the memory of a NameNode (ADR 2, point 7). When too many calls
-        still run, this one is just waited for.
+        Raises what `close` raises. Raises OSError if the lease was requested and the file is not known to be closed: the
+        answer to `close` may then exist only in the memory of a NameNode (ADR 2, point 7). If too many calls still run,
+        this only calls `close`.
         """
         if length == 0 or not self._room.acquire(blocking=False):
-            close()  # without a block there is nothing to wait for
+            close()  # a file without blocks has none to wait for
             return
         call = _CloseCall(client, close, self._room.release)
         if not _reported(call, client, name, length):
@@ -135,7 +138,7 @@ class Closings:
             raise OSError(f"its lease was asked for, and it is not known to be closed ({told})")
 
     def wait(self, seconds: float = _AT_EXIT_SECONDS) -> None:
-        """Until all calls have ended, at most that long. Later ones are made by their callers."""
+        """Wait until all calls have ended, for at most `seconds`. Calls after that run in their callers' threads."""
         deadline = time.monotonic() + seconds
         for _ in range(_MOST_CALLS):
             if not self._room.acquire(timeout=max(0.0, deadline - time.monotonic())):
@@ -143,7 +146,7 @@ class Closings:
 
 
 def _reported(call: "_CloseCall", client: Any, name: str, length: int) -> bool:
-    """Whether all blocks became complete while the call goes on: it has asked, and its answer is not awaited any more."""
+    """Whether all blocks became complete while the call still runs, so that its answer need not be awaited."""
     for pause in _PAUSES:
         if call.ended.wait(pause):
             return False
@@ -156,10 +159,10 @@ def _reported(call: "_CloseCall", client: Any, name: str, length: int) -> bool:
 
 
 def _closed_by_lease(client: Any, name: str) -> bool:
-    """Whether the file is closed, in the journal of the NameNode that says so.
+    """Recover the lease, and return whether the close is in the journal of the NameNode that answers.
 
-    The first request closes it, or finds it closed by the call, maybe only in memory. So a change is acknowledged, which
-    comes after the close in the journal, and the NameNode is asked again (ADR 2, point 7).
+    The first request closes the file or finds it closed by the call, perhaps only in memory. So a change follows, whose
+    acknowledgement means that the journal has the close too, and the NameNode is asked again (ADR 2, point 7).
     """
     try:
         if not client.recover_lease(name):
@@ -171,10 +174,10 @@ def _closed_by_lease(client: Any, name: str) -> bool:
 
 
 class _CloseCall:
-    """`error` is what it raised, once it has `ended`."""
+    """One call of `close` in a thread. After `ended` is set, `error` is what it raised."""
 
     def __init__(self, client: Any, close: Callable[[], None], on_end: Callable[[], None]) -> None:
-        self._client = client  # dropped, it would end the runtime that the call waits in
+        self._client = client  # kept, because the runtime that the call waits in ends with the client
         self.ended = threading.Event()
         self.error: BaseException | None = None
         self._close = close
@@ -184,7 +187,7 @@ class _CloseCall:
     def _run(self) -> None:
         try:
             self._close()
-        except BaseException as error:  # noqa: BLE001 - handed to the caller, who raises it
+        except BaseException as error:  # noqa: BLE001 - raised in the caller
             self.error = error
         del self._close, self._client
         self.ended.set()

@@ -1,7 +1,7 @@
 """The FileSystem port on a local disk, for one machine. Paths are `file:///a/b`.
 
-The same answers as a NameNode's, proven by one contract test for both. Every call goes by the full path: a directory handle
-that is kept open would follow a take-over's rename and defeat the fence. A change counts as done when it is on the disk.
+It answers as a NameNode does; one contract test covers both. Every call uses the full path, because an open directory handle
+would follow the rename of a take-over and defeat the fence. A change returns only after it is on the disk.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _WRONG_REQUEST = frozenset({errno.EINVAL, errno.ENAMETOOLONG, errno.ELOOP, errno
 
 
 def classify(path: str, error: OSError, changes: bool, missing: type[NotFound] = NotFound) -> StorageError:
-    """The port's error. `changes`: the call may leave something behind; `missing`: what a missing name means to it."""
+    """Return the port's error. `changes` says whether the call may have changed something, `missing` is the error for ENOENT."""
     text = error.strerror or str(error)
     code = error.errno
     if code in _MISSING:
@@ -49,10 +49,6 @@ def classify(path: str, error: OSError, changes: bool, missing: type[NotFound] =
     return OutcomeUnknown(path, text) if changes else Unavailable(path, text)
 
 
-# The port's paths are texts, and every call goes by the full one: no pathlib here.
-# ruff: noqa: PTH104, PTH108, PTH112, PTH114
-
-
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _NOT_OFFERED = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
@@ -62,11 +58,11 @@ _renameat2 = getattr(_libc, "renameat2", None)  # glibc >= 2.28, musl >= 1.2.6
 
 
 def rename_without_overwriting(source: str, target: str) -> None:
-    """Rename a file or directory; raises what os.rename raises, and FileExistsError when the target exists.
+    """Rename a file or directory. Raises what os.rename raises, and FileExistsError if the target exists.
 
-    Where the kernel or the file system does not offer it: hard link and unlink for a file (a crash in between leaves both
-    names, and for a moment the loser of a race is seen as well); for a directory a check and a rename (not atomic against
-    another process that creates an empty directory there).
+    If the kernel or the file system does not support this, a file is hard-linked and unlinked (a crash in between leaves
+    both names, and the loser of a race is visible for a moment), and a directory is checked and renamed (not atomic if
+    another process creates an empty directory there).
     """
     if _renameat2 is None:
         _rename_in_two_steps(source, target)
@@ -89,33 +85,28 @@ def _rename_in_two_steps(source: str, target: str) -> None:
         os.link(source, target, follow_symlinks=False)
         try:
             os.unlink(source)
-        except FileNotFoundError:  # another rename of the same file was first: remove the second name again
+        except FileNotFoundError:  # another rename of the same file was first, so this name is removed again
             os.unlink(target)
             raise
 
 
-# The port's paths are texts, and every call goes by the full one: no pathlib here.
-# ruff: noqa: PTH102, PTH106, PTH108, PTH112, PTH116, PTH123
-
+# ruff: noqa: PTH102, PTH104, PTH106, PTH108, PTH112, PTH114, PTH116, PTH123 - the port's paths are strings
 
 Sync = Callable[[int], None]
-"""Brings what belongs to a file descriptor to the disk, or raises OSError."""
+"""Makes a file descriptor's data durable, or raises OSError."""
 
 SCHEME = "file://"
 _LOOKS = 5
 
 
 class LocalFileSystem:
-    """Local disk. Not for network mounts: see refuse_network_mount in mounts.py.
-
-    `sync` makes what belongs to a descriptor durable.
-    """
+    """A local disk, not a network mount (see mounts.py). `sync` makes a file descriptor's data durable."""
 
     def __init__(self, sync: Sync = os.fsync) -> None:
         self._sync = sync
 
     def create(self, path: str) -> "LocalWriter":
-        """See FileSystem.create; durable only from `close` on, as a file being written is ignored by everybody."""
+        """See FileSystem.create. The file is durable only after `close`; until then every reader must ignore it."""
         with _errors(path, changes=True, missing=ParentMissing):
             descriptor = os.open(_name(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
             return LocalWriter(path, descriptor, self._sync)
@@ -143,9 +134,9 @@ class LocalFileSystem:
             return _status(path, os.stat(_name(path)))
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
-        """See FileSystem.list. What vanished meanwhile may have been renamed, so the directory is listed again.
+        """See FileSystem.list. If an entry vanishes meanwhile, it may have been renamed, so the directory is listed again.
 
-        Half a take-over would look like a table without a generation directory: a STOP without a cause.
+        Otherwise a take-over in progress could look like a ledger without a generation directory, which is a STOP.
         """
         for _ in range(_LOOKS):
             statuses, vanished = self._look(path)
@@ -164,7 +155,7 @@ class LocalFileSystem:
         return statuses, vanished
 
     def delete(self, path: str) -> bool:
-        """See FileSystem.delete; a directory that is not empty is refused (StorageError)."""
+        """See FileSystem.delete. Raises StorageError for a directory that is not empty."""
         name = _name(path)
         try:
             with _errors(path, changes=True):
@@ -175,11 +166,11 @@ class LocalFileSystem:
         return True
 
     def mkdirs(self, path: str) -> None:
-        """See FileSystem.mkdirs; AlreadyExists too when one of the parents is a file."""
+        """See FileSystem.mkdirs. Raises AlreadyExists also if one of the parents is a file."""
         name = _name(path)
         missing = []
         while not os.path.isdir(name):
-            # checked again: another thread may have created it since
+            # checked again, because another thread may have created it since
             if os.path.lexists(name) and not os.path.isdir(name):
                 raise AlreadyExists(path, f"{name} is not a directory")
             missing.append(name)
@@ -223,9 +214,9 @@ class LocalWriter:
                 rest = rest[os.write(self._open(), rest) :]
 
     def close(self) -> None:
-        """See FileWriter.close. ParentMissing: the directory was moved away, as by a take-over.
+        """See StorageWriter.close. Raises ParentMissing if the directory was moved, as by a take-over.
 
-        A close that failed is final: after a failed fsync, Linux may call the next one a success although the bytes are lost.
+        A failed close is final: after a failed fsync, Linux may report success for the next one although bytes are lost.
         """
         if self._failed:
             raise StorageError(self._path, "could not be synced before; what the disk holds is not known")
@@ -242,7 +233,7 @@ class LocalWriter:
     def abandon(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            with contextlib.suppress(OSError):  # the file means nothing, so neither does this error
+            with contextlib.suppress(OSError):  # the file is ignored, and so is this error
                 os.close(descriptor)
 
     def __del__(self) -> None:
@@ -263,7 +254,7 @@ def _errors(path: str, changes: bool, missing: type[NotFound] = NotFound) -> Ite
 
 
 def _name(path: str) -> str:
-    """The kernel's name of a port path. Raises StorageError for a path of another file system."""
+    """Return the kernel's path for a port path. Raises StorageError for a path of another file system."""
     if not path.startswith(SCHEME + "/"):
         raise StorageError(path, f"is not a {SCHEME}/ path")
     return path[len(SCHEME) :].rstrip("/") or "/"
@@ -294,7 +285,7 @@ def _sync_directory(directory: str, sync: Sync) -> None:
 
 
 def _sync_after_change(path: str, directory: str, sync: Sync) -> None:
-    """The change is made, but whether it outlives a power cut is not known when the directory cannot be synced."""
+    """Sync a directory after a change in it. Raises OutcomeUnknown if a power cut could still undo the change."""
     try:
         _sync_directory(directory, sync)
     except OSError as error:

@@ -1,9 +1,9 @@
 """A FileSystem that logs every change of another one.
 
-The log is the audit trail: every mutation is one line of logger `kafka2hive.storage` with operation, path and outcome
-(`ok`, `missing` for a delete that found nothing, or the error's name and text), also as the fields `operation`, `path`,
-`target`, `outcome` for JSON logs. It is at DEBUG when it went well, at INFO when it did not; below DEBUG: a heartbeat that
-went well, and a create or rename whose directory is still to be created.
+The log is the audit trail: every change is one line of logger `kafka2hive.storage` with operation, path and outcome
+(`ok`, `missing` for a delete that found nothing, or the error's name and text). JSON logs have them as the fields
+`operation`, `path`, `target` and `outcome`. The level is DEBUG on success and INFO on failure. It is below DEBUG for a
+successful heartbeat, and for a change that failed because its directory must be created first.
 """
 
 import logging
@@ -23,7 +23,7 @@ MISSING = "missing"
 
 
 class LoggedFileSystem:
-    """Wraps `files`; any number of threads. `close` of a writer is an operation, `write` is not."""
+    """Logs the changes of `files`. Safe for any number of threads. A writer's `close` is logged, `write` is not."""
 
     def __init__(self, files: FileSystem) -> None:
         self._files = files
@@ -53,11 +53,11 @@ class LoggedFileSystem:
         self.changed("mkdirs", path, lambda: self._files.mkdirs(path))
 
     def changed(self, operation: str, path: str, function: Callable[[], Result], target: str = "") -> Result:
-        """Run a mutation and log it; for the writer too."""
+        """Run a change and log it; the writer uses this too."""
         try:
             result = function()
         except StorageError as error:
-            # the first file of a new directory: the directory is created, and the call repeated
+            # for the first file of a new directory, the caller creates the directory and repeats the call
             level = BELOW_DEBUG if isinstance(error, ParentMissing) else logging.INFO
             self.tell(
                 operation=operation,
@@ -73,7 +73,7 @@ class LoggedFileSystem:
 
     @staticmethod
     def tell(operation: str, path: str, outcome: str, target: str = "", level: int = logging.DEBUG) -> None:
-        """One line in the log; of a heartbeat that went well below DEBUG."""
+        """Log one line, below DEBUG for a successful heartbeat."""
         fields = {"operation": operation, "path": path, "target": target, "outcome": outcome}
         arrow = f" -> {target}" if target else ""
         if outcome == OK and _is_heartbeat(path):
@@ -82,7 +82,7 @@ class LoggedFileSystem:
 
 
 def _is_heartbeat(path: str) -> bool:
-    """A rename every two seconds would be 24 MB of log a day."""
+    """Whether the path is a heartbeat: its rename every two seconds would be 24 MB of log a day."""
     name = base_name(path)
     return parse_heartbeat_name(name) is not None or parse_repair_name(name) is not None
 

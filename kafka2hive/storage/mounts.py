@@ -1,11 +1,11 @@
-"""Which file system a local path lies on, and the refusal of those whose rename and fsync are not reliable."""
+"""The file system that holds a local path, and the refusal of network mounts, whose rename and fsync are not reliable."""
 
 import os
 from pathlib import Path
 
 from kafka2hive.model.errors import ConfigError
 
-# A client's cache, silly renames and retried RPCs break "never overwrites", "durable" and "seen by all".
+# Client caches, silly renames and retried RPCs break "never overwrites", "durable" and "visible to all".
 NETWORK_TYPES = frozenset(
     {"nfs", "nfs3", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "fuse.s3fs", "fuse.rclone"}
 )
@@ -13,9 +13,9 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 
 def refuse_network_mount(path: str, mountinfo: Path = _MOUNTS) -> None:
-    """Raise ConfigError (`storage.nfs`) when `path` (`file:///a/b`, need not exist) lies on a network mount.
+    """Raise ConfigError (`storage.nfs`) if `path` (`file:///a/b`, need not exist) is on a network mount.
 
-    Where there is no /proc/self/mountinfo (not Linux) nothing is known and nothing refused.
+    Without /proc/self/mountinfo (not Linux), nothing is refused.
     """
     try:
         table = mountinfo.read_text(errors="surrogateescape")
@@ -32,9 +32,9 @@ def refuse_network_mount(path: str, mountinfo: Path = _MOUNTS) -> None:
 
 
 def mount_type(mountinfo: str, path: str) -> str | None:
-    """Type of the mount that holds the absolute `path`; `mountinfo` as in proc_pid_mountinfo(5). None: not known.
+    """Return the type of the mount that holds the absolute `path`; None if unknown. `mountinfo`: see proc_pid_mountinfo(5).
 
-    Of two mounts at one place the later line is the visible one.
+    If two mounts have the same mount point, the later line is the visible one.
     """
     best, kind = -1, None
     for line in mountinfo.splitlines():
@@ -48,7 +48,7 @@ def mount_type(mountinfo: str, path: str) -> str | None:
 
 
 def _unescape(field: str) -> str:
-    """Space, tab, newline and backslash stand as octal numbers there."""
+    """Undo the octal escapes of space, tab, newline and backslash in mountinfo."""
     for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
         field = field.replace(code, character)
     return field

@@ -1,7 +1,7 @@
-"""The FileSystem port: the few operations the protocol needs, with the same semantics on HDFS, local disk and in simulation.
+"""The ports of storage, concurrency and time, with the same semantics on HDFS, on local disk and in simulation.
 
-Errors are sorted by what a caller can do. Nothing here retries on its own. Every path is full, `scheme://authority/a/b`
-on HDFS (`hdfs://host:port/a/b`) and `file:///a/b` on local disk.
+FileSystem has only the operations that the protocol needs. Its errors are sorted by what a caller can do, and it never
+retries. Every path is full: `hdfs://host:port/a/b` on HDFS, `file:///a/b` on local disk.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,9 +16,9 @@ Result = TypeVar("Result")
 
 
 class StorageError(Exception):
-    """Base of the port's errors; `path` is the path the operation was asked for.
+    """The base of the port's errors. `path` is the operation's path, the source of a rename.
 
-    `remedy` says what to do, where the error itself shows it (a refused login); otherwise the caller knows better.
+    `remedy` says what to do if the error itself shows it (a refused login); otherwise it is empty, and the caller decides.
     """
 
     def __init__(self, path: str, message: str = "", remedy: str = "") -> None:
@@ -28,36 +28,36 @@ class StorageError(Exception):
 
 
 class NotFound(StorageError):
-    """The path (source of a rename) does not exist."""
+    """The path (for a rename, the source) does not exist."""
 
 
 class ParentMissing(NotFound):
-    """The parent directory of the path to create does not exist."""
+    """The parent of the path to create (for a rename, of the target) does not exist."""
 
 
 class AlreadyExists(StorageError):
-    """The path to create (target of a rename) exists; nothing was changed."""
+    """The path to create (for a rename, the target) exists; nothing was changed."""
 
 
 class Unavailable(StorageError):
-    """It did not happen (connection refused, standby, safe mode); trying again later is right."""
+    """The operation did not happen (connection refused, standby, safe mode); the caller may try again later."""
 
 
 class OutcomeUnknown(StorageError):
-    """It may have happened (connection lost after the request was sent): read back before anything else."""
+    """The operation may have happened (connection lost after the request); the caller must read back before anything else."""
 
 
 class Denied(StorageError):
-    """Permission refused; it did not happen."""
+    """Permission was denied; the operation did not happen."""
 
 
 class NoRoom(StorageError):
-    """Quota or disk is full; it did not happen, or an unusable part of it did under an in-progress name."""
+    """The quota or the disk is full; nothing happened, or an unusable part of a file exists under its in-progress name."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """`path` full, `length` in bytes (0 for directories)."""
+    """A file or directory. `path` is full, `length` is in bytes (0 for directories)."""
 
     path: str
     length: int
@@ -69,64 +69,67 @@ class FileStatus:
 
 
 class StorageWriter(Protocol):
-    """A file being written. Exactly one of `close` and `abandon` ends it."""
+    """A file that is being written; `close` or `abandon` ends it."""
 
     def write(self, data: bytes | memoryview) -> None: ...
 
     def close(self) -> None:
-        """Make what was written durable (hsync) and close; afterwards the length is right for every reader.
+        """Make the data durable (hsync) and close the file; afterwards every reader sees its length.
 
-        After Unavailable or OutcomeUnknown it may be called again: it resumes at the step whose response was lost, and finds
-        out whether the file is closed and whole. Any other error is final: the file must be ignored.
+        After Unavailable or OutcomeUnknown, it may be called again: it resumes at the step whose response was lost, and
+        checks whether the file is closed and whole. Any other error is final, and the file must be ignored.
         """
         ...
 
     def abandon(self) -> None:
-        """Abandon the file: never raises, leaves whatever there is under its in-progress name, does not block."""
+        """Abandon the file, and leave what exists under its in-progress name. Never raises and does not block."""
         ...
 
 
 class FileSystem(Protocol):
-    """All operations may raise Unavailable, OutcomeUnknown (mutations only), Denied; `create`, `mkdirs`, `rename` also NoRoom."""
+    """A file system. Every operation may raise Unavailable and Denied, changes also OutcomeUnknown.
+
+    `create`, `mkdirs` and `rename` may raise NoRoom too.
+    """
 
     def create(self, path: str) -> StorageWriter:
-        """A new file. Never overwrites (AlreadyExists), never creates parents (ParentMissing)."""
+        """Create a file. Never overwrites (AlreadyExists) and never creates parents (ParentMissing)."""
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Atomic, file or directory, never overwrites nor moves into an existing directory.
+        """Rename a file or directory atomically. Never overwrites, and never moves into an existing directory.
 
-        NotFound: source missing; ParentMissing: target's parent missing; AlreadyExists: target exists.
+        Raises NotFound if the source is missing, ParentMissing if the target's parent is, AlreadyExists if the target exists.
         """
         ...
 
     def read(self, path: str) -> bytes:
-        """The whole file. NotFound."""
+        """Return the whole file. Raises NotFound."""
         ...
 
     def tail(self, path: str, most: int) -> bytes:
-        """The last `most` bytes of a file, all of a shorter one. NotFound."""
+        """Return the last `most` bytes of a file, or all of a shorter one. Raises NotFound."""
         ...
 
     def stat(self, path: str) -> FileStatus:
-        """NotFound."""
+        """Return the status of a file or directory. Raises NotFound."""
         ...
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
-        """Direct children of a directory, sorted by name. NotFound."""
+        """Return the direct children of a directory, sorted by name. Raises NotFound."""
         ...
 
     def delete(self, path: str) -> bool:
-        """Remove one file or an empty directory; False when it was not there."""
+        """Remove a file or an empty directory. Return False if it did not exist."""
         ...
 
     def mkdirs(self, path: str) -> None:
-        """Create a directory and its parents; nothing happens when it exists. AlreadyExists when a file is there."""
+        """Create a directory and its parents, if it does not exist. Raises AlreadyExists if the path is a file."""
         ...
 
 
 class Concurrency(Protocol):
-    """Runs one function over many items, several at a time where the adapter can; results in the order of the items.
+    """Runs one function over many items, concurrently if the adapter can. Results are in the order of the items.
 
     The first exception is raised after all running calls have ended.
     """
@@ -135,15 +138,15 @@ class Concurrency(Protocol):
 
 
 class Thread(Protocol):
-    """What `Background.start` has started."""
+    """A thread that `Background.start` has started."""
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end, at most that long (seconds)."""
+        """Wait until the thread ends, for at most `timeout` seconds."""
         ...
 
 
 class Condition(Protocol):
-    """What `threading.Condition` gives."""
+    """The part of `threading.Condition` that the product uses."""
 
     def __enter__(self) -> bool: ...
 
@@ -157,7 +160,7 @@ class Condition(Protocol):
 
 
 class Background(Protocol):
-    """Work beside the caller's, and what the two meet at. It does not keep the process from ending."""
+    """Starts threads, which do not keep the process from exiting, and makes the conditions to coordinate them."""
 
     def start(self, name: str, work: Callable[[], None]) -> Thread: ...
 
@@ -165,25 +168,25 @@ class Background(Protocol):
 
 
 class Clock(Protocol):
-    """Time as the protocol uses it: to wait, and to write into texts for people. Never for a decision about data."""
+    """Time, which the protocol uses to wait and in texts for people, never to decide about data."""
 
     def now(self) -> str:
-        """Wall clock, ISO-8601 UTC to the second, e.g. `2026-11-21T07:48:44Z`."""
+        """Return the wall clock as ISO 8601 in UTC, to the second: `2026-11-21T07:48:44Z`."""
         ...
 
     def epoch_ms(self) -> int:
-        """Wall clock, milliseconds since 1970."""
+        """Return the wall clock in milliseconds since 1970."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds, from an arbitrary start."""
+        """Return seconds since an arbitrary start; never goes back."""
         ...
 
     def sleep(self, seconds: float) -> None: ...
 
 
 def length_at(files: FileSystem, path: str) -> int | None:
-    """Bytes of a file, None when it is not there. Raises StorageError."""
+    """Return the length of a file in bytes; None if it does not exist. Raises StorageError."""
     try:
         return files.stat(path).length
     except NotFound:
@@ -191,7 +194,7 @@ def length_at(files: FileSystem, path: str) -> int | None:
 
 
 def children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
-    """What `list` gives, nothing for a directory that is not there. Raises StorageError."""
+    """Return the children of a directory, () if it does not exist. Raises StorageError."""
     try:
         return files.list(directory)
     except NotFound:
@@ -199,7 +202,7 @@ def children(files: FileSystem, directory: str) -> tuple[FileStatus, ...]:
 
 
 def write_file(files: FileSystem, path: str, data: bytes) -> None:
-    """Create, write, sync, close. On an error the file under `path` is abandoned and must be ignored."""
+    """Create a file, write `data`, sync and close it. After an error or a crash, the file at `path` must be ignored."""
     writer = files.create(path)
     try:
         writer.write(data)
@@ -210,7 +213,7 @@ def write_file(files: FileSystem, path: str, data: bytes) -> None:
 
 
 def in_its_directory(files: FileSystem, path: str, put: Callable[[], None]) -> None:
-    """`put`, which makes `path`; where the directory of it is missing, that is made first, and `put` done again."""
+    """Call `put`, which creates `path`. If its directory is missing, create that and call `put` again."""
     try:
         put()
     except ParentMissing:
@@ -224,8 +227,10 @@ def files_below(
     directories: Iterable[str],
     enters: Callable[[FileStatus], bool] = lambda directory: directory.name[0] not in "_.",
 ) -> Iterator[FileStatus]:
-    """Level by level, the directories of a level side by side, each once. `enters`: whether to look into a subdirectory,
-    by default those that readers see. A directory that is not there is empty. Raises StorageError.
+    """Yield the files below `directories`, level by level; the directories of a level are listed concurrently, each once.
+
+    `enters` decides which subdirectories to list, by default those that readers see. A missing directory counts as empty.
+    Raises StorageError.
     """
     level, listed = set(directories), set[str]()
     while level:
