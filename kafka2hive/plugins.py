@@ -1,7 +1,7 @@
-"""All that a package with plug-ins imports of kafka2hive; everything else is private and may move (docs/plugins.md).
+"""The only module of kafka2hive that a plug-in package may import; everything else is private (docs/plugins.md).
 
 An entry point of `kafka2hive.decoders`, `.bucketers`, `.writers` or `.completion_policies` names a callable that takes a
-context and makes the plug-in; it is called once per task and table, or less. A plug-in raises whatever it likes: that sets
+context and returns the plug-in; it is called at most once per task and table. Any exception that a plug-in raises sets
 its table aside (`plugin.failed`).
 """
 
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderContext:
-    """`schema` has the columns that the record's value fills, `zone` is the table's, `options` are the map's."""
+    """What a decoder is made from: `schema` holds the columns filled from the value, `zone` is the table's time zone."""
 
     table: str
     schema: "pa.Schema"
@@ -44,9 +44,9 @@ class DecoderContext:
 class Reason:
     """Why a message is a dead letter.
 
-    `code` is stable and dotted (`csv.fields`), `text` is for people and says all that the other fields say. `column`: the
-    table's column that a value does not fill, `path`: where within it (`[3].price`); both empty: the message is wrong.
-    `got`: what stands there where the column expects another kind of value.
+    `code` is stable and dotted (`csv.fields`); `text` is for people and repeats what the other fields contain. `column` is
+    the table's column that the value does not fit, `path` the place within it (`[3].price`); both are empty if the message
+    as a whole is wrong. `got` is the value that was read if the column expects another kind of value.
     """
 
     code: str
@@ -61,13 +61,13 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """One batch, decoded. Positions count the input's messages from 0 and are ascending.
+    """The outcome of one batch. Positions count the input's messages from 0 and are ascending.
 
-    `rows`: of the accepted messages only, in message order, exactly the table's schema. `accepted`: the position of each
-    row's message, as often as the message has rows (most formats: once). `rejected`: positions that go to the dead letters.
-    `reasons`: one per rejected. `without_rows`: sound messages that hold
-    no row; None: there are none. Every input position is in exactly one of accepted, rejected and without_rows.
-    `new_keys`: the messages' own keys that no column takes and that came up since the batch before, as far as they are known.
+    `rows` holds the rows of the accepted messages only, in message order, with exactly the table's schema. `accepted` holds
+    the message position of each row, repeated if a message has several rows. `rejected` holds the positions that become
+    dead letters, and `reasons` one reason for each. `without_rows` holds the positions of valid messages without a row;
+    None if every valid message has one. Every input position is in exactly one of accepted, rejected and without_rows.
+    `new_keys` are keys of messages that no column takes and that were first seen in this batch, if the decoder knows them.
     """
 
     rows: "pa.RecordBatch"
@@ -79,18 +79,21 @@ class Decoded:
 
 
 class Decoder(Protocol):
-    """Decodes batches on the calling thread alone; holds no state between batches."""
+    """Decodes batches on the calling thread only, and keeps no state between batches."""
 
     schema: "pa.Schema"
 
     def decode(self, values: "pa.BinaryArray") -> Decoded:
-        """`values` holds no nulls, at most ~50,000 messages and ~64 MB. Never raises for what a message holds."""
+        """Decode one batch of at most ~50,000 messages and ~64 MB, without nulls.
+
+        A message that cannot be decoded is rejected; it must not raise.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketerContext:
-    """`fields` are those that the bucket's path names; `schema` is that of the rows, with key, headers and metadata."""
+    """What a bucketer is made from: `fields` are named by the bucket's path; `schema` includes key, headers and metadata."""
 
     table: str
     fields: tuple[str, ...]
@@ -100,18 +103,19 @@ class BucketerContext:
 
 
 class FieldBucketer(Protocol):
-    """Gives the fields of a bucket's path, from the row alone: the same row has the same bucket for ever."""
+    """Computes the fields of a bucket's path from the row alone, so that the same row always has the same bucket."""
 
     def fields(self, rows: "pa.RecordBatch") -> "pa.RecordBatch":
-        """A string column for each of the context's fields, in their order, a row for each row. NULL: Hive's default
-        partition.
+        """Return one string column for each of the context's fields, in their order, and one row for each input row.
+
+        NULL stands for Hive's default partition.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiveStorage:
-    """How Hive reads the files of a writer: classes by their full names. `by_place`: columns are known by their places."""
+    """How Hive reads a writer's files: full class names. If `by_place`, columns are matched by position and not by name."""
 
     serde: str
     input_format: str
@@ -122,7 +126,7 @@ class HiveStorage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterContext:
-    """`options` are the map's; empty where a file is only read back."""
+    """What a writer is made from: `options` are the map's, and empty if a file is only read back."""
 
     options: Mapping[str, str]
 
@@ -131,38 +135,38 @@ class RowFile(Protocol):
     """One file that is being written."""
 
     def write(self, rows: "pa.RecordBatch") -> None:
-        """More rows, of the schema that the file was opened with."""
+        """Append rows with the schema that the file was opened with."""
         ...
 
     def close(self) -> None:
-        """Write what is left. All bytes of the file are in its output afterwards."""
+        """Write the remaining rows. Afterwards the output must hold every byte of the file."""
         ...
 
 
 class FileWriter(Protocol):
-    """How rows become files, and files rows. It is kept from file to file, and several files are open at a time."""
+    """Writes and reads the files of a table. One writer serves many files, several of which may be open at a time."""
 
     hive: HiveStorage
 
     def open(self, output: BinaryIO, schema: "pa.Schema") -> RowFile:
-        """`output` takes bytes one after the other; it cannot seek, and is not closed by the writer."""
+        """Open a new file. `output` cannot seek, and the writer must not close it."""
         ...
 
     def count(self, source: BinaryIO) -> int:
-        """The rows of a whole file; `source` can seek. Raises an Exception where it is damaged."""
+        """Return the number of rows of a whole file; `source` can seek. Raises an Exception if the file is damaged."""
         ...
 
     def read(self, source: BinaryIO, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
-        """The rows of a whole file, with the columns that it holds. Raises an Exception where it is damaged.
+        """Return the rows of a whole file with the columns that it holds. Raises an Exception if the file is damaged.
 
-        `schema` is what the map says now: for files that do not say their columns themselves.
+        `schema` is the table's schema of today, for formats whose files do not name their columns.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionContext:
-    """`path` and `zone` are those of the table's bucket, `delay` is the map's."""
+    """What a completion policy is made from: `path` and `zone` of the table's bucket, `delay` and `options` of the map."""
 
     table: str
     path: str
@@ -175,9 +179,9 @@ class CompletionContext:
 class OpenBucket:
     """A Hive partition with files that no certificate counts yet.
 
-    `values` by partition column, None for Hive's default partition. `end`: the first moment after the period that the path
-    stands for, None where it stands for none. `opened_at`: when the first of these files was committed; `files`, `rows`:
-    how many since. Times are aware, in UTC.
+    `values` maps partition columns to values, None for Hive's default partition. `end` is the first moment after the period
+    of the path, None if the path has no time. `opened_at` is when the first of these files was committed; `files` and
+    `rows` count those since then. Times are aware and in UTC.
     """
 
     values: Mapping[str, str | None]
@@ -188,8 +192,8 @@ class OpenBucket:
 
 
 class CompletionPolicy(Protocol):
-    """Decides which partitions are complete. It is asked every 10 s or less often, and sees no rows."""
+    """Decides which partitions are complete. It is called at most every 10 s and sees no rows."""
 
     def complete(self, buckets: Sequence[OpenBucket], through: datetime) -> Sequence[bool]:
-        """True or False for each. All that Kafka held for the table at `through` is in its files."""
+        """Return for each bucket whether it is complete. The files hold everything that Kafka held for the table at `through`."""
         ...

@@ -19,14 +19,14 @@ class PluginKind(Enum):
 
 
 def installed(kind: PluginKind) -> tuple[str, ...]:
-    """Names of this kind, sorted; one that several packages offer stands there as often."""
+    """Return the names of this kind, sorted. A name is repeated for each package that offers it."""
     from importlib.metadata import entry_points
 
     return tuple(sorted(entry.name for entry in entry_points(group=kind.value)))
 
 
 def fault_of(kind: PluginKind, name: str) -> str | None:
-    """Why the name stands for no plug-in, or for several; None: for exactly one. Imports nothing of it."""
+    """Return why the name does not identify exactly one plug-in, None if it does. Does not import the plug-in."""
     names = installed(kind)
     if names.count(name) == 1:
         return None
@@ -37,7 +37,7 @@ def fault_of(kind: PluginKind, name: str) -> str | None:
 
 
 def load(kind: PluginKind, name: str) -> Callable[[Any], Any]:
-    """What the entry point names. Raises TableError (`plugin.missing`, `plugin.failed`)."""
+    """Return the object that the entry point names. Raises TableError (`plugin.missing`, `plugin.failed`)."""
     from importlib.metadata import entry_points
 
     if (fault := fault_of(kind, name)) is not None:
@@ -49,7 +49,7 @@ def load(kind: PluginKind, name: str) -> Callable[[Any], Any]:
 
 
 class foreign_code:  # noqa: N801  used as a statement
-    """Whatever the code within raises is the table's error, `plugin.failed`; a wish to end the process, too."""
+    """Turn whatever the enclosed code raises, including SystemExit, into TableError `plugin.failed`."""
 
     def __init__(self, kind: PluginKind, name: str) -> None:
         self._what = f"{kind.value} {name}"
@@ -77,7 +77,7 @@ _CLASS = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)+")
 
 
 def fault_of_storage(found: object) -> str | None:
-    """What keeps `found` from being a HiveStorage that a statement may name; None: nothing."""
+    """Return why `found` is not a HiveStorage that a statement may name, None if it is one."""
     if not isinstance(found, HiveStorage):
         return f"hive is {type(found).__name__} instead of HiveStorage"
     for name in ("serde", "input_format", "output_format"):

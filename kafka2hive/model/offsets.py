@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-# In place of a topic's or cluster's id that the broker does not give.
+# Stands for the ID of a topic or cluster if the broker does not provide one.
 UNKNOWN_ID = "-"
 
 
@@ -38,12 +38,12 @@ class OffsetRange:
 
 
 def first_ranges(ranges: Collection[OffsetRange]) -> str:
-    """The first ten of them, for a message."""
+    """Return the first ten ranges as text, for a message."""
     return ", ".join(map(str, sorted(ranges)[:10])) + (" .." if len(ranges) > 10 else "")
 
 
 def joined(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
-    """In order, adjoining ones made one."""
+    """Return the ranges in order, with adjacent ones merged."""
     found: list[OffsetRange] = []
     for r in sorted(ranges):
         if found and found[-1].topic_partition == r.topic_partition and found[-1].end == r.start:

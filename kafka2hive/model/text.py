@@ -42,12 +42,12 @@ _COLOURED = re.compile(rf"(\x1b\[(?:(?:0|[1-4]|2[2-4]|3[1-79]|9[1-7]);?)*m)|[{_C
 
 
 def printable(text: str) -> str:
-    r"""With `\x1b` and the like written out."""
+    r"""Return the text with control characters written out, e.g. as `\x1b`."""
     return _COMMAND.sub(_written_out, text)
 
 
 def printable_coloured(text: str) -> str:
-    """The same, but for colours."""
+    """Return the text like `printable`, but keep colour sequences."""
     return _COLOURED.sub(lambda found: found[1] or _written_out(found), text)
 
 

@@ -25,7 +25,7 @@ _ARROW_KNOWS = 2_114_380_800_000_000  # 2037-01-01T00:00:00Z, microseconds
 
 @functools.lru_cache(maxsize=1024)
 def check_zone(zone: str) -> None:
-    """Raises ValueError where Python or Arrow does not know the zone."""
+    """Raise ValueError if Python or Arrow does not know the zone."""
     try:
         ZoneInfo(zone)
         pc.local_timestamp(pa.array([0], pa.timestamp("us", tz=zone)))
@@ -60,7 +60,7 @@ def wall_clock(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
 
 
 def wall_clock_of(instant: int, zone: str) -> int:
-    """The same for a single instant; both are microseconds since 1970."""
+    """Return the wall clock of a single instant; both are microseconds since 1970."""
     if zone == "UTC":
         return instant
     moved = wall_clock(pa.array([instant], pa.timestamp("us", tz="UTC")), zone)

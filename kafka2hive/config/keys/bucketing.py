@@ -53,7 +53,7 @@ class Bucketing:
     zone: Annotated[
         str,
         Key(
-            "Zone of the bucket's date and hour.",
+            "Time zone of the bucket's date and hour.",
             written="zone",
             otherwise="the table's `zone`",
             derived=True,
@@ -61,7 +61,7 @@ class Bucketing:
     ] = "UTC"
     plugin: Annotated[
         PluginOptions | None,
-        Key("Where the path's `{fields}` come from instead of columns, [above](#plugin)."),
+        Key("Plug-in that computes the path's `{fields}` instead of columns, [above](#plugin)."),
     ] = None
     inner: tuple[str, ...] = ()
 
@@ -87,7 +87,7 @@ class CompletionOptions:
     delay_seconds: Annotated[
         Duration,
         Key(
-            "Time after a partition's end by which its records are in Kafka; late records make "
+            "How long after a partition's end its records may still arrive in Kafka; late records cause "
             "another certificate at most that often.",
             name="delay",
         ),
@@ -95,14 +95,14 @@ class CompletionOptions:
     success_file: Annotated[
         SuccessFile | None,
         Key(
-            "Empty file that is made in a complete partition beside its certificate; `null`: none.",
+            "Name of the empty file that is created in a complete partition with its certificate; `null`: no file.",
             written="name, `null`",
         ),
     ] = "_SUCCESS"
     plugin: Annotated[
         PluginOptions | None,
         Key(
-            "Decides instead, [above](#plugin): an entry point of `kafka2hive.completion_policies`, "
-            "which is told `delay`."
+            "Plug-in that decides instead, [above](#plugin): an entry point of "
+            "`kafka2hive.completion_policies`, which receives `delay`."
         ),
     ] = None

@@ -92,8 +92,8 @@ class ColumnKeys:
     fraction: Annotated[
         Fraction,
         Key(
-            "For a `timestamp`: what is finer than a microsecond makes a dead letter, or is [cut "
-            "off](decoding.md#leeway).",
+            "For a `timestamp`: whether a value finer than a microsecond is a dead letter or is "
+            "[truncated](decoding.md#leeway).",
             more="`truncate` cuts towards the past; such values are counted.",
         ),
     ] = "exact"
@@ -117,7 +117,7 @@ class ColumnKeys:
     default: Annotated[
         PropertyText | None,
         Key(
-            "The value where the field is missing or null, [counted](decoding.md#leeway).",
+            "Value to use if the field is missing or null; such values are [counted](decoding.md#leeway).",
             written="text, number or boolean",
         ),
     ] = None
@@ -127,7 +127,7 @@ class ColumnKeys:
 class NamedColumnKeys(ColumnKeys):
     """A column in a list of columns."""
 
-    name: Annotated[str, Key("In a list: name of the column: letters, digits and `_`.")]
+    name: Annotated[str, Key("In a list, the name of the column: letters, digits and `_`.")]
 
 
 COORDINATES = "__kafka2hive"

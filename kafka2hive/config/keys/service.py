@@ -1,4 +1,4 @@
-"""The map's keys and values besides its tables. Units stand in the names of fields: seconds, bytes."""
+"""The keys of the map other than its tables, and their values. Field names carry their units: seconds, bytes."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -71,13 +71,14 @@ class StorageOptions:
         str, Key("Directory of the tables.", written="path", otherwise="`<uri>/warehouse`", derived=True)
     ]
     properties: Annotated[
-        Properties, Key("Hadoop client keys, e.g. `dfs.nameservices` and what belongs to it.")
+        Properties,
+        Key("Hadoop client properties, e.g. `dfs.nameservices` and the properties that it requires."),
     ] = field(default=(), repr=False)
     config_dir: Annotated[
         str | None, Key("Directory with `core-site.xml` and `hdfs-site.xml`.", written="local path")
     ] = None
     kerberos: Annotated[
-        KerberosOptions | None, Key("Another [login](#kerberos) for HDFS alone.", otherwise="the map's")
+        KerberosOptions | None, Key("Separate [login](#kerberos) for HDFS.", otherwise="the map's")
     ] = None
 
 
@@ -98,7 +99,9 @@ class HiveKeys:
     password: Annotated[str | None, Key("For LDAP and CUSTOM; best as `${NAME}` or `file:/path`.")] = field(
         default=None, repr=False
     )
-    timeout_seconds: Annotated[Duration, Key("Longest wait for one statement.", name="timeout")] = 60.0
+    timeout_seconds: Annotated[Duration, Key("Maximum time to wait for one statement.", name="timeout")] = (
+        60.0
+    )
     ca_file: Annotated[
         str | None,
         Key(
@@ -109,7 +112,7 @@ class HiveKeys:
     ] = None
     kerberos: Annotated[
         KerberosOptions | None,
-        Key("Another [login](#kerberos) for Hive alone, with `auth=KERBEROS`.", otherwise="the map's"),
+        Key("Separate [login](#kerberos) for Hive, with `auth=KERBEROS`.", otherwise="the map's"),
     ] = None
 
 
@@ -157,24 +160,24 @@ class Limits:
     epoch_bytes: Annotated[
         Size,
         Key(
-            "Kafka bytes that one epoch aims at, over all tables: an aim, [no bound](#how-large-an-epoch-is)."
+            "Target for the Kafka bytes of one epoch over all tables; [not a hard limit](#how-large-an-epoch-is)."
         ),
     ] = 512 * MIB
-    epoch_records: Annotated[int, Key("Most records of one epoch.", above=0)] = 5_000_000
+    epoch_records: Annotated[int, Key("Maximum number of records in one epoch.", above=0)] = 5_000_000
     file_bytes: Annotated[Size, Key("A data file is closed at this size.")] = 256 * MIB
     open_files: Annotated[
         int,
         Key(
-            "Most files one task keeps open (and one more for each table and its dead letters), each "
-            "with some 0.2 MB besides `task_memory`.",
+            "Maximum number of files that one task keeps open, plus one for each table and its dead "
+            "letters. Each takes about 0.2 MB in addition to `task_memory`.",
             above=0,
         ),
     ] = 64
     task_memory_bytes: Annotated[
         Size,
         Key(
-            "Most memory one task buffers, over all its buckets, with what arrays need besides their "
-            "values. Up to an eighth of it holds encoded, incomplete files.",
+            "Maximum memory that one task buffers over all its buckets, including the overhead of "
+            "arrays. Up to an eighth of it holds encoded, incomplete files.",
             name="task_memory",
         ),
     ] = 256 * MIB
@@ -183,7 +186,10 @@ class Limits:
     ] = 1
     keep_snapshots: Annotated[
         int,
-        Key("Finished snapshots kept beside the newest; older ones are archived. At least 2.", at_least=2),
+        Key(
+            "Finished snapshots kept in addition to the newest; older ones are archived. At least 2.",
+            at_least=2,
+        ),
     ] = 10
     stop_seconds: Annotated[
         Duration, Key("Time an epoch gets to finish after SIGTERM.", name="stop_within")
@@ -191,8 +197,8 @@ class Limits:
     transaction_wait_seconds: Annotated[
         Duration,
         Key(
-            "Time `run --once` waits for open transactions that hold records back; then it ends with "
-            "75. Producers' own limit is 60 s by default.",
+            "How long `run --once` waits for open transactions that hold records back before it exits "
+            "with 75. The producers' limit is 60 s by default.",
             name="transaction_wait",
         ),
     ] = 75.0
@@ -216,7 +222,13 @@ class DeadLetterOptions:
         ),
     ]
     location: Annotated[
-        str, Key("Its directory.", written="path", otherwise="`<warehouse>/<db>.db/<table>`", derived=True)
+        str,
+        Key(
+            "Directory of the dead-letter table.",
+            written="path",
+            otherwise="`<warehouse>/<db>.db/<table>`",
+            derived=True,
+        ),
     ]
 
 
@@ -245,7 +257,7 @@ class ServiceKeys:
     storage: Annotated[StorageOptions, Key("Where files and ledgers are, [below](#storage).")]
     kerberos: Annotated[
         KerberosOptions | None,
-        Key("Who the service logs in as to HDFS, Hive and Kafka, [below](#kerberos)."),
+        Key("Kerberos login for HDFS, Hive and Kafka, [below](#kerberos)."),
     ] = None
     registry: Annotated[
         RegistryOptions | None,

@@ -51,10 +51,12 @@ class RegistryOptions:
     key_file: Annotated[
         str | None,
         Key(
-            "PEM file of its key, without a passphrase.", written="local path", otherwise="`certificate_file`"
+            "PEM file of the client's private key, without a passphrase.",
+            written="local path",
+            otherwise="`certificate_file`",
         ),
     ] = None
-    timeout_seconds: Annotated[Duration, Key("Longest wait for one response.", name="timeout")] = 10.0
+    timeout_seconds: Annotated[Duration, Key("Maximum time to wait for one response.", name="timeout")] = 10.0
     refresh_seconds: Annotated[
         Duration,
         Key(
@@ -91,7 +93,7 @@ class KerberosOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginOptions:
-    """A plug-in and what it is told."""
+    """A plug-in and its options."""
 
     name: Annotated[
         str,
@@ -101,4 +103,6 @@ class PluginOptions:
             shortest=1,
         ),
     ]
-    options: Annotated[Properties, Key("What the plug-in is told.", written="mapping of texts")] = ()
+    options: Annotated[
+        Properties, Key("Options that are passed to the plug-in.", written="mapping of texts")
+    ] = ()

@@ -38,7 +38,7 @@ class Start:
 
     timestamp: Annotated[
         str | None,
-        Key("The first record not older than this ISO 8601 time with a zone: `2013-01-01T00:00:00Z`."),
+        Key("Begin at the first record at or after this ISO 8601 time with a zone, `2013-01-01T00:00:00Z`."),
     ] = None
     offsets: Annotated[
         dict[str, dict[int, Annotated[int, Bounds(at_least=0)]]] | None,

@@ -21,7 +21,7 @@ class Flush:
     """When a table is due: at whichever comes first."""
 
     interval_seconds: Annotated[Duration, Key("Time since the table's last epoch.", name="interval")] = 60.0
-    bytes: Annotated[Size, Key("Bytes that wait in Kafka for this table.")] = 128 * MIB
+    bytes: Annotated[Size, Key("Bytes in Kafka that the table has not read yet.")] = 128 * MIB
 
 
 SchemaEvolution = Literal["ignore", "add", "stop"]
@@ -80,7 +80,7 @@ class SharedOptions:
     framing: Annotated[
         Framing,
         Key(
-            "Where records and keys have the id of their schema, [below](#framing).",
+            "Where records and keys carry the ID of their schema, [below](#framing).",
             more="`id4`: byte 0 and 4 bytes before the data (Confluent's wire format); `id8`: byte 0 and 8 "
             "bytes (Apicurio's earlier default); `header`: in `__value_schema_id` and "
             "`__key_schema_id` (Confluent's newer one), and as `id4` in a record without that header.",
@@ -96,8 +96,8 @@ class SharedOptions:
     rows: Annotated[
         Literal["one", "lines", "array"],
         Key(
-            "How rows stand in a message, [below](#rows).",
-            more="`one`: it is one row; `lines`: one row a line (`json`, `csv`); `array`: one array of "
+            "How many rows a message holds, [below](#rows).",
+            more="`one`: one row; `lines`: one row per line (`json`, `csv`); `array`: one array of "
             "objects (`json`, `json_schema`). A message with one bad row is one dead letter.",
         ),
     ] = "one"
@@ -120,11 +120,11 @@ class SharedOptions:
     ignored_fields: Annotated[
         tuple[Annotated[str, Bounds(shortest=1)], ...],
         Key(
-            "Fields at the top of the records' schema that are no columns on purpose, "
+            "Top-level fields of the records' schema that are intentionally not columns, "
             "[below](#fields-of-the-records-schema)."
         ),
     ] = ()
-    zone: Annotated[str, Key("Zone of the table's timestamps.", written="zone")] = "UTC"
+    zone: Annotated[str, Key("Time zone of the table's timestamps.", written="zone")] = "UTC"
     tombstones: Annotated[
         Tombstones,
         Key(
@@ -133,16 +133,17 @@ class SharedOptions:
         ),
     ] = Tombstones.SKIP
     writer: Annotated[WriterOptions, Key("The table's files, [below](#writer).")] = WriterOptions()  # noqa: RUF009  a frozen value of another module
-    flush: Annotated[Flush, Key("When the table is due, [below](#flush).")] = Flush()
+    flush: Annotated[Flush, Key("When an epoch of the table is due, [below](#flush).")] = Flush()
     completion: Annotated[
-        CompletionOptions | None, Key("Complete partitions get a certificate, [below](#completion).")
+        CompletionOptions | None,
+        Key("Write a certificate for each complete partition, [below](#completion)."),
     ] = None
     dead_letter_share: Annotated[
         float,
         Key(
-            "Share of an epoch's records that may be dead letters, [below](#dead_letter_share).",
-            more="Above it the table is set aside. Not judged for an epoch of fewer than 100 records, unless it is 0. "
-            "1: never.",
+            "Largest share of an epoch's records that may be dead letters, [below](#dead_letter_share).",
+            more="Above it the table is set aside. Unless it is 0, epochs of fewer than 100 records are not checked. "
+            "1: no limit.",
             written="0 to 1",
             at_least=0,
             at_most=1,
@@ -163,7 +164,7 @@ class SharedOptions:
     subject: Annotated[
         str,
         Key(
-            "The registry's subject whose newest schema is looked at, "
+            "Subject in the registry whose newest schema is compared with the columns, "
             "[below](#fields-of-the-records-schema).",
             shortest=1,
         ),
@@ -187,23 +188,23 @@ class SelectOptions:
     sql: Annotated[
         str | None,
         Key(
-            "A SELECT of Spark's that makes the table's columns of the decoded records. [SQL in the map](sql.md).",
-            more="`SELECT .. FROM records`, one row or none of each record.",
+            "Spark SELECT that computes the table's columns from the decoded records. [SQL in the map](sql.md).",
+            more="`SELECT .. FROM records`; it returns at most one row for each record.",
         ),
     ] = None
     lookups: Annotated[
         Properties,
         Key(
             "With `sql`: directories of Parquet files that the SELECT may [join](sql.md#joins-with-lookups).",
-            more="Each is sent to every task as a whole.",
+            more="Each is sent to every task in full.",
             written="name: path",
         ),
     ] = ()
     udfs: Annotated[
         str | None,
         Key(
-            "With `sql`: [functions of your own](sql.md#functions-of-your-own).",
-            more="Those of a Python module, made by pyspark's `udf` or `pandas_udf`.",
+            "With `sql`: Python module with [user-defined functions](sql.md#functions-of-your-own).",
+            more="The functions must be made by pyspark's `udf` or `pandas_udf`.",
             written="module or path",
         ),
     ] = None
@@ -226,7 +227,7 @@ class TableOptions(SharedOptions):
     start: Annotated[
         Literal["earliest", "latest"] | Start | None,
         Key(
-            "Where the table begins in a topic it never read.",
+            "Where the table begins in a topic that it has never read.",
             written="`earliest`, `latest`, or [section](#start)",
             otherwise="`latest`; `earliest` for a change log",
         ),
@@ -234,8 +235,8 @@ class TableOptions(SharedOptions):
     metadata: Annotated[
         tuple[MetadataColumn, ...] | dict[MetadataColumn, str],
         Key(
-            "Columns from the record, [below](#metadata).",
-            more="`[topic, offset]` makes `kafka_topic` and `kafka_offset`, `{offset: pos}` names them.",
+            "Columns filled from the record's metadata, [below](#metadata).",
+            more="`[topic, offset]` adds `kafka_topic` and `kafka_offset`; `{offset: pos}` sets the name.",
             written="list, or kind: name",
         ),
     ] = ()
@@ -248,7 +249,10 @@ class TableOptions(SharedOptions):
     ] = Bucketing()  # noqa: RUF009  a frozen value of another module
     create: Annotated[
         bool | None,
-        Key("Create the table (external) in Hive when it is missing.", otherwise="`true` with known columns"),
+        Key(
+            "Create the table in Hive, as an external table, if it is missing.",
+            otherwise="`true` with known columns",
+        ),
     ] = None
     location: Annotated[
         str | None,
@@ -273,14 +277,14 @@ class _TableKeys(TableOptions):
     topics: Annotated[
         tuple[Annotated[str, Bounds(shortest=1)], ...] | None,
         Key(
-            "Topics that flow into the table; this or `pattern`. One topic may flow into several tables.",
+            "Topics that the table reads; set either this or `pattern`. Several tables may read one topic.",
             shortest=1,
         ),
     ] = None
     pattern: Annotated[
         str | None,
         Key(
-            "Regular expression (Python's) that must match a topic's whole name; this or `topics`. "
+            "Python regular expression that must match a topic's whole name; set either this or `topics`. "
             "New topics that match are picked up while the service runs."
         ),
     ] = None
@@ -298,7 +302,7 @@ class _TableKeys(TableOptions):
     records: Annotated[
         dict[str, str | ColumnKeys] | tuple[NamedColumnKeys, ...],
         Key(
-            "With `sql`: the columns that are decoded, as the SELECT reads them.",
+            "With `sql`: the columns that are decoded from the record and that the SELECT reads.",
             written="like `columns`",
             otherwise="the table's columns",
         ),

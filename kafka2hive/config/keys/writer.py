@@ -24,7 +24,7 @@ class TextOptions:
     delimiter: Annotated[
         str,
         Key(
-            "Between two fields: a tab, another control character, or one of `,` `;` `~` `^` and the "
+            "Character between two fields: a tab, another control character, or one of `,` `;` `~` `^` and the "
             "vertical bar.",
             written="character",
             pattern=r"[\x01-\x08\x09\x0b\x0c\x0e-\x1f,;|~^]",
@@ -44,7 +44,7 @@ class TextOptions:
     null_text: Annotated[
         str,
         Key(
-            "NULL. A value of the same text is a dead letter, `text.null`; with the default there is none.",
+            "Text that stands for NULL. A value with the same text is a dead letter, `text.null`; the default rules this out.",
             pattern=r"[ -~]{0,100}",
             expected="expected at most 100 characters of ASCII",
         ),
@@ -56,7 +56,8 @@ class WriterOptions:
     """The table's files."""
 
     format: Annotated[
-        FileFormat, Key("Format of the files; Hive's table must be stored as it. [Below](#file-formats).")
+        FileFormat,
+        Key("File format; Hive's table must be stored in the same format. [Below](#file-formats)."),
     ] = "parquet"
     compression: Annotated[
         Compression,
@@ -71,27 +72,29 @@ class WriterOptions:
         int | None, Key("1 to 22 with zstd, 1 to 9 with gzip; not with ORC.", otherwise="the codec's")
     ] = None
     row_group_rows: Annotated[
-        int, Key("A row group (in ORC a stripe) is closed at this many rows,", above=0)
+        int, Key("Maximum number of rows in a row group (in ORC, a stripe).", above=0)
     ] = 1_000_000
-    row_group_bytes: Annotated[Size, Key("or at this size in memory.")] = 64 * MIB
+    row_group_bytes: Annotated[
+        Size, Key("Size in memory at which a row group (in ORC, a stripe) is closed.")
+    ] = 64 * MIB
     sorted_by: Annotated[
         tuple[str, ...],
-        Key("Rows are sorted by these columns within each row group, NULL last.", written="list of columns"),
+        Key("Columns by which rows are sorted within each row group, NULL last.", written="list of columns"),
     ] = ()
     dictionary: Annotated[
         tuple[tuple[str, bool], ...],
         Key(
-            "Parquet: whether a column has a dictionary. The others: where it makes the file smaller.",
+            "Parquet: whether a column has a dictionary. Other columns have one if it makes the file smaller.",
             written="columns with true or false",
         ),
     ] = ()
     page_index: Annotated[
-        bool, Key("Parquet: smallest and largest value of every page, by which readers skip pages.")
+        bool, Key("Parquet: write the minimum and maximum of every page, so that readers can skip pages.")
     ] = False
     bloom_filter: Annotated[
         tuple[str, ...],
         Key(
-            "Parquet: columns with a Bloom filter, by which readers skip row groups.",
+            "Parquet: columns with a Bloom filter, so that readers can skip row groups.",
             written="list of columns",
         ),
     ] = ()
