@@ -1,4 +1,4 @@
-"""Which Hive partitions of a run's tables are complete: what was read up to when, and what each table's policy says of it."""
+"""Decides which Hive partitions of a run's tables are complete: up to when each table is read, and what its policy says."""
 
 import datetime
 import logging
@@ -26,7 +26,7 @@ from kafka2hive.storage.port import Clock
 
 
 class Decides(Protocol):
-    """One table's decision; `name` stands in its certificates."""
+    """Decides for one table which partitions are complete; `name` is written into its certificates."""
 
     name: str
 
@@ -34,7 +34,7 @@ class Decides(Protocol):
 
 
 class Decider:
-    """One table's policy; `name` stands in its certificates. Raises TableError: `plugin.missing`, `plugin.failed`."""
+    """The completion policy of one table's rule in the map. Raises TableError: `plugin.missing`, `plugin.failed`."""
 
     def __init__(self, rule: TableRule, table: str) -> None:
         options = rule.completion
@@ -77,7 +77,7 @@ class Decider:
 
 
 class AfterDelay:
-    """Complete `delay` after the bucket's end; what came late, or long after, `delay` after the first of it."""
+    """A partition is complete `delay` after its bucket's end, or after it was opened if that is later (late or old records)."""
 
     def __init__(self, delay: datetime.timedelta) -> None:
         self._delay = delay
@@ -87,7 +87,7 @@ class AfterDelay:
 
 
 class PluginPolicy:
-    """See CompletionPolicy. Raises TableError: `plugin.missing`, `plugin.failed`, `plugin.result`."""
+    """A plug-in's CompletionPolicy, checked. Raises TableError: `plugin.missing`, `plugin.failed`, `plugin.result`."""
 
     def __init__(self, name: str, context: CompletionContext) -> None:
         self._name = name
@@ -121,11 +121,11 @@ _GONE = "completion topics"
 
 @dataclass(slots=True)
 class CompletionTracker:
-    """Every method is for one table, and only the thread that works on it calls them.
+    """Tracks completeness for all tables of a run. Only the thread that works on a table calls methods for it.
 
-    A policy that fails is a warning of its table: data go on, and no partition is said to be complete.
-    `waits_for_hive`: a partition that Hive was not told about, yet or ever, is not complete.
-    `decider_of` a rule and a table's name.
+    If a policy fails, its table gets a warning: its data are still committed, and no partition becomes complete.
+    With `_waits_for_hive`, a partition that is not registered in Hive is not complete.
+    `_decider_of` makes a decider from a rule and a table's name.
     """
 
     _clock: Clock
@@ -134,7 +134,7 @@ class CompletionTracker:
     _deciders: dict[str, Decides] = field(default_factory=dict)
 
     def looked(self, table: Table, logs: Logs, at_ms: int) -> None:
-        """Kafka's logs were looked at, at `at_ms` or later. What counts is what Kafka had acknowledged: the high watermarks."""
+        """Note the high watermarks of Kafka's logs, which were read at `at_ms` (wall clock) or later."""
         if table.rule.completion is None:
             return
         owned = table.owned
@@ -156,7 +156,7 @@ class CompletionTracker:
         table.ownership = replace(owned, read_through=through)
 
     def due(self, table: Table, ending: bool) -> Completeness | NotTracked | None:
-        """What a snapshot is to say, because a partition became complete, or the map does not ask any more.
+        """Return what a new snapshot must record: a partition became complete, or the map dropped `completion`; else None.
 
         The policy is asked every ASK_SECONDS, and when the run ends.
         """
@@ -164,7 +164,7 @@ class CompletionTracker:
         return None if isinstance(said, Completeness) and not said.complete else said
 
     def said(self, table: Table, change: Change) -> Completeness | NotTracked | None:
-        """What the table's next snapshot says, which commits `change`. The policy is asked every ASK_SECONDS."""
+        """Return what the snapshot that commits `change` records. The policy is asked every ASK_SECONDS."""
         return self._said(table, change) if change.completeness is None else change.completeness
 
     def _said(
@@ -190,7 +190,7 @@ class CompletionTracker:
         )
 
     def certified(self, table: Table) -> None:
-        """The table has a new snapshot: which of its certificates are in place is known. Others are a warning, no more."""
+        """Note which certificates of the newest snapshot are in place; the missing ones only cause a warning."""
         ledger = table.owned.ledger
         for each in ledger.state.certificates:
             if each.partition in ledger.certified:
@@ -208,7 +208,7 @@ class CompletionTracker:
         )
 
     def after(self, table: Table, change: Change | None) -> ReadThrough:
-        """What is read through once `change` is committed."""
+        """Return up to when the table is read through once `change` is committed."""
         owned = table.owned
         return owned.read_through.reached({**_positions(owned), **_moved(change)})
 
@@ -227,7 +227,7 @@ class CompletionTracker:
         return complete, decider.name
 
     def _warn(self, table: Table, about: str, text: str) -> None:
-        """Empty: what there was to warn of is over."""
+        """Set the table's warning about this subject; an empty text clears it."""
         told = (f"no partition is said to be complete: {text}",) if text else ()
         if told and table.warnings.get(about) != told:
             log.warning("%s: %s", table.name, told[0])
@@ -235,14 +235,14 @@ class CompletionTracker:
 
 
 def _unknown_to_hive(table: Table, owned: Owned) -> frozenset[HivePartition]:
-    """What Hive confirmed once in this run it has, though each epoch with more files registers it again: steady late records
-    would postpone a certificate for ever.
+    """Return partitions that Hive does not have. What Hive has confirmed once in this run counts as known: each epoch with
+    more files registers it again, so steady late records would otherwise postpone a certificate for ever.
     """
     return (owned.open_registrations - table.in_hive) | {each.partition for each in owned.state.forgotten}
 
 
 def _is_topic_of(rule: TableRule, topic: str) -> bool:
-    """Whether the map still takes the topic, were it there."""
+    """Whether the map would still read the topic if it existed."""
     return topic in rule.topics if rule.pattern is None else re.fullmatch(rule.pattern, topic) is not None
 
 

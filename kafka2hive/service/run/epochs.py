@@ -1,6 +1,7 @@
-"""The epoch loop of one service: plans epochs for Spark, and publishes what the tasks return. One lock for all of it.
+"""The epoch loop of one service: it plans epochs for Spark and publishes what the tasks return, under one lock.
 
-Spark calls `plan`, then `on_epoch` or `on_failed`, one after the other. What the registrar has done since is heard then.
+Spark's query calls `plan`, then `on_epoch` or `on_failed`, one after the other. `plan` and `on_epoch` first apply what
+the registrar has done since.
 """
 
 import logging
@@ -32,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class InFlightEpoch:
-    """The planned epoch that Spark works on; `began` monotonic seconds. `ranges`: by table, what its tasks read together."""
+    """The planned epoch that Spark works on. `began`: monotonic seconds; `ranges`: by table, the ranges of all its tasks."""
 
     epoch: PlannedEpoch
     began: float
@@ -53,8 +54,8 @@ class InFlightEpoch:
 class EpochLoop:
     """The query's planner and its listener.
 
-    `slots` says how many tasks an epoch should have at most now; it is asked when something waits. With `once`, what
-    Kafka holds at the first plan is dumped, then nothing more is due.
+    `slots` returns how many tasks an epoch may have now; it is called only if records wait. With `once`, what Kafka
+    holds at the first plan is dumped, then nothing more is due.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class EpochLoop:
         self._reporter = reporter
         self._slots = slots
         self.most_tasks: int | None = None
-        """How many tasks the last epoch was planned for at most; None before the first."""
+        """The limit of tasks for which the last epoch was planned; None before the first."""
         self._transactions = OpenTransactions(wiring.ports.clock)
         wait = wiring.map.limits.transaction_wait_seconds
         self._once = OnceTarget(wait, self._transactions) if once else None
@@ -89,10 +90,10 @@ class EpochLoop:
             wiring=wiring, owned_tables=owned_tables, registrar=registrar, reporter=reporter, lock=self._lock
         )
         self.settings = self._steps.settings
-        """What the tasks must know of each table; those that are taken over later join."""
+        """What the tasks must know about each table; tables that are taken over later are added."""
 
     def plan(self) -> PlannedEpoch | None:
-        """Plan the next epoch; None when nothing is due.
+        """Plan the next epoch; return None if nothing is due.
 
         Raises what ends the run: Fenced, TakeOverLost, OwnedByLiveRun, a bug; with `once` also ServiceUnavailable.
         """
@@ -108,7 +109,11 @@ class EpochLoop:
             return epoch
 
     def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
-        """Commit, promote, finalise every table of the epoch by itself; Hive follows in the background."""
+        """Commit, promote and finalise each table of the epoch separately; Hive follows in the background.
+
+        A crash leaves each table either without a commit, so that its ranges are read again, or with a committed snapshot
+        that the next start rolls forward.
+        """
         with self._lock:
             in_flight = self._finish(number)
             self._steps.hear_registrar()
@@ -135,7 +140,7 @@ class EpochLoop:
             )
 
     def on_failed(self, number: int, reason: str) -> None:
-        """The epoch's job failed as a whole: nothing is committed, and the failing table is isolated."""
+        """Handle an epoch whose job failed as a whole: commit nothing, and isolate the failing table."""
         with self._lock:
             in_flight = self._finish(number)
             log.error("epoch %d failed in its tasks, nothing of it is committed: %s", number, reason)
@@ -152,13 +157,13 @@ class EpochLoop:
             self._isolation = self._isolation.released(self._isolation.failing)
 
     def stuck_seconds(self) -> float:
-        """How long planning or publishing has shown no progress; 0 when neither is at work."""
+        """Seconds for which planning or publishing has made no progress; 0 if neither is under way."""
         return self._lock.busy_seconds()
 
     def record_registrations(self) -> None:
-        """When the run ends: a snapshot for every table whose registrations changed, or that has complete partitions.
+        """At the end of a run, commit a snapshot for each table with changed registrations or newly complete partitions.
 
-        Not for one that was set aside, though its wait may be over by now: it would end the run as if all was dumped.
+        Tables that were set aside are left out, even if their wait is over: the run would end as if they were dumped.
         """
         with self._lock:
             self._steps.hear_registrar()
@@ -166,7 +171,10 @@ class EpochLoop:
             self._steps.record_registrations(going_on, ending=True)
 
     def start_tables(self, *, with_sql: bool = False) -> None:
-        """Before the first plan. Tables with SQL come when the others have their first epoch, as Spark plans for seconds."""
+        """Start the tables before the first plan.
+
+        Without `with_sql`, those with SQL start at the second round of planning: Spark takes seconds to plan a SELECT.
+        """
         with self._lock:
             self._sql_waits = not with_sql and any(rule.sql is not None for rule in self._wiring.map.tables)
             self._steps.start_due(with_sql=with_sql)
@@ -206,9 +214,9 @@ class EpochLoop:
             self._clock.sleep(max(retry_at - self._clock.monotonic(), 0.1))
 
     def _record(self, backlogs: Sequence[TableBacklog]) -> None:
-        """Write what became of the tables that are not in the epoch under way, if there is one.
+        """Record registrations and complete partitions of the tables that are not in an epoch under way.
 
-        A table whose wait is over since the look is left out: nobody knows what there is to read for it.
+        A table whose wait ended after the look at Kafka is left out, because its backlog is not known.
         """
         busy = () if self._in_flight is None else self._in_flight.tables
         others = [each for each in backlogs if each.table not in busy]
@@ -217,10 +225,10 @@ class EpochLoop:
         self._steps.record_beside(idle, waiting, is_busy=bool(busy))
 
     def _next_try(self, once: OnceTarget, round_began: float) -> float | None:
-        """When to look again for what was left out; None when it is dumped, or tried often enough.
+        """When to look again for what was left out; None if all is dumped, or was tried often enough.
 
-        A table whose topics Kafka does not have, or does not answer for in the end, is set aside, so that the run does
-        not seem to have dumped all; the rest of it is dumped.
+        A table whose topics Kafka does not have, or gave no offsets for until the end, is set aside, so that the run does
+        not look complete; the rest of the table is dumped.
         """
         tables = self._owned_tables.tables.values()
         retry_at = once.next_try(tables, round_began, self._clock.monotonic())
@@ -231,7 +239,7 @@ class EpochLoop:
         return retry_at
 
     def _backlogs(self) -> list[TableBacklog]:
-        """Kafka against the ledgers, for every table that serves."""
+        """Compare Kafka with the ledger of each table that serves."""
         tables = self._owned_tables.serving()
         kafka_offsets = self._kafka.look(tables)
         looked_at = {table.name for table in tables}
@@ -242,7 +250,7 @@ class EpochLoop:
             self._once.note(tables, kafka_offsets)
         target = None if self._once is None else self._once.ends
         now = self._clock.now()
-        # else a topic that came since lacks in the tables, and what it holds would count as read
+        # otherwise a newly created topic would be missing from the tables, and its records would count as read
         knows_all = self._owned_tables.routed_by(kafka_offsets.logs.cluster.topics)
 
         def read(table: Table) -> TableBacklog:
@@ -260,7 +268,7 @@ class EpochLoop:
         return self._steps.each(tables, read)
 
     def _judged(self, tables: Sequence[Table], seen: KafkaOffsets) -> dict[str, KafkaOffsets]:
-        """By table. Topic ids may be some seconds old: where offsets do not fit, they are asked for anew first."""
+        """Return the offsets to decide by, by table. Topic ids may be old, so they are re-read if a ledger contradicts them."""
         doubtful = [table for table in tables if contradicts(table, seen.of(table.name))]
         again = (
             dict.fromkeys((t.name for t in doubtful), self._kafka.look_again(doubtful, seen))
@@ -290,7 +298,7 @@ class EpochLoop:
         return self._in_flight.epoch
 
     def _count_slots(self, backlogs: Sequence[TableBacklog]) -> int:
-        """Spark is not asked where nothing waits."""
+        """Return how many tasks the epoch may have, without asking Spark if no records wait."""
         if all(b.records == 0 for b in backlogs):
             return 1
         most = self._slots()

@@ -1,6 +1,6 @@
-"""What a table's commits wait for in Hive: its table there must be the one of the map, before anything is committed.
+"""The gate before a table's commits: Hive's table must match the map before anything is committed.
 
-`hive_gate` puts the HiveServer2 of the map behind it.
+`hive_gate` builds the gate that asks the map's HiveServer2.
 """
 
 import logging
@@ -24,33 +24,33 @@ log = logging.getLogger(__name__)
 
 
 class Gate:
-    """Asked before a table's ledger is made, when a table was taken over, and before each of its commits.
+    """The gate of a map without Hive: it compares nothing.
 
-    This one compares nothing: for a map that names no Hive.
+    A gate is called before a table's ledger is made, after a table is taken over, and before each of its commits.
     """
 
     def admit(self, table: Table) -> None:
-        """Raises TableError (Hive's table is another one), ServiceUnavailable (never compared, and no answer)."""
+        """Raises TableError (Hive's table does not match the map), ServiceUnavailable (never compared, and Hive is away)."""
 
     def check(self, table: Table, change: Change) -> None:
-        """Before `change` is committed. Raises as `admit`: then nothing may be committed."""
+        """Check that `change` may be committed. Raises what `admit` raises; then nothing may be committed."""
 
     def agreed(self, table: Table) -> tuple[ComparedTable, ...]:
-        """What Hive was found to have of this table and of the dead letters' table in this run; asks nothing."""
+        """Return the forms of this table and of the dead-letter table that matched in this run; Hive is not asked."""
         return ()
 
     def differs(self, hive_table: str, error: TableError) -> None:
-        """Hive has refused this table since; it is asked again before the next commit."""
+        """Note that Hive has refused this table; it is compared again before the next commit."""
 
 
 @dataclass(slots=True, eq=False)
 class HiveGate(Gate):
-    """`spec` gives what a Hive table must be by the map; `answer` asks Hive, `forget` drops its old answers to a table
-    (Asking).
+    """Compares each table with Hive's. `_spec` returns the form that the map requires; `_answer` asks Hive, and `_forget`
+    drops earlier answers about a table (see Asking).
 
-    A table that Hive has in the map's form is asked for once a run. One of which Hive gives no answer is admitted when
-    the ledger says that this very form was compared before, and Hive has not said otherwise in this run. The dead-letter
-    table is looked at with every table, but only a table whose epoch held dead letters waits for it.
+    A table that matches is compared once a run. If Hive does not answer, a table is admitted if its ledger records that
+    this very form was compared before, and Hive has not refused it in this run. The dead-letter table is compared with
+    every table, but only tables whose epochs held dead letters wait for it.
     """
 
     _spec: Callable[[str], ComparedTable]
@@ -63,7 +63,7 @@ class HiveGate(Gate):
     _looked: bool = field(default=False, init=False)
 
     def admit(self, table: Table) -> None:
-        """Where there is no ledger yet, Hive is only asked; after that a missing table is made."""
+        """Admit a table. Before it has a ledger, Hive is only asked; afterwards a missing Hive table is created."""
         self._require(table, table.name, conform=isinstance(table.ownership, Owned))
         if table.name in self._with_letters:
             self._require(table, self._dead_letters, conform=True)
@@ -107,9 +107,9 @@ class HiveGate(Gate):
                 assert_never(answer)
 
     def _look_at_dead_letters(self) -> None:
-        """Before there are any: so that the ledger can say that it was compared, and its trouble is known early.
+        """Compare the dead-letter table before there are dead letters, so that ledgers can record it and errors show early.
 
-        A missing one is not compared: somebody may make it in another form before the first dead letter.
+        A missing one does not count as compared: somebody may create it in another form before the first dead letter.
         """
         name = self._dead_letters
         answer = self._answer(Question(name, conform=False))
@@ -147,7 +147,7 @@ PATIENCE_SECONDS = 15.0  # a busy HiveServer2 takes some seconds for a statement
 
 
 def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
-    """Asks in a few sessions of its own; nothing is connected before the first question."""
+    """Build the gate of a map. It asks Hive in up to SESSIONS separate sessions, and connects at the first question."""
     options = wiring.map.hive
     if options is None:
         return Gate()
@@ -171,7 +171,7 @@ def asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
 
 
 def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answer:
-    """One table of the map, compared with Hive's."""
+    """Compare one table of the map with Hive's."""
     try:
         ask = catalogue.conform if question.conform else catalogue.compare
         answered = ask(session, question.table)

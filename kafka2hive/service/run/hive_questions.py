@@ -1,4 +1,4 @@
-"""Questions to Hive that hold nobody up: a few threads ask, and nobody waits for a server that is silent."""
+"""Questions to Hive, asked by a few threads, so that nothing waits long for a server that does not answer."""
 
 from collections import deque
 from collections.abc import Callable
@@ -14,23 +14,23 @@ _LINGER_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Agrees:
-    """Hive's table is the one of the map; not `there`: it may be made, or altered to it."""
+    """Hive's table matches the map; if not `there`, it is still to be created or altered."""
 
     there: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """Nothing may be committed to it: why, and what to do."""
+    """Hive's table does not match the map, so nothing may be committed to it."""
 
     error: TableError
 
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Hive is away, or has not answered yet; `refused`: it answers, and lets nobody in.
+    """Hive is away, or has not answered yet; `refused` is set if it refuses the login.
 
-    `alone`: the statement of this question failed, which says nothing of others.
+    `alone`: only the statement of this question failed, so that others may still succeed.
     """
 
     why: str
@@ -43,7 +43,7 @@ Answer = Agrees | Differs | NoAnswer
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`conform`: a missing table is made, columns are added, where the map lets us; else Hive is only asked."""
+    """A question about one table. With `conform` a missing table is created and columns are added if the map allows it."""
 
     table: str
     conform: bool
@@ -58,11 +58,11 @@ class _Asked:
 
 
 class Asking:
-    """`open_ask` opens what one thread asks with (a session of its own); an ask may take as long as its time limit.
+    """Asks questions in up to `threads` threads. `open_ask` opens one thread's session; a request has its own time limit.
 
-    A question is asked once however many wait for it. Once the server was silent for `longest_silence` seconds, or an ask
-    failed, nobody waits any more until the server has answered something; questions are still asked, in the background,
-    and who asks again later gets the answer.
+    A question is asked once, however many callers wait for it. After the server was silent for `longest_silence` seconds,
+    or a request failed, callers get NoAnswer at once until the server has answered something. Questions are still asked in
+    the background, and a caller that repeats one later gets the answer.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Asking:
         self._silent: NoAnswer | None = None
 
     def answer(self, question: Question) -> Answer:
-        """Hive's answer. NoAnswer at once while the server is known to be silent."""
+        """Return Hive's answer, or NoAnswer at once while the server is known to be silent."""
         with self._condition:
             asked = self._asked_now(question)
             while asked.answer is None:
@@ -101,13 +101,13 @@ class Asking:
             return asked.answer
 
     def forget(self, table: str) -> None:
-        """Hive has refused this table: what it said before, or is being asked, is out of date."""
+        """Drop answers and open questions about a table that Hive has refused since."""
         with self._condition:
             for question in [question for question in self._asked if question.table == table]:
                 del self._asked[question]
 
     def _asked_now(self, question: Question) -> _Asked:
-        """The question under way, or an answer that nobody waited for; a bad one is out of date and asked for again."""
+        """Return the question under way, or an unread answer if it is Agrees; otherwise ask anew."""
         asked = self._asked.get(question)
         if asked is not None and (asked.answer is None or isinstance(asked.answer, Agrees)):
             return asked
@@ -129,7 +129,7 @@ class Asking:
                     answer: Answer = NoAnswer(f"asking for {question.table} failed")
                     try:
                         answer = ask(question)
-                    finally:  # a bug is told by the thread's end, and nobody waits for ever
+                    finally:  # after a bug too: callers must not wait for ever
                         with self._condition:
                             self._answered(question, asked, answer)
         except BaseException:  # whatever ends the thread, another one may be started in its place
@@ -138,7 +138,7 @@ class Asking:
             raise
 
     def _next(self) -> tuple[Question, _Asked] | None:
-        """None when there was nothing to ask for a while: the thread ends, and counts as gone before a next question."""
+        """Return the next question, or None after _LINGER_SECONDS without one: then the thread ends, and no longer counts."""
         with self._condition:
             if not self._condition.wait_for(lambda: bool(self._queue), _LINGER_SECONDS):
                 self._threads_left += 1

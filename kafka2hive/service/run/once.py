@@ -1,4 +1,4 @@
-"""`--once`: what Kafka holds at the first look is dumped; what was left out is tried again, a few times."""
+"""`--once`: what Kafka holds at the first look is dumped; what had to be left out is tried again a few times."""
 
 from collections.abc import Collection, Mapping
 
@@ -16,11 +16,11 @@ ASK_TRANSACTION_SECONDS = 1.0
 
 
 class OnceTarget:
-    """What a `--once` run dumps. `ends`: where each log ended when it was first seen, by high watermark; nothing beyond is
-    planned.
+    """The offsets that a `--once` run dumps. `ends`: the high watermark of each log when it was first seen; nothing beyond
+    is planned.
 
-    A table that starts at a later try has its ends, too. Records behind an open transaction are waited for,
-    `transaction_wait` seconds once nothing else is left.
+    A log that is first seen at a later try gets its end then. Once nothing else is left, the run waits for records behind
+    open transactions for up to `transaction_wait` seconds.
     """
 
     def __init__(self, transaction_wait: float, transactions: OpenTransactions) -> None:
@@ -35,9 +35,9 @@ class OnceTarget:
         self._held.note(tables, kafka_offsets.logs, self.ends)
 
     def next_try(self, tables: Collection[Table], round_began: float, now: float) -> float | None:
-        """When to look again for what was left out (all in monotonic seconds); None: tried often enough, or all is there.
+        """When to look again for what was left out, in monotonic seconds; None if all is dumped or was tried often enough.
 
-        A table's wait that was over when the round began counts no more: the table had its turn.
+        A wait that was over when the round began does not count, because the table was tried in this round.
         """
         waiting = [
             aside.until
@@ -51,8 +51,8 @@ class OnceTarget:
         return min(waiting + [at for at in asks if at is not None], default=None)
 
     def left_out(self, tables: Collection[Table], now_ms: int) -> dict[str, TableError]:
-        """By table: what was not dumped, though the map names it: silent topic partitions, topics that are unknown or vanished
-        during the run, records behind open transactions. `now_ms`: wall clock.
+        """Return, by table, an error for what was not dumped: topic partitions without an answer, topics that are unknown or
+        vanished during the run, records behind open transactions. `now_ms`: wall clock.
         """
         unknown = {t.name: vanished_topics(t.name, t.vanished) for t in tables if t.vanished}
         unknown |= {t.name: unknown_topics(t.name, t.missing) for t in tables if t.missing}
@@ -60,7 +60,7 @@ class OnceTarget:
 
 
 class MissingOffsets:
-    """Topic partitions of which the last look gave no offsets, table by table; at most TRIES looks in vain."""
+    """Topic partitions for which the last look returned no offsets, by table; at most TRIES looks are made for them."""
 
     def __init__(self) -> None:
         self._in_vain = 0
@@ -70,11 +70,11 @@ class MissingOffsets:
         return bool(self._missing)
 
     def note(self, tables: Collection[Table], kafka_offsets: KafkaOffsets) -> None:
-        """What Kafka lists of these tables but gives no offsets of (nobody leads it, or no answer in time)."""
+        """Note the topic partitions that Kafka lists and returns no offsets for (no leader, or no answer in time)."""
         self._missing = {t.name: tps for t in tables if (tps := _not_answered(t, kafka_offsets.of(t.name)))}
 
     def ask_again_at(self, now: float) -> float | None:
-        """Nothing else is due: when to look again, in the seconds of `now`; None: all is answered, or asked enough."""
+        """If nothing else is due, when to look again, on the clock of `now`; None if all is known or was asked TRIES times."""
         if not self._missing:
             return None
         self._in_vain += 1
@@ -85,7 +85,7 @@ class MissingOffsets:
 
 
 class HeldBack:
-    """Topic partitions whose target lies behind an open transaction, table by table, by the last look."""
+    """Topic partitions whose target lies behind an open transaction, by table, as of the last look."""
 
     def __init__(self, seconds: float, transactions: OpenTransactions) -> None:
         self._seconds = seconds
@@ -94,7 +94,7 @@ class HeldBack:
         self._held: dict[str, dict[TopicPartition, tuple[int, int]]] = {}
 
     def note(self, tables: Collection[Table], logs: Logs, ends: Mapping[TopicPartition, int]) -> None:
-        """`ends`: what is to be reached."""
+        """Note which topic partitions cannot reach their `ends` yet."""
         self._held = {}
         for table in tables:
             for tp in logs.cluster.topic_partitions(table.topics):
@@ -103,7 +103,7 @@ class HeldBack:
                     self._held.setdefault(table.name, {})[tp] = offsets
 
     def ask_again_at(self, now: float) -> float | None:
-        """Nothing else is due: when to look again, in the seconds of `now`; None: nothing is held back, or waited enough."""
+        """If nothing else is due, when to look again, on the clock of `now`; None if nothing is held back or the wait is over."""
         if not self._held:
             return None
         if self._until is None:

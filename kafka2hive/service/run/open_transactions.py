@@ -1,6 +1,6 @@
-"""Transactions that hold records back: a high watermark that stays ahead of the last stable offset.
+"""Open transactions, which hold records back: the high watermark stays ahead of the last stable offset.
 
-Kafka has acknowledged what lies between the two, also to producers without a transaction, and readers do not get it yet.
+Kafka has acknowledged what lies between the two, also to producers without transactions, but readers do not get it yet.
 """
 
 import logging
@@ -17,13 +17,13 @@ from kafka2hive.storage.port import Clock
 log = logging.getLogger(__name__)
 
 NOTICED_SECONDS = 30.0
-"""Shorter ones are part of a transactional producer's normal life."""
+"""Shorter transactions are normal for a transactional producer."""
 _ABOUT = "transactions"
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One log whose stable end has stood at `stable` since `since_ms` (wall clock), with records behind it."""
+    """A log whose last stable offset has been `stable` since `since_ms` (wall clock), with `records` behind it."""
 
     topic_partition: TopicPartition
     stable: int
@@ -38,14 +38,14 @@ class Held:
 
 
 def held_back(logs: Logs, topic_partition: TopicPartition) -> int:
-    """Offsets that Kafka has acknowledged, and readers of committed records do not get yet; 0 without both answers."""
+    """Count the offsets between the last stable offset and the high watermark; 0 if one of them is unknown."""
     stable, high = logs.latest.get(topic_partition), logs.high.get(topic_partition)
     return 0 if stable is None or high is None else max(high.offset - stable.offset, 0)
 
 
 @dataclass(slots=True)
 class OpenTransactions:
-    """For one run; called by the holder of its lock after each look."""
+    """The open transactions of a run's topics, updated under the run's lock after each look at Kafka."""
 
     _clock: Clock
     _held: dict[TopicPartition, Held] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class OpenTransactions:
     ) -> None:
         """Note what is held back; a table that has waited for NOTICED_SECONDS gets a warning.
 
-        The logs of the `others` are not looked at, so nothing is said of their transactions.
+        The logs of `others` were not read, so their notes are cleared.
         """
         logs, now_ms = kafka_offsets.logs, self._clock.epoch_ms()
         for tp in logs.latest.keys() & logs.high.keys():
@@ -80,7 +80,7 @@ class OpenTransactions:
             table.held_records, table.held_since_ms, table.warnings[_ABOUT] = 0, None, ()
 
     def since_ms(self, topic_partition: TopicPartition) -> int | None:
-        """Wall clock since when the stable end has stood where it is; None: nothing is held back."""
+        """Wall clock since when the last stable offset has not moved; None if nothing is held back."""
         held = self._held.get(topic_partition)
         return None if held is None else held.since_ms
 

@@ -1,4 +1,4 @@
-"""The tables of a run: found by the map's routes, taken over, published, set aside, each by itself."""
+"""The tables of a run: routed, taken over, admitted, published and set aside, each separately."""
 
 import logging
 import math
@@ -40,19 +40,20 @@ log = logging.getLogger(__name__)
 
 CLEANUP_EPOCHS = 20
 DECIDE_SECONDS = 15.0
-"""How often it is looked whether a table that two topics claim has a ledger by now."""
+"""How often to check whether a table that two topics claim has a ledger by now."""
 
 
 def _no_select(table: TableSettings) -> None:
-    """No table of the map has SQL."""
+    """Accept every table: the map has none with SQL."""
 
 
 @dataclass(slots=True, eq=False)
 class OwnedTables:
-    """What each method did to a table comes back as a value; who calls reacts. One table's calls come one after another.
+    """The tables of a run. Methods return what they did to a table as a value; calls for one table must not overlap.
 
-    `completion` says which partitions are complete, `gate` whether Hive's table is the map's, `evolution` which columns it
-    needs, `check_select` whether Spark can make its rows (it raises TableError; set before the first take-over).
+    `completion` decides which partitions are complete, `_gate` whether Hive's table matches the map, `evolution` which
+    columns a table needs, and `check_select` whether Spark can make its rows (it raises TableError, and must be set before
+    the first take-over).
     """
 
     _wiring: Wiring
@@ -72,10 +73,10 @@ class OwnedTables:
     _told: set[str] = field(default_factory=set, init=False)
 
     def refresh(self, topics: Collection[str]) -> None:
-        """Route the topics that exist now: new tables join, known ones get new topics. Nothing is taken over yet.
+        """Route the topics that exist now: new tables are added, known ones get new topics. Nothing is taken over yet.
 
-        A topic that makes the name of a table that reads others is in `conflicts`, and is not read. What another run may
-        decide meanwhile, by making a table's ledger, is decided anew now and then.
+        A topic whose table already reads other topics is listed in `conflicts` and is not read. Undecided conflicts are
+        checked again from time to time, because another run may decide them by making the table's ledger.
         """
         if self._now() < self._decided_until and self._topics == frozenset(topics):
             return
@@ -95,7 +96,7 @@ class OwnedTables:
         self._decided_until = self._now() + (undecided if routes.complete else 0)
 
     def _note_vanished(self) -> None:
-        """A pattern's table keeps topics that are not there: deleted, or a broker's metadata are old."""
+        """Note topics that Kafka no longer lists, which a pattern's table keeps: deleted, or a broker's metadata are old."""
         there = self._topics or frozenset()
         for name, table in self.tables.items():
             listed = self._listed.setdefault(name, set())
@@ -103,7 +104,7 @@ class OwnedTables:
             table.vanished = tuple(sorted(listed - there))
 
     def _read_topics(self) -> dict[str, frozenset[str]]:
-        """By table: what its ledger has positions of, else what it is about to read; where neither is known, no entry."""
+        """Return, by table, the topics of its ledger's positions, else those it will read; no entry if its ledger is unknown."""
         read: dict[str, frozenset[str]] = {}
         for name, table in self.tables.items():
             if (state := table.last_state) is not None:
@@ -111,7 +112,7 @@ class OwnedTables:
         return read
 
     def _note_conflicts(self, routes: TopicRoutes) -> None:
-        """Log what is new of them; a table's own are its warnings, and without a source it reads nothing more."""
+        """Log new conflicts and set the warnings of tables that have some; a table whose source is undecided reads nothing."""
         self.conflicts = routes.conflicts
         for conflict in routes.conflicts:
             log.log(
@@ -127,11 +128,11 @@ class OwnedTables:
                 table.topics, table.missing = (), ()
 
     def routed_by(self, topics: Collection[str]) -> bool:
-        """The tables have what the map's routes give for just these topics."""
+        """Whether the tables were last routed for exactly these topics."""
         return self._topics == frozenset(topics)
 
     def check_all(self) -> None:
-        """Look at every table before the first is fenced. Raises OwnedByLiveRun; a table's own trouble comes later."""
+        """Look at every table before the first is fenced. Raises OwnedByLiveRun; other errors appear when the table starts."""
 
         def look(table: Table) -> None:
             try:
@@ -142,7 +143,7 @@ class OwnedTables:
         self._wiring.side_by_side.map(look, self.tables.values())
 
     def due(self) -> list[Table]:
-        """Tables to be taken over or admitted: neither held nor waiting. A new round of starts."""
+        """Return the tables to take over or admit, which are neither held nor waiting, and begin a new round of starts."""
         now = self._now()
         due = [t for t in self.tables.values() if not t.is_held and not t.is_waiting(now)]
         if any(isinstance(t.ownership, Unowned) for t in due):
@@ -151,11 +152,11 @@ class OwnedTables:
 
     @property
     def noticed(self) -> dict[str, Generation]:
-        """By table, the generation that the newest look before a take-over has found."""
+        """By table, the generation that the newest look before a take-over found."""
         return self._ownership.noticed
 
     def new_round(self) -> None:
-        """Of starts: who lives is looked at anew, for a later start must not fence a run that came in between."""
+        """Begin a round of starts: owners' heartbeats are watched again, so that no run that started meanwhile is fenced."""
         self._lost_ledger.new_round()
         self._ownership.look_again()
 
@@ -164,7 +165,7 @@ class OwnedTables:
         return [t for t in self.tables.values() if t.serves(now)]
 
     def set_aside(self, table: Table, error: Kafka2HiveError, until: str | None = None) -> None:
-        """`until`: what the log says instead of the wait, where nobody waits any more."""
+        """Set a table aside and log it. `until` replaces the length of the wait in the log if no retry will follow."""
         known = table.aside is not None and str(table.aside.error) == str(error)
         aside = table.set_aside(error, self._now())
         until = until or f"for {aside.until - self._now():.0f} s"
@@ -174,7 +175,7 @@ class OwnedTables:
         log.log(level, "%s is set aside %s: %s", table.name, until, error)
 
     def refused_by_hive(self, refused: RefusedByHive) -> None:
-        """Nothing more is committed to what Hive does not take; what is committed stays right."""
+        """Handle a refusal by Hive: the table commits nothing more for now; what it has committed stays valid."""
         self._schemas.doubt(refused.table)
         self._gate.differs(refused.table, refused.error)
         table = self.tables.get(refused.table)
@@ -190,7 +191,7 @@ class OwnedTables:
             self.set_aside(table, refused.error)
 
     def registered(self, partitions: frozenset[HivePartition]) -> None:
-        """Hive has these: a table that waited for nothing else serves again."""
+        """Handle partitions that Hive has confirmed: a table that waited for nothing else serves again."""
         for table in self.tables.values():
             if confirmed := partitions & table.open_registrations:
                 table.ownership = replace(table.owned, registered=table.owned.registered | confirmed)
@@ -203,9 +204,9 @@ class OwnedTables:
                 table.state = table.ownership
 
     def publish(self, table: Table, change: Change) -> TablePublished:
-        """One epoch of one table: draft, commit, promote, finalise. Any error drops the memory of the table (R0).
+        """Publish one change of one table: draft, commit, promote, finalise. An error there drops its ledger from memory (R0).
 
-        Nothing is committed where Hive's table is another one than the map's.
+        Nothing is committed if Hive's table does not match the map.
         """
         self._refuse_what_hive_refuses(table, change)
         completeness = self.completion.said(table, change)
@@ -224,27 +225,27 @@ class OwnedTables:
         return TablePublished(table.name, published.moves, table.owned.state, table.open_registrations)
 
     def certify_again(self, table: Table) -> None:
-        """R10 once more where certificates of the newest snapshot are not in place: a table may never have another one."""
+        """Repeat R10 if certificates of the newest snapshot are missing, because the table may never have another snapshot."""
         owned = table.owned
         if len(owned.ledger.certified) < len(owned.state.certificates):
             table.ownership = replace(owned, ledger=certify(self._wiring.ports, owned.ledger))
             self.completion.certified(table)
 
     def clean_up(self, table: Table) -> None:
-        """R9 from time to time: the directory stays short however long the run lasts, orphans of failed tasks go."""
+        """Do R9 from time to time: it keeps the ledger directory short during a long run and deletes orphans of failed tasks."""
         ledger = table.owned.ledger
         if ledger.state.epoch % CLEANUP_EPOCHS == 0:
             clean_up(self._wiring.ports, ledger, table.location, self._wiring.map.limits.keep_snapshots)
 
     def newly_compared(self, table: Table) -> bool:
-        """The ledger does not say yet what was compared in this run."""
+        """Whether a comparison with Hive in this run is not recorded in the ledger yet."""
         return not set(self._gate.agreed(table)) <= set(table.owned.state.compared)
 
     def set_aside_tables(self) -> list[Table]:
         return [t for t in self.tables.values() if t.aside is not None]
 
     def troubles(self) -> tuple[tuple[str, Kafka2HiveError], ...]:
-        """By table: why it is set aside, or does not read a topic that makes its name."""
+        """Return, with the table's name, why it is set aside or why a topic of its name is not read."""
         aside = tuple((t.name, aside.error) for t in self.tables.values() if (aside := t.aside) is not None)
         return aside + tuple((conflict.table, conflict.error) for conflict in self.conflicts)
 
@@ -262,21 +263,21 @@ class OwnedTables:
             table.ownership = replace(owned, admitted=False)
 
     def resolve(self, table: Table) -> TableSettings:
-        """The settings of an owned table anew, by its ledger's columns; Hive's table is compared before the next commit."""
+        """Resolve an owned table's settings again by its ledger's columns; Hive's table is compared before the next commit."""
         table.added = table.owned.state.added
         settings = self._schemas.resolve(table)
         table.ownership = replace(table.owned, settings=settings, admitted=False)
         return settings
 
     def admit(self, table: Table) -> None:
-        """A table that is taken over may commit, when Hive's table is the map's. Raises as Gate.admit."""
+        """Let an owned table commit if Hive's table matches the map. Raises what Gate.admit raises."""
         self._gate.admit(table)
         table.state = replace(table.owned, admitted=True)
 
     def take_over(self, table: Table) -> TableStarted:
-        """Make the table's ledger where there is none, take it over and roll it forward.
+        """Make the table's ledger if it has none, take it over and roll it forward. After a crash, the next start does the rest.
 
-        Raises what `start` and `resolve` raise; OwnedByLiveRun, TakeOverLost, Fenced end the run.
+        Raises what `start` and `resolve` raise; OwnedByLiveRun, TakeOverLost and Fenced end the run.
         """
         self._refuse_undecided(table)
         settings = self._schemas.resolve(table)
@@ -310,15 +311,15 @@ class OwnedTables:
         return TableStarted(table.name, settings, started.moves, table.open_registrations)
 
     def _refuse_undecided(self, table: Table) -> None:
-        """Not even a ledger is made for a table of which nobody knows whose it is."""
+        """Raise the conflict of a table that several topics claim, before even a ledger is made."""
         for conflict in self.conflicts:
             if conflict.table == table.name and table.name in self._undecided:
                 raise conflict.error
 
     def _fit(self, table: Table) -> Generation:
-        """What may be taken over: nobody alive owns it, and it is the newest ledger that the table had.
+        """Return the generation to take over: no live process owns it, and it is the table's newest ledger.
 
-        The consumer group is asked at a table's first start of this run: what it says later comes from this run.
+        The consumer group is asked only at a table's first start in this run, because later this run sets its offsets.
         """
         generation = self._ownership.check(table.paths, table.location)
         if not table.group_compared:

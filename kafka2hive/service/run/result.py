@@ -1,4 +1,4 @@
-"""How a run is ordered, and what it ended with."""
+"""The order for a run, and the result that it ends with."""
 
 import signal
 from collections.abc import Collection
@@ -16,13 +16,13 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.service.tables.condition import RunEnd, Trouble
 
-if TYPE_CHECKING:  # else a run would wait for these imports before it launches its JVM
+if TYPE_CHECKING:  # otherwise a run would wait for these imports before it launches its JVM
     from kafka2hive.service.tables.table_state import Table
 
 
 @dataclass(frozen=True, slots=True)
 class RunOrder:
-    """How to run: `once` dumps what is there and ends, `take_over` fences those who own a table when it begins."""
+    """How to run: `once` dumps what Kafka holds and ends, `take_over` fences live owners of its tables at the start."""
 
     once: bool = False
     take_over: bool = False
@@ -32,7 +32,7 @@ class RunOrder:
 class RunResult:
     """Why the run ended; `set_aside` names the tables that could not go on, with their errors.
 
-    `unregistered`: with `once`, what is committed and Hive was not told of.
+    `unregistered`: with `once`, the error for committed partitions that are not registered in Hive yet.
     """
 
     exit_code: ExitCode
@@ -47,9 +47,9 @@ def exit_code(
     set_aside: Collection[Kafka2HiveError],
     unregistered: ServiceUnavailable | None = None,
 ) -> ExitCode:
-    """`error` ended the run, else the signal `interrupted_by`, else it ended by itself; `set_aside` by then.
+    """Return the exit code of a run: by `error` if it ended the run, else by the signal `interrupted_by`, else by `set_aside`.
 
-    `unregistered` (see RunResult) counts where nothing else does.
+    `unregistered` (see RunResult) decides only if nothing else does.
     """
     if error is not None:
         return error.exit_code if isinstance(error, Kafka2HiveError) else ExitCode.BUG
@@ -63,12 +63,12 @@ def exit_code(
 
 
 def no_table_can_go_on(tables: Collection["Table"]) -> bool:
-    """Every table waits for manual intervention: nothing is left for a run to do."""
+    """Whether every table waits for manual intervention, so that a run has nothing left to do."""
     return bool(tables) and all(table.needs_manual_action for table in tables)
 
 
 def not_registered(untold: Collection[HivePartition], why: MetastoreUnavailable) -> ServiceUnavailable:
-    """What a `--once` run ends with whose rows are committed, and are in partitions that Hive was not told of."""
+    """Return the error of a `--once` run whose rows are committed, but in partitions that are not registered in Hive."""
     tables = ", ".join(sorted({partition.table for partition in untold}))
     return why.ending(
         f"{len(untold)} of the partitions that hold rows are not registered in Hive ({tables}), all rows are"
@@ -78,7 +78,7 @@ def not_registered(untold: Collection[HivePartition], why: MetastoreUnavailable)
 
 
 def end_of(ended: RunResult | BaseException) -> RunEnd | None:
-    """What `status` is to be told of a run's end. None: nothing was begun, or a live run has the say."""
+    """Return a run's end for `status`; None if a live run owns the tables, or the end is no result and no error."""
     match ended:
         case RunResult():
             error = ended.error or ended.unregistered

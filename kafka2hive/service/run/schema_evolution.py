@@ -1,4 +1,4 @@
-"""Columns for fields that the map does not name: when a run looks at its records' schemas, and what it makes of them."""
+"""Columns for fields that the map does not name: when a run looks at its records' schemas, and which columns it adds."""
 
 import logging
 from collections.abc import Callable
@@ -26,27 +26,27 @@ WARNED_BY = "schema evolution"
 
 
 class Evolution:
-    """For a map without a registry: looks at nothing."""
+    """The schema evolution of a map without a registry: it looks at nothing."""
 
     def is_due(self, table: Table) -> bool:
-        """Whether `changes` is to be asked before the next epoch is planned."""
+        """Whether `changes` must be called before the next epoch is planned."""
         return False
 
     def changes(self, table: Table, settings: TableSettings) -> ColumnsAdded | None:
-        """What the owned table needs. None: its columns take everything, or what can be taken.
+        """Return the columns that the owned table needs; None if its columns take everything that can be taken.
 
         Raises SchemaDiffers (schema evolution `stop`), TableError.
         """
         return None
 
     def takes(self, table: Table, error: Kafka2HiveError) -> bool:
-        """Whether `changes` will mend what a task has met; then the table is not set aside."""
+        """Whether `changes` will resolve the error of a task; then the table is not set aside."""
         return False
 
 
 @dataclass(slots=True, eq=False)
 class RegistryEvolution(Evolution):
-    """`schema_of` gives a schema by its id, from memory, the storage or the registry."""
+    """The schema evolution of a map with a registry. `_schema_of` returns a schema by its id, or None if it is unknown."""
 
     _wiring: Wiring
     _newest: NewestSchemas
@@ -119,7 +119,7 @@ class RegistryEvolution(Evolution):
 
 
 def registry_evolution(wiring: Wiring) -> Evolution:
-    """Connects to nothing yet."""
+    """Build the schema evolution of a map. Nothing is connected yet."""
     options, newest = wiring.map.registry, newest_schemas(wiring)
     if options is None or newest is None:
         return Evolution()

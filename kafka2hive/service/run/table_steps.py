@@ -1,4 +1,4 @@
-"""What the epoch loop does with its tables, each by itself and several side by side; and how it reacts to what became of each."""
+"""The steps of the epoch loop on its tables, several side by side, so that an error of one table does not affect the others."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -30,14 +30,14 @@ Result = TypeVar("Result")
 
 FENCE_SECONDS = 10.0
 RECORD_SECONDS = 10.0
-"""How often tables without work have their registrations recorded while others have an epoch at each look."""
+"""How often the registrations of idle tables are recorded while other tables have one epoch after the other."""
 
 
 class TableSteps:
-    """Every method is called by the holder of `lock`. What fails on its own sets its table aside.
+    """The steps on tables; each caller must hold `lock`. An error that belongs to a table sets that table aside.
 
-    Fenced, TakeOverLost, OwnedByLiveRun and bugs pass through: they end the run.
-    `settings` are what the tasks must know of each table that was taken over.
+    Fenced, TakeOverLost, OwnedByLiveRun and bugs pass through and end the run.
+    `settings` are what the tasks must know about each table that was taken over.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class TableSteps:
         self._stopped = StoppedTables(wiring, owned_tables.noticed)
 
     def each(self, tables: Iterable[Table], work: Callable[[Table], Result]) -> list[Result]:
-        """The work of several tables side by side; the results of those that were not set aside."""
+        """Do `work` for several tables side by side; return the results of those for which it did not fail."""
 
         def attempt(table: Table) -> list[Result]:
             try:
@@ -73,10 +73,10 @@ class TableSteps:
         return [result for results in self._wiring.side_by_side.map(attempt, tables) for result in results]
 
     def start_due(self, *, with_sql: bool = True) -> None:
-        """Take over every table that is neither held nor waiting, and admit it when Hive's table is the map's.
+        """Take over every table that is neither held nor waiting, and admit it if Hive's table matches the map.
 
-        Not `with_sql`: those that Spark has to plan a SELECT for are left for later.
-        Before that, and now and then, the table gets columns for what its records' schemas have.
+        Without `with_sql`, tables for which Spark must plan a SELECT are left for later.
+        Before a table is admitted, and again from time to time, it gets columns for new fields of its records' schemas.
         """
         evolution = self._owned_tables.evolution
         evolving = [table for table in self._owned_tables.serving() if evolution.is_due(table)]
@@ -84,9 +84,9 @@ class TableSteps:
         self.each([*due, *evolving], self._start)
 
     def take_up_repaired(self) -> None:
-        """Start the stopped tables that a command has repaired since: the run goes on with them, and need not be restarted.
+        """Start the stopped tables that a command has repaired since, so that the run need not be restarted.
 
-        Who has taken such a table meanwhile keeps it: that ends neither this run nor the other one.
+        If another process has taken such a table over meanwhile, it keeps it; neither run ends.
         """
 
         def start(table: Table) -> None:
@@ -114,7 +114,7 @@ class TableSteps:
         self._owned_tables.admit(table)
 
     def _evolve(self, table: Table) -> None:
-        """The ledger has a column before Hive's table has it, and that before any file: admit and publish see to it."""
+        """Add columns for new fields: first to the ledger, then to Hive's table (by `admit`), and only then are files written."""
         evolution = self._owned_tables.evolution
         if not evolution.is_due(table):
             return
@@ -126,9 +126,9 @@ class TableSteps:
             self.settings[table.name] = self._owned_tables.resolve(table)
 
     def publish(self, table: Table, change: Change) -> TablePublished:
-        """Commit a change and make it visible. Hive is told at once, whatever becomes of the other tables.
+        """Commit a change, make it visible, and hand its partitions to the registrar without waiting for other tables.
 
-        Raises what ends the work of this table.
+        Raises the errors that `each` handles, and those that end the run.
         """
         published = self._owned_tables.publish(table, change)
         self._registrar.enqueue(published.unregistered)
@@ -150,10 +150,10 @@ class TableSteps:
             table.warnings["hive"] = (f"partitions are not registered in Hive: {why}",) if pending else ()
 
     def record_beside(self, idle: Iterable[Table], waiting: Iterable[Table], *, is_busy: bool) -> None:
-        """`record_registrations` of `idle` tables. Those with records that wait for their flush interval have their
-        registrations in their next data epoch: of them only complete partitions are recorded.
+        """Record the registrations of `idle` tables, and the complete partitions of `waiting` ones.
 
-        While others are busy this happens every RECORD_SECONDS: it delays their epoch.
+        Tables in `waiting` have records that wait for their flush interval, so their next data epoch records their
+        registrations. While others are busy, this happens only every RECORD_SECONDS, because it delays their epoch.
         """
         now = self._wiring.ports.clock.monotonic()
         if is_busy and now - self._recorded_at < RECORD_SECONDS:
@@ -163,8 +163,8 @@ class TableSteps:
         self.each(waiting, lambda table: self._record(table, is_new=False))
 
     def record_registrations(self, tables: Iterable[Table], ending: bool = False) -> None:
-        """A snapshot without files for each of them whose registrations, comparisons or complete partitions its newest one
-        does not have. Certificates that could not be written are tried again as often as the policy is asked.
+        """Commit a snapshot without files for each table whose newest one lacks registrations, comparisons with Hive or
+        complete partitions. Certificates that could not be written are tried again as often as the policy is asked.
         """
 
         def record(table: Table) -> None:
@@ -174,7 +174,7 @@ class TableSteps:
         self.each(tables, record)
 
     def _record(self, table: Table, *, is_new: bool, ending: bool = False) -> None:
-        """`is_new`: the table needs a snapshot also without a complete partition."""
+        """Commit a snapshot if `is_new`, or if a partition became complete."""
         asked = table.owned.completion_asked
         completeness = self._owned_tables.completion.due(table, ending)
         if is_new or completeness is not None:
@@ -184,7 +184,7 @@ class TableSteps:
             self._owned_tables.certify_again(table)
 
     def look_for_fence(self) -> None:
-        """An idle run has nothing to commit, and so would not learn that it was fenced. Raises Fenced."""
+        """Check now and then whether this run was fenced, which an idle run would not learn from commits. Raises Fenced."""
         now = self._wiring.ports.clock.monotonic()
         if now - self._looked_at < FENCE_SECONDS:
             return
