@@ -1,1 +1,1 @@
-"""File formats of tables: rows to files, and files back to rows. One room per format, which nothing else knows."""
+"""File formats of tables: rows to files, and files back to rows. Each format has its folder."""

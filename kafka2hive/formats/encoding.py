@@ -1,4 +1,4 @@
-"""The encoding that a table's options ask for."""
+"""The encoding for a table's writer options, with sorted row groups if they require it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ from kafka2hive.formats.plugin import PluginEncoding
 
 
 class SortingEncoding:
-    """Another encoding, which gets every row group sorted. NULLs come last; equal rows keep their order."""
+    """Sorts every row group for another encoding. NULLs come last; rows with equal keys keep their order."""
 
     def __init__(self, inner: Encoding, columns: Sequence[str]) -> None:
         self._inner = inner
@@ -32,7 +32,7 @@ class SortingEncoding:
 
 
 class SortingEncoder:
-    """One file. While a row group is sorted its rows are held twice."""
+    """One file. While a row group is sorted, its rows are in memory twice."""
 
     def __init__(self, inner: Encoder, columns: Sequence[str]) -> None:
         self._inner = inner
@@ -49,7 +49,7 @@ class SortingEncoder:
 
 
 def encoding_of(options: WriterOptions) -> Encoding:
-    """A new one: it is for one table in one task. Raises TableError where it is of a plug-in."""
+    """Return a new encoding, for one table in one task. Raises TableError if a plug-in fails."""
     encoding = _of_format(options)
     return SortingEncoding(encoding, options.sorted_by) if options.sorted_by else encoding
 

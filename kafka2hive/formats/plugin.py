@@ -1,4 +1,4 @@
-"""Files by writers that packages offer: rows are counted on both sides of them."""
+"""Files that plug-ins write and read. Rows are counted before and after, so a plug-in cannot lose any unnoticed."""
 
 import io
 import tempfile
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Output(io.RawIOBase):
-    """Every write takes all bytes. `error` is the first one of the stream or the disk, whatever the writer made of it."""
+    """The file object for a plug-in's writer. It writes to the stream, and to a copy on local disk for the count.
+
+    `error` is the first error of the stream or the disk, even if the writer caught it.
+    """
 
     def __init__(self, stream: "pa.NativeFile") -> None:
         super().__init__()
@@ -57,26 +60,26 @@ class Output(io.RawIOBase):
             ) from error
 
     def ended(self) -> BinaryIO:
-        """The copy, from its beginning; nothing more is taken."""
+        """Return the copy, at its beginning. A later write raises ValueError."""
         self._ended = True
         self._copy.seek(0)
         return self._copy
 
     def mute(self) -> None:
-        """Let the copy go, and take what still comes for nothing."""
+        """Delete the copy, and ignore later writes."""
         self._muted = True
         self._copy.close()
 
 
 def writer_of(plugin: PluginOptions) -> FileWriter:
-    """Raises TableError: `plugin.missing`, `plugin.failed`."""
+    """Load the plug-in's writer. Raises TableError (`plugin.missing`, `plugin.failed`)."""
     make = load(PluginKind.WRITER, plugin.name)
     with foreign_code(PluginKind.WRITER, plugin.name):
         return cast("FileWriter", make(WriterContext(options=dict(plugin.options))))
 
 
 def storage_of(plugin: PluginOptions) -> HiveStorage:
-    """How Hive reads this writer's files. Raises TableError: `plugin.missing`, `plugin.failed`, `plugin.result`."""
+    """Return how Hive reads the writer's files. Raises TableError (`plugin.missing`, `plugin.failed`, `plugin.result`)."""
     writer = writer_of(plugin)
     with foreign_code(PluginKind.WRITER, plugin.name):
         found = writer.hive
@@ -94,7 +97,7 @@ def wrong_result(name: str, fault: str) -> TableError:
 
 
 class PluginEncoder:
-    """One file (Encoder). Raises TableError (`plugin.failed`, `plugin.result`, `plugin.disk`), too."""
+    """One file (Encoder). It also raises TableError (`plugin.failed`, `plugin.result`, `plugin.disk`)."""
 
     def __init__(self, stream: "pa.NativeFile", schema: "pa.Schema", name: str, writer: FileWriter) -> None:
         self._name = name
@@ -115,7 +118,7 @@ class PluginEncoder:
         self._rows += len(rows)
 
     def end(self, metadata: Mapping[str, str]) -> int:
-        """The rows that the writer finds in the whole file. Its files hold no metadata of ours."""
+        """Close the file, and return the rows that the writer counts in it. The file does not hold the metadata."""
         try:
             with self._calling():
                 self._file.close()
@@ -132,7 +135,7 @@ class PluginEncoder:
 
     @contextmanager
     def _calling(self) -> Iterator[None]:
-        """An error of the output is raised as it was, also where the writer has caught it."""
+        """Raise an error of the output unchanged, even if the writer caught it."""
         try:
             with foreign_code(PluginKind.WRITER, self._name):
                 yield
@@ -142,7 +145,7 @@ class PluginEncoder:
 
 
 class PluginEncoding:
-    """All files of one table in one task. Raises TableError: `plugin.missing`, `plugin.failed`."""
+    """The files of one table in one task. Raises TableError (`plugin.missing`, `plugin.failed`)."""
 
     def __init__(self, plugin: PluginOptions) -> None:
         self.extension = plugin.name
@@ -153,10 +156,10 @@ class PluginEncoding:
 
 
 class PluginReader:
-    """A whole file (FileReader). What the package raises is pa.ArrowInvalid; so is a result that is none."""
+    """A whole file (FileReader). An error or an invalid result of the plug-in is raised as pa.ArrowInvalid."""
 
     def __init__(self, data: bytes, plugin: PluginOptions, columns: pa.Schema | None) -> None:
-        """`columns` of the table as the map has them, None: only the rows can be counted."""
+        """Read `data`. `columns` are the table's in the map; with None, only `rows` works."""
         self._data = data
         self._name = plugin.name
         self._columns = columns
@@ -177,7 +180,7 @@ class PluginReader:
         return pa.schema([]) if first is None else first.schema
 
     def filled_columns(self) -> set[str]:
-        """All of them: nothing counts their values."""
+        """Return all columns, because their values are not counted."""
         return set(self.schema.names)
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Files read back: by what they begin with where a whole file is at hand, by their name where only its end is."""
+"""Readers of files. A whole file is recognised by its first bytes, the end of a file by the extension of its name."""
 
 from collections.abc import Callable
 from typing import get_args
@@ -22,13 +22,14 @@ from kafka2hive.formats.parquet.reader import ParquetReader, parquet_end
 from kafka2hive.formats.plugin import PluginReader
 
 UNREADABLE = (pa.ArrowException, OSError)
-"""What is raised for a damaged file, or one of no known format."""
+"""The errors for a file that is damaged or has no known format."""
 
 
 def opened(data: bytes, extension: str = "", plain: PlainLines | None = None) -> FileReader:
-    """A whole file. `extension` of its name, as far as it is known: it tells files of plug-ins, and lines without compression.
+    """Return a reader for a whole file. Raises UNREADABLE.
 
-    `plain`: what those do not say; without it they have rows, but no columns. Raises UNREADABLE.
+    `extension` is that of the file's name, "" if unknown; files of plug-ins and lines without compression are recognised
+    only by it. `plain` is what those files do not contain; without it, their rows can be counted, but not read.
     """
     if (name := extension.partition(".")[0]) and name not in get_args(FileFormat):
         return PluginReader(data, *_of_plugin(name, plain))
@@ -40,9 +41,9 @@ def opened(data: bytes, extension: str = "", plain: PlainLines | None = None) ->
 
 
 def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd | None:
-    """The footer of a file with this extension and length; None for one that has none, or an unknown one.
+    """Return the footer of a file of `length` bytes; None if files with this extension have none, or it is unknown.
 
-    `tail` gives that many last bytes. Raises UNREADABLE, and what `tail` raises.
+    `tail(n)` returns the last n bytes of the file. Raises UNREADABLE, and what `tail` raises.
     """
     match extension.split("."):
         case [ParquetEncoding.extension]:
@@ -58,7 +59,7 @@ def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd
 
 
 def _of_plugin(name: str, plain: PlainLines | None) -> tuple[PluginOptions, pa.Schema | None]:
-    """The table's own options where it still is written by this plug-in."""
+    """Return the plug-in's options, the table's own if it still uses this plug-in, and the table's columns."""
     own = None if plain is None else plain.options.plugin
     options = own if own is not None and own.name == name else PluginOptions(name=name)
     return options, None if plain is None else plain.schema

@@ -1,4 +1,4 @@
-"""The layout of Avro's container files (specification 1.12): a head, then blocks of rows, each with the file's mark."""
+"""Avro's container files (specification 1.12): a header, blocks of rows, each followed by the file's sync marker, and codecs."""
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -12,19 +12,19 @@ MAGIC = b"Obj\x01"
 MARK_BYTES = 16
 CODEC = "avro.codec"
 SCHEMA = "avro.schema"
-"""Avro's own keys of the metadata."""
+"""The metadata keys that Avro defines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`data` as the file has them: compressed."""
+    """One block. `data` is compressed, as in the file."""
 
     rows: int
     data: bytes
 
 
 def long_bytes(number: int) -> bytes:
-    """A zigzag varint of a number that is not negative."""
+    """Return a number that is not negative as a zigzag varint."""
     left, out = number << 1, bytearray()
     while left > 0x7F:
         out.append(left & 0x7F | 0x80)
@@ -43,7 +43,7 @@ def block_bytes(block: Block, mark: bytes) -> bytes:
 
 
 def blocks(data: bytes, mark: bytes, start: int = 0) -> Iterator[Block]:
-    """From `start` to the end. Raises pa.ArrowInvalid where the file is damaged."""
+    """Yield the blocks from byte `start` to the end. Raises pa.ArrowInvalid if they are damaged."""
     place = ByteCursor(data, start)
     while place.at < len(data):
         rows = place.count()
@@ -54,14 +54,14 @@ def blocks(data: bytes, mark: bytes, start: int = 0) -> Iterator[Block]:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A whole file; `blocks` without the trailer."""
+    """A whole file. `blocks` does not include the trailer."""
 
     metadata: Mapping[str, bytes]
     blocks: tuple[Block, ...]
 
 
 def read_container(data: bytes) -> Container:
-    """Raises pa.ArrowInvalid where it is damaged."""
+    """Read a whole file. Raises pa.ArrowInvalid if it is damaged."""
     if not data.startswith(MAGIC):
         raise pa.ArrowInvalid("no Avro file")
     place = ByteCursor(data, len(MAGIC))
@@ -75,7 +75,7 @@ def read_container(data: bytes) -> Container:
 
 
 class ByteCursor:
-    """In some bytes. Everything raises pa.ArrowInvalid where they end too early."""
+    """A position in some bytes. Every method raises pa.ArrowInvalid if they end too early."""
 
     def __init__(self, data: bytes, at: int = 0) -> None:
         self._data = data
@@ -89,7 +89,7 @@ class ByteCursor:
         return found
 
     def long(self) -> int:
-        """A zigzag varint."""
+        """Read a zigzag varint."""
         number = shift = 0
         while True:
             (byte,) = self.take(1)
@@ -101,7 +101,7 @@ class ByteCursor:
                 raise pa.ArrowInvalid("a number has more than 64 bits")
 
     def count(self) -> int:
-        """Of bytes, rows or elements. A negative one, as other writers have them before a size, is not known here."""
+        """Read a count of bytes, rows or elements. A negative count, which other writers put before a size, is not supported."""
         found = self.long()
         if found < 0:
             raise pa.ArrowInvalid("a count is negative")
@@ -111,15 +111,15 @@ class ByteCursor:
 Codec = Callable[[bytes], bytes]
 
 NAMES = {"gzip": "deflate", "zstd": "zstandard", "snappy": "snappy", "none": "null"}
-"""Avro's, by the map's."""
+"""Avro's names of the codecs, by the map's."""
 
 _RAW = -15  # deflate without a head and a checksum
-_LEVEL = 1  # as Avro's own output format: a fifth larger than with 6, at a quarter of the time
+_LEVEL = 1  # Avro's own default: a fifth larger than 6, in a quarter of the time
 _CHECKSUM = 4
 
 
 def compressor(name: str, level: int | None) -> Codec:
-    """By the map's name."""
+    """Return the codec with this name in the map."""
     match name:
         case "gzip":
             return lambda data: zlib.compress(data, _LEVEL if level is None else level, _RAW)
@@ -136,7 +136,10 @@ def compressor(name: str, level: int | None) -> Codec:
 
 
 def decompressed(data: bytes, name: str) -> bytes:
-    """By Avro's name. What stands behind a deflate stream is not looked at. Raises OSError or pa.ArrowException."""
+    """Decompress a block with the codec of this Avro name. Bytes after a deflate stream are ignored.
+
+    Raises OSError or pa.ArrowException.
+    """
     match name:
         case "null":
             return data

@@ -1,4 +1,4 @@
-"""Avro files: rows in blocks of a size that readers hold in memory, one after the other; the trailer is a last block."""
+"""Rows as Avro files: blocks small enough for a reader's memory, and a last block that holds the trailer."""
 
 import secrets
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from kafka2hive.formats.contract.trailer import SCHEMA_KEY, payload_of, schema_t
 
 _BLOCK = 256 * 1024  # bytes before compression
 _READ_BY_HIVE = {"writer.time.zone": b"UTC", "writer.proleptic": b"true"}
-"""Hive 3 and 4: times are wall clocks, days of the Gregorian calendar, also those before 1582."""
+"""For Hive 3 and 4: times have no time zone, and dates before 1582 are Gregorian too."""
 
 
 class AvroEncoder:
@@ -62,7 +62,7 @@ class AvroEncoder:
             raise pa.ArrowInvalid(str(error)) from error
 
     def end(self, metadata: Mapping[str, str]) -> int:
-        """The rows are the sum over the blocks."""
+        """See Encoder. The row count is the sum over the blocks."""
         if self._codec in WITH_TRAILER:
             self._stream.write(trailer_block(self._codec, payload_of(self._rows, metadata), self._mark))
         return self._rows

@@ -1,4 +1,4 @@
-"""Avro files read back row by row: slow, and independent of the compiled library."""
+"""A reader of Avro files, row by row: slow, but independent of the compiled library. Also the trailer block."""
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -26,14 +26,14 @@ from kafka2hive.formats.contract.port import FileEnd
 from kafka2hive.formats.contract.trailer import END_SIZE, SCHEMA_KEY, end_mark, parsed, schema_of, trailer_of
 
 WITH_TRAILER = frozenset({"gzip", "zstd"})
-"""The map's codecs; what snappy or no codec makes of nothing has no room."""
+"""The map's codecs whose blocks can hold a trailer; snappy and no codec leave no room in an empty block."""
 
 _NOTHING = zlib.compress(b"", wbits=-15)
 _NO_ROWS = long_bytes(0)
 
 
 def trailer_block(codec: str, payload: bytes, mark: bytes) -> bytes:
-    """`codec` is `gzip` or `zstd`."""
+    """Return the block that holds the trailer; `codec` is `gzip` or `zstd`."""
     size = len(payload) + END_SIZE
     before = _NOTHING if codec == "gzip" else frame_head(size)
     whole = len(_NO_ROWS + long_bytes(len(before) + size) + before) + size + MARK_BYTES
@@ -41,7 +41,7 @@ def trailer_block(codec: str, payload: bytes, mark: bytes) -> bytes:
 
 
 def avro_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
-    """See formats.opened.end_of. Raises pa.ArrowInvalid for a file without a trailer."""
+    """See formats.readers.end_of. Raises pa.ArrowInvalid for a file without a trailer."""
     trailer = trailer_of(length, tail, END_SIZE + MARK_BYTES, MARK_BYTES)
     found = list(blocks(trailer, trailer[-MARK_BYTES:]))
     if len(found) != 1 or found[0].rows:
@@ -52,7 +52,7 @@ def avro_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
 
 
 class AvroReader:
-    """A whole file (FileReader). The rows are those of its blocks; where it has a trailer, that must say as many."""
+    """A whole file (FileReader). The rows are those of the blocks; if there is a trailer, it must have the same count."""
 
     def __init__(self, data: bytes) -> None:
         found = read_container(data)
@@ -78,7 +78,7 @@ class AvroReader:
         return sum(block.rows for block in self._blocks)
 
     def filled_columns(self) -> set[str]:
-        """All of them: nothing counts their values."""
+        """Return all columns, because their values are not counted."""
         return set(self.schema.names)
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:

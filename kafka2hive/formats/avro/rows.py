@@ -1,4 +1,4 @@
-"""Rows in Avro's binary encoding: the compiled library writes them; they are read one by one."""
+"""Rows in Avro's binary encoding. The compiled library writes them; this module reads them one by one."""
 
 import datetime
 import socket
@@ -32,7 +32,10 @@ def read_nullable(read: Read) -> Read:
 
 
 def reader_of(kind: pa.DataType) -> Read:
-    """Gives what `pa.array` takes. The reader raises ValueError or OverflowError for what was not written so."""
+    """Return a function that reads one value as `pa.array` accepts it.
+
+    It raises ValueError, KeyError or OverflowError for bytes that the writer does not produce.
+    """
     if pa.types.is_struct(kind):
         fields = [(field.name, read_nullable(reader_of(field.type))) for field in kind]
         return lambda place: {name: read(place) for name, read in fields}
@@ -80,14 +83,14 @@ def _elements(place: ByteCursor, read: Read) -> list[Any]:
 
 
 Encode = Callable[[pa.RecordBatch, int, int], tuple[int, bytes]]
-"""Rows from a number on, until there are enough bytes or no more rows: how many, and their bytes.
+"""Encodes rows from a row number on, up to a number of bytes. Returns how many rows, and their bytes.
 
-Raises ValueError for a part of a millisecond: whoever gives the rows has made sure that there is none.
+Raises ValueError for a fraction of a millisecond, which the caller must have removed.
 """
 
 
 def encoder(library: Any = LIBRARY) -> Encode:
-    """Raises TableError without a library: executors may lack what the driver has."""
+    """Return the library's encoder. Raises TableError without a library, which executors may lack."""
     if library is None:
         missing = avro_needs_library()
         raise TableError(missing.code, f"on {socket.gethostname()}: {missing.message}", missing.remedy)
@@ -96,7 +99,7 @@ def encoder(library: Any = LIBRARY) -> Encode:
 
 
 def decode(data: bytes, rows: int, schema: pa.Schema) -> list[dict[str, Any]]:
-    """All rows of a block, by column. Raises pa.ArrowInvalid."""
+    """Return all rows of a block, as one dict by column for each. Raises pa.ArrowInvalid."""
     columns = [(field.name, read_nullable(reader_of(field.type))) for field in schema]
     place = ByteCursor(data)
     try:

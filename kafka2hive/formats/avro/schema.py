@@ -1,4 +1,4 @@
-"""The schema of a file's rows, as Hive would make one of its table: every value may be null."""
+"""The Avro schema of a file's rows, as Hive derives one from its table: every value may be null."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ _SIMPLE = {
 
 
 def avro_schema(schema: pa.Schema) -> dict[str, Any]:
-    """Columns are named in small letters: Hive's are, and Avro tells letters apart. Raises pa.ArrowInvalid."""
+    """Return the schema, with column names in lower case as in Hive, since Avro is case-sensitive. Raises pa.ArrowInvalid."""
     return _Records().record([field.with_name(field.name.lower()) for field in schema])
 
 
 class _Records:
-    """Every record of a schema has a name of its own."""
+    """Gives every record of a schema a different name, as Avro requires."""
 
     def __init__(self) -> None:
         self._made = 0

@@ -1,1 +1,1 @@
-"""What every file format promises, and what several of them use."""
+"""The interface of every file format, and code that several formats use."""

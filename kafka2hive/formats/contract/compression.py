@@ -1,4 +1,4 @@
-"""zstd's skippable frame, which every reader goes past (RFC 8878): a head, and the bytes that it says."""
+"""Decompression of Snappy and zstd, and the header of zstd's skippable frame, which every reader skips (RFC 8878)."""
 
 import struct
 
@@ -6,27 +6,27 @@ import pyarrow as pa
 
 _HEAD = struct.Struct("<4sI")
 HEAD_SIZE = _HEAD.size
-MAGIC = (0x184D2A5B).to_bytes(4, "little")  # any of 0x184D2A50 to 5F is one
+MAGIC = (0x184D2A5B).to_bytes(4, "little")  # 0x184D2A50 to 0x184D2A5F all mark a skippable frame
 
 
 def frame_head(size: int) -> bytes:
-    """`size`: of what follows."""
+    """Return the header of a skippable frame with `size` bytes of content."""
     return _HEAD.pack(MAGIC, size)
 
 
 def from_snappy(block: bytes) -> bytes:
-    """One block, whose length pyarrow wants to be told. Raises OSError or pa.ArrowInvalid for a damaged one."""
+    """Decompress one block. Raises OSError or pa.ArrowInvalid if it is damaged."""
     return bytes(pa.decompress(block, decompressed_size=_length(block), codec="snappy", asbytes=True))
 
 
 def from_zstd(data: bytes) -> bytes:
-    """All frames in it. Raises OSError or pa.ArrowInvalid for damaged ones."""
+    """Decompress all frames in `data`. Raises OSError or pa.ArrowInvalid if one is damaged."""
     with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
         return bytes(stream.read())
 
 
 def _length(block: bytes) -> int:
-    """It begins with it, as a varint."""
+    """Return the decompressed length, a varint at the beginning of the block, which pyarrow needs."""
     length = shift = 0
     for byte in block:
         length |= (byte & 0x7F) << shift

@@ -1,4 +1,4 @@
-"""What every file format does for tasks (Encoding, Encoder) and for what reads files back (FileReader, FileEnd)."""
+"""The interface of every file format: Encoding and Encoder for tasks, FileReader and FileEnd for readers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,73 +11,73 @@ if TYPE_CHECKING:
 
 
 class Encoder(Protocol):
-    """One file: row groups (`write`), then the footer (`end`); or `abandon` at any time before.
+    """One file: row groups (`write`), then the footer (`end`), or `abandon` at any time before that.
 
     `write` and `end` raise pa.ArrowException, and what the stream raises.
     """
 
     def write(self, rows: "pa.Table") -> None:
-        """One row group; all of its bytes are in the stream afterwards."""
+        """Write one row group; afterwards the stream has all of its bytes."""
         ...
 
     def end(self, metadata: Mapping[str, str]) -> int:
-        """Write the footer with these key-value pairs, and let go of all buffers. The rows that the format counted."""
+        """Write the footer with these key-value pairs, release all buffers, and return the rows that the format counted."""
         ...
 
     def abandon(self) -> None:
-        """Let go of all buffers; what goes into the stream meanwhile is of no meaning."""
+        """Release all buffers. The stream's content must be ignored afterwards."""
         ...
 
 
 class Encoding(Protocol):
-    """How one table's rows become files. It is kept from file to file: it may learn from the first rows."""
+    """How one table's rows become files. One object serves all files, so it may adapt to the first rows."""
 
     @property
     def extension(self) -> str:
-        """Of the files' names, without dots at the ends."""
+        """The extension of the files' names, without a dot at either end."""
         ...
 
     def open(self, stream: "pa.NativeFile", first: "pa.Table") -> Encoder:
-        """A file that will begin with the rows `first`, which are not written by this; all rows have their schema."""
+        """Begin a file. `first` are its first rows, which this does not write; all later rows have their schema."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FileEnd:
-    """What a file's footer says: its rows, and key-value pairs."""
+    """The content of a file's footer: the number of rows, and key-value pairs."""
 
     rows: int
     metadata: Mapping[bytes, bytes]
 
 
 class FileReader(Protocol):
-    """One whole file. Everything raises what `formats.opened.UNREADABLE` names where the file is damaged."""
+    """One whole file. Everything raises `formats.readers.UNREADABLE` if the file is damaged."""
 
     @property
     def schema(self) -> "pa.Schema": ...
 
     @property
     def rows(self) -> int:
-        """By the footer."""
+        """The number of rows according to the footer, if the format has one."""
         ...
 
     def filled_columns(self) -> set[str]:
-        """Columns of which the file holds any value, by its footer; one that is not counted there is taken for filled.
+        """Return the columns that hold any value according to the footer; a column without a count is included.
 
-        A struct counts by its fields, an array by its elements.
+        A struct is filled if a field is, an array if an element is.
         """
         ...
 
     def batches(self, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":
-        """The rows with these columns, at most so many at a time."""
+        """Yield all rows with these columns, at most `rows` in each batch."""
         ...
 
 
-_AT_ONCE = 2 * 1024 * 1024  # bytes in Arrow; what is written of them may be some times larger
+_AT_ONCE = 2 * 1024 * 1024  # bytes in Arrow; their encoded form may be several times larger
 
 
 def pieces(rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """All rows in their order, a few megabytes at a time."""
+    """Yield all rows in order, a few megabytes at a time."""
     size = max(1, len(rows) * _AT_ONCE // max(1, rows.nbytes))
     for start in range(0, len(rows), size):
         yield from rows.slice(start, size).combine_chunks().to_batches()

@@ -1,6 +1,6 @@
-"""Row groups read back before their file gets a name: a library that writes other values than it was given is found.
+"""A check of row groups before their file is closed, which detects a library that writes wrong values.
 
-What compares knows nothing of how rows are written. Floats are compared by their bits: NaN equals NaN, 0.0 is not -0.0.
+The comparison does not depend on the format. Floats are compared by their bits: NaN equals NaN, and 0.0 differs from -0.0.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ _BITS = {pa.float16(): pa.int16(), pa.float32(): pa.int32(), pa.float64(): pa.in
 
 
 def check_row_group(rows: pa.Table, read: Callable[[int], pa.ChunkedArray], format: str) -> None:
-    """`read` gives a column of what was written, by its number, so that one at a time is in memory.
+    """Compare a row group with what was written. Raises TableError (`file.differs`) if a value differs or is unreadable.
 
-    Raises TableError where a value differs, or cannot be read.
+    `read(n)` returns the n-th column as written, so only one column at a time is in memory.
     """
     for number, column in enumerate(rows.columns):
         name = rows.schema.field(number).name
@@ -31,7 +31,7 @@ def check_row_group(rows: pa.Table, read: Callable[[int], pa.ChunkedArray], form
 
 
 def first_difference(given: pa.ChunkedArray, written: pa.ChunkedArray) -> int | None:
-    """The first row whose values differ, or that only one of them has; None: they are equal."""
+    """Return the first row whose values differ, or that only one of the columns has; None if they are equal."""
     start = 0
     for chunk in given.chunks:
         other = written.slice(start, len(chunk))
@@ -42,7 +42,7 @@ def first_difference(given: pa.ChunkedArray, written: pa.ChunkedArray) -> int | 
 
 
 def _first(given: pa.Array, written: pa.ChunkedArray) -> int:
-    """Of two that are not equal: the halves that are equal are passed over."""
+    """Find the first difference of two unequal columns by bisection."""
     start, size = 0, len(given)
     while size > 1:
         half = size // 2
@@ -54,7 +54,7 @@ def _first(given: pa.Array, written: pa.ChunkedArray) -> int:
 
 
 def _are_equal(given: pa.Array, written: pa.ChunkedArray) -> bool:
-    """A time that was written in another unit must be the same one; a value beneath a NULL is of no meaning."""
+    """Compare two columns. Timestamps may have another unit, and values beneath a NULL are ignored."""
     if len(given) != len(written):
         return False
     try:
@@ -66,7 +66,7 @@ def _are_equal(given: pa.Array, written: pa.ChunkedArray) -> bool:
 
 
 def _in_bits(kind: pa.DataType) -> pa.DataType:
-    """The type with every float in it as the integer of its bits."""
+    """Return the type with an integer of the same width for every float in it."""
     if pa.types.is_map(kind):
         return pa.map_(kind.key_type, kind.item_field.with_type(_in_bits(kind.item_type)))
     if pa.types.is_list(kind):

@@ -1,4 +1,4 @@
-"""Timestamps of files in the unit that rows have, whatever their format stores."""
+"""Timestamps: conversion to the unit that rows have, and a search for those that a format cannot store."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 
 def in_microseconds(kind: pa.DataType) -> pa.DataType:
-    """The type with every timestamp in it, at any depth, in microseconds; equal to `kind` where they all are."""
+    """Return the type with every timestamp in it, at any depth, in microseconds."""
     return _in_unit(kind, "us")
 
 
@@ -34,7 +34,7 @@ def schema_in_microseconds(schema: pa.Schema) -> pa.Schema:
 
 
 def batch_in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Raises pa.ArrowInvalid for a time that microseconds cannot hold."""
+    """Return the batch with every timestamp in microseconds. Raises pa.ArrowInvalid for a time that those cannot hold."""
     for number, field in enumerate(batch.schema):
         wanted = in_microseconds(field.type)
         if wanted != field.type:
@@ -44,13 +44,13 @@ def batch_in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 Bad = npt.NDArray[np.bool_]
 BadTimes = Callable[[pa.Array], Bad | None]
-"""Which of some timestamps in microseconds cannot be stored; None: all can."""
+"""Returns which timestamps (in microseconds) cannot be stored; None if all can."""
 
 _MILLISECOND = 1_000  # microseconds
 
 
 def rows_with(column: pa.Array, bad_times: BadTimes) -> Bad | None:
-    """Which rows hold such a time; None: none."""
+    """Return which rows hold such a time, at any depth; None if no row does."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         return bad_times(column)
@@ -79,7 +79,7 @@ def _any_of(parts: list[Bad | None]) -> Bad | None:
 
 
 def rows_not_in_millis(column: pa.Array) -> Bad | None:
-    """Which rows hold a time with a part of a millisecond, at any depth; None: none."""
+    """Return which rows hold a time with a fraction of a millisecond, at any depth; None if no row does."""
     return rows_with(column, _parts_of_milliseconds)
 
 

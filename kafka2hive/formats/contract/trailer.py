@@ -1,7 +1,7 @@
-"""What a file without a footer of its own says of itself behind its last row: its rows, and key-value pairs.
+"""The trailer: a row count and key-value pairs after the last row of a file whose format has no footer.
 
-Each format hides a trailer where readers go past it. Before a few fixed bytes of the format's it ends with a mark and
-the trailer's length, so a file's end is enough to read it.
+Each format puts the trailer where other readers skip it. The trailer ends with a mark and its length, followed only by a few
+fixed bytes of the format, so it can be read from the end of the file.
 """
 
 import base64
@@ -14,7 +14,7 @@ import pyarrow as pa
 from kafka2hive.formats.contract.port import FileEnd
 
 _MARK = b"K2HIVE01"
-_END = struct.Struct("<8sQ")  # the mark, and the length of the whole trailer
+_END = struct.Struct("<8sQ")  # the mark, and the length of the whole trailer in bytes
 END_SIZE = _END.size
 _TAIL_BYTES = 64 * 1024
 
@@ -24,14 +24,14 @@ def payload_of(rows: int, metadata: Mapping[str, str]) -> bytes:
 
 
 def end_mark(length: int) -> bytes:
-    """`length`: of the whole trailer, with this and what follows."""
+    """Return the end mark. `length` counts the whole trailer, including this mark and the bytes after it."""
     return _END.pack(_MARK, length)
 
 
 def trailer_of(length: int, tail: Callable[[int], bytes], least: int, after: int) -> bytes:
-    """The whole trailer of a file of `length` bytes, at least `least`; `after` bytes follow its mark.
+    """Return the whole trailer of a file of `length` bytes. It has at least `least` bytes, `after` of them after its mark.
 
-    `tail` gives that many last bytes. Raises pa.ArrowInvalid where there is none of ours, and what `tail` raises.
+    `tail(n)` returns the last n bytes of the file. Raises pa.ArrowInvalid without a valid trailer, and what `tail` raises.
     """
     data = tail(_TAIL_BYTES)
     end = data[-END_SIZE - after : len(data) - after]
@@ -46,7 +46,7 @@ def trailer_of(length: int, tail: Callable[[int], bytes], least: int, after: int
 
 
 def parsed(payload: bytes) -> FileEnd:
-    """Raises pa.ArrowInvalid."""
+    """Parse a trailer's payload. Raises pa.ArrowInvalid."""
     try:
         found = orjson.loads(payload)
         pairs = {str(key).encode(): str(value).encode() for key, value in found["metadata"].items()}
@@ -63,10 +63,10 @@ def schema_text(schema: pa.Schema) -> str:
 
 
 def schema_of(text: bytes) -> pa.Schema:
-    """Raises UNREADABLE (formats/readers.py) for a damaged text, also where it is only a column's name."""
+    """Parse what `schema_text` returns. Raises UNREADABLE (formats/readers.py), also if only a column's name is damaged."""
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text, validate=True)))
-        list(_names(schema))  # Arrow decodes a name when it is asked for
+        list(_names(schema))  # Arrow decodes a name only at its first use
     except ValueError as error:
         raise pa.ArrowInvalid(f"a damaged schema: {error}") from error
     return schema

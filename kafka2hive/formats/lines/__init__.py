@@ -1,1 +1,1 @@
-"""Files of lines (JSON, delimited text): how they are compressed, and what stands behind the last row."""
+"""Files of lines (JSON, delimited text), their compression and their trailer."""

@@ -1,4 +1,4 @@
-"""Codecs of whole files: gzip members and zstd frames one after the other, which every reader takes for one stream."""
+"""Codecs of whole files: consecutive gzip members or zstd frames, which every reader reads as one stream."""
 
 import gzip
 import zlib
@@ -11,7 +11,7 @@ from kafka2hive.formats.contract.compression import from_zstd
 from kafka2hive.formats.lines.trailer import gzip_trailer, zstd_trailer
 
 CODEC_NAMES = {"gz": "gzip", "zst": "zstd"}
-"""By the suffix of a file's name."""
+"""Codecs by the suffix of a file's name."""
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5b\x2a\x4d\x18")  # a frame; the trailer of a file without rows
@@ -19,7 +19,7 @@ _ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5b\x2a\x4d\x18")  # a frame; the trailer of a 
 
 @dataclass(frozen=True, slots=True)
 class LineCodec:
-    """`suffix` of file names, without a dot; `trailer` of a payload, None: files without compression have none."""
+    """One codec. `suffix` is that of file names, without a dot. `trailer` wraps a payload; None without compression."""
 
     suffix: str
     compress: Callable[[pa.Buffer], bytes | pa.Buffer]
@@ -27,7 +27,7 @@ class LineCodec:
 
 
 def line_codec(name: str, level: int | None) -> LineCodec:
-    """`name` is `gzip`, `zstd` or `none`."""
+    """Return the codec with this name: `gzip`, `zstd` or `none`."""
     if name == "none":
         return LineCodec("", lambda data: data, None)
     codec = pa.Codec(name, compression_level=level)
@@ -36,14 +36,14 @@ def line_codec(name: str, level: int | None) -> LineCodec:
 
 
 def codec_of(data: bytes) -> str | None:
-    """By what a file begins with; None: neither gzip nor zstd."""
+    """Return the codec that the file's first bytes show; None if it is neither gzip nor zstd."""
     if data.startswith(_GZIP):
         return "gzip"
     return "zstd" if data.startswith(_ZSTD) else None
 
 
 def decompressed(data: bytes, codec: str) -> bytes:
-    """The whole file. Raises pa.ArrowException or OSError for a damaged one."""
+    """Decompress a whole file. Raises pa.ArrowException or OSError if it is damaged."""
     if codec == "zstd":
         return from_zstd(data)
     try:

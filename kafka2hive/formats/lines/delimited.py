@@ -1,4 +1,4 @@
-"""Delimited text read back, line by line: slow and exact, for audits only."""
+"""Delimited text. Whole columns are written at once; for audits, lines are read one by one, which is slow but exact."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ _ENDS = {"n": "\n", "r": "\r"}
 def text_rows(
     lines: Sequence[bytes], schema: pa.Schema, columns: Sequence[str], options: TextOptions
 ) -> pa.RecordBatch:
-    """The named ones of the columns `schema` of the file, one row per line. Raises pa.ArrowInvalid."""
+    """Return one row per line with the named columns; `schema` has all columns of the file. Raises pa.ArrowInvalid."""
     reader = _FieldReader(options)
     try:
         rows = [reader.fields(line.decode()) for line in lines]
@@ -35,7 +35,7 @@ def text_rows(
 
 
 def field_count(line: bytes, options: TextOptions) -> int:
-    """Raises pa.ArrowInvalid."""
+    """Return the number of fields in a line. Raises pa.ArrowInvalid."""
     try:
         return len(_FieldReader(options).fields(line.decode()))
     except ValueError as error:
@@ -50,7 +50,7 @@ class _FieldReader:
         self._escaped = re.compile(f"{escape}(.)", re.DOTALL)
 
     def fields(self, line: str) -> list[str | None]:
-        """None where the text is that of NULL."""
+        """Return the fields of a line, with None for the text of NULL."""
         options = self._options
         found = self._split(line) if options.escape in line else line.split(options.delimiter)
         return [None if text == options.null_text else self._plain(text) for text in found]
@@ -74,7 +74,7 @@ class _FieldReader:
 
 
 def text_lines(options: TextOptions) -> Callable[[pa.RecordBatch], pa.Array]:
-    """One line per row."""
+    """Return a function that makes one line of each row."""
 
     def lines(rows: pa.RecordBatch) -> pa.Array:
         fields = [pc.fill_null(field_texts(column, options), options.null_text) for column in rows.columns]
@@ -85,9 +85,9 @@ def text_lines(options: TextOptions) -> Callable[[pa.RecordBatch], pa.Array]:
 
 
 def field_texts(column: pa.Array, options: TextOptions) -> pa.Array:
-    """Null where the value is; strings with the escape before what would end a field or a line."""
+    """Return the values as text, with an escape before anything that would end a field or a line. Null stays null."""
     if not pa.types.is_string(column.type):
-        return texts_of(column)  # holds none of these
+        return texts_of(column)  # these have nothing to escape
     escape, delimiter = options.escape, options.delimiter
     return replaced(
         column,
@@ -101,9 +101,9 @@ def field_texts(column: pa.Array, options: TextOptions) -> pa.Array:
 
 
 def null_texts(column: pa.Array, options: TextOptions) -> Bad | None:
-    """Values whose text is the one of NULL; None: none."""
+    """Return which values have the same text as NULL; None if no value does."""
     escape, text = options.escape, options.null_text
     if text[:1] == escape and text[1:2] not in (escape, options.delimiter, "n", "r"):
-        return None  # no value is written so
+        return None  # no value has this text
     same = pc.fill_null(pc.equal(field_texts(column, options), text), False)
     return same.to_numpy(zero_copy_only=False) if pc.any(same).as_py() else None

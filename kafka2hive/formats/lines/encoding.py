@@ -1,4 +1,4 @@
-"""Rows as lines: encoded some megabytes at a time, counted by their line ends, and compressed."""
+"""Rows as lines, which are encoded a few megabytes at a time, counted by their line ends, and compressed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -13,11 +13,11 @@ from kafka2hive.formats.contract.trailer import SCHEMA_KEY, payload_of, schema_t
 from kafka2hive.formats.lines.codec import LineCodec, line_codec
 
 ToLines = Callable[[pa.RecordBatch], pa.Array]
-"""One text per row, none of them null, each with one line end, its last character."""
+"""Makes one text of each row. No text is null, and each has exactly one line end, its last character."""
 
 FORMAT_KEY = "kafka2hive.format"
 TEXT_KEY = "kafka2hive.text"
-"""How fields stand in a line, as JSON."""
+"""The key of the text options, as JSON."""
 
 _LINE_END = ord("\n")
 
@@ -33,7 +33,7 @@ class LinesEncoder:
         codec: LineCodec,
         facts: Mapping[str, str],
     ) -> None:
-        """`facts` stand in the trailer beside the metadata."""
+        """Begin a file. The trailer holds `facts` and the metadata."""
         self._stream = stream
         self._schema = schema
         self._to_lines = to_lines
@@ -48,7 +48,7 @@ class LinesEncoder:
             self._stream.write(self._codec.compress(text))
 
     def end(self, metadata: Mapping[str, str]) -> int:
-        """The rows are the line ends that were written."""
+        """See Encoder. The row count is the number of line ends that were written."""
         if self._codec.trailer is not None:
             pairs = {**metadata, **self._facts, SCHEMA_KEY: schema_text(self._schema)}
             self._stream.write(self._codec.trailer(payload_of(self._rows, pairs)))
@@ -59,7 +59,7 @@ class LinesEncoder:
 
 
 class LinesEncoding:
-    """Files of lines of one table. `make`: how rows of a schema become lines."""
+    """Files of lines of one table. `make` returns, for a schema, the function that makes lines of rows."""
 
     def __init__(self, options: WriterOptions, make: Callable[[pa.Schema], ToLines]) -> None:
         self._codec = line_codec(options.compression, options.level)
@@ -80,7 +80,7 @@ class LinesEncoding:
 
 
 def _joined(lines: pa.Array) -> pa.Buffer:
-    """The texts of an array, which lie one after the other in memory."""
+    """Return the texts of an array as one buffer, without a copy: they are contiguous in memory."""
     _, offsets, data = lines.buffers()
     ends = np.frombuffer(offsets, np.int32)[lines.offset : lines.offset + len(lines) + 1]
     return data.slice(int(ends[0]), int(ends[-1] - ends[0]))

@@ -1,4 +1,4 @@
-"""JSON lines read back, one by one: slow and exact, for audits only."""
+"""JSON lines. Whole columns are written at once; for audits, lines are read one by one, which is slow but exact."""
 
 import base64
 import datetime
@@ -17,7 +17,7 @@ Convert = Callable[[Any], Any]
 
 
 def json_rows(lines: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
-    """One row per line; columns that a line does not have are null. Raises pa.ArrowInvalid."""
+    """Return one row per line; a column that a line lacks is null. Raises pa.ArrowInvalid."""
     converters = [(field.name, field.type, _or_none(_converter(field.type))) for field in schema]
     try:
         objects = [json.loads(line) for line in lines]
@@ -30,7 +30,7 @@ def json_rows(lines: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def json_names(line: bytes) -> set[str]:
-    """The columns of a line. Raises pa.ArrowInvalid."""
+    """Return the names of a line's columns. Raises pa.ArrowInvalid."""
     try:
         return set(json.loads(line))
     except (ValueError, TypeError) as error:
@@ -57,7 +57,7 @@ def _converter(kind: pa.DataType) -> Convert:
 
 
 def text_converter(kind: pa.DataType) -> Convert:
-    """From the text of a single value."""
+    """Return a function that parses the text of a single value."""
     if pa.types.is_integer(kind):
         return int
     if pa.types.is_boolean(kind):
@@ -84,17 +84,17 @@ _ESCAPED = (
 
 
 def json_lines(schema: pa.Schema) -> Callable[[pa.RecordBatch], pa.Array]:
-    """One object per row, with every column by its name, and a line end."""
+    """Return a function that makes one line of each row: a JSON object with every column."""
     return lambda rows: _object(schema.names, rows.columns, "}\n")
 
 
 def json_texts(column: pa.Array) -> pa.Array:
-    """The JSON text of every value, `null` where there is none; no text holds a line end."""
+    """Return the JSON text of every value, `null` for null. No text holds a line end."""
     return pc.fill_null(_texts(column), _NULL)
 
 
 def _texts(column: pa.Array) -> pa.Array:
-    """Null where the value is."""
+    """Return the JSON text of every value. Null stays null."""
     kind = column.type
     if pa.types.is_struct(kind):
         whole = _object([field.name for field in kind], column.flatten(), "}")
@@ -106,7 +106,7 @@ def _texts(column: pa.Array) -> pa.Array:
     if pa.types.is_string(kind):
         return _quoted(replaced(column, _ESCAPED))
     plain = texts_of(column)
-    if pa.types.is_floating(kind):  # what is no number in JSON is a text
+    if pa.types.is_floating(kind):  # JSON has no NaN and no infinity, so they become texts
         return pc.if_else(pc.is_finite(column), plain, _quoted(plain))
     return plain if pa.types.is_integer(kind) or pa.types.is_boolean(kind) else _quoted(plain)
 
@@ -135,7 +135,7 @@ def _map(column: pa.Array) -> pa.Array:
 
 
 def _joined(column: pa.Array, texts: pa.Array, begin: str, end: str) -> pa.Array:
-    """`texts`: of all elements, one after the other."""
+    """Join the elements of each list; `texts` are those of all elements in order."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ",")

@@ -1,4 +1,4 @@
-"""Files of lines read back."""
+"""A reader of files of lines."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from kafka2hive.formats.lines.trailer import read_trailer
 
 @dataclass(frozen=True, slots=True)
 class PlainLines:
-    """What files without compression do not say of themselves: the columns of their table, and how it is written."""
+    """What files without compression do not contain: the columns of their table, and its writer options."""
 
     schema: pa.Schema
     options: WriterOptions
 
 
 class LinesReader:
-    """A whole file (FileReader). The rows are its lines; where it has a trailer, that must say as many."""
+    """A whole file (FileReader). Each line is a row; if there is a trailer, it must have the same count."""
 
     def __init__(self, data: bytes, plain: PlainLines | None) -> None:
         codec = codec_of(data)
@@ -55,7 +55,7 @@ class LinesReader:
         return len(self._lines)
 
     def filled_columns(self) -> set[str]:
-        """All of them: nothing counts their values."""
+        """Return all columns, because their values are not counted."""
         return set(self.schema.names)
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -80,7 +80,7 @@ def _form_of(metadata: Mapping[bytes, bytes]) -> PlainLines:
 
 
 def _with_columns_of(first: Sequence[bytes], plain: PlainLines) -> PlainLines:
-    """An older file may have fewer columns than its table has now: in JSON those that its lines name, in text the first."""
+    """Drop columns that an older file lacks: those that its first JSON line does not name, or the last ones of text."""
     if not first:
         return plain
     if plain.options.format == "text":

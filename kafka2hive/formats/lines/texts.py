@@ -1,4 +1,4 @@
-"""Values that are no lists, maps or structs as texts, whole columns at once, as Hive reads them in JSON and in text."""
+"""Columns of simple values as text, which Hive reads in JSON and in delimited text. Whole columns are converted at once."""
 
 import binascii
 
@@ -10,11 +10,11 @@ _PAD = ord("=")
 
 
 def base64_texts(column: pa.Array) -> pa.Array:
-    """A text for each binary value; null where it is null."""
+    """Return the base64 text of each binary value. Null stays null."""
     lengths = np.array(pa.compute.fill_null(pa.compute.binary_length(column), 0), np.int64)
     padded = -(-lengths // 3) * 3
     starts = np.concatenate([[0], np.cumsum(padded)])
-    held = pa.concat_arrays([column])  # begins at its memory's beginning
+    held = pa.concat_arrays([column])  # a copy whose buffers begin at offset 0
     data = np.zeros(int(starts[-1]), np.uint8)
     offsets = np.frombuffer(held.buffers()[1], np.int32)[held.offset : held.offset + len(held) + 1]
     values = np.frombuffer(held.buffers()[2] or b"", np.uint8)[int(offsets[0]) : int(offsets[-1])]
@@ -35,7 +35,10 @@ def base64_texts(column: pa.Array) -> pa.Array:
 
 
 def texts_of(column: pa.Array) -> pa.Array:
-    """Null where the value is. Strings are as they stand, binary is base64, floats are the shortest that read back equal."""
+    """Return values as text: strings unchanged, binary as base64, floats as the shortest text that reads back equal.
+
+    Null stays null.
+    """
     kind = column.type
     if pa.types.is_binary(kind):
         return base64_texts(column)
@@ -44,7 +47,7 @@ def texts_of(column: pa.Array) -> pa.Array:
 
 
 def _of_floats(column: pa.Array, texts: pa.Array) -> pa.Array:
-    texts = pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)  # a reader may take -0 for the integer
+    texts = pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)  # a reader may take -0 for an integer
     if pc.all(pc.is_finite(column)).as_py() is False:
         texts = pc.if_else(pc.is_nan(column), "NaN", texts)
         texts = pc.if_else(pc.equal(column, float("inf")), "Infinity", texts)
@@ -53,7 +56,7 @@ def _of_floats(column: pa.Array, texts: pa.Array) -> pa.Array:
 
 
 def replaced(texts: pa.Array, replacements: tuple[tuple[str, str], ...]) -> pa.Array:
-    """Every single-byte character by another text, one after the other, where it occurs at all."""
+    """Replace each single-byte character by its text, in order, and skip those that do not occur."""
     there = np.bincount(np.frombuffer(texts.buffers()[2] or b"", np.uint8), minlength=256)
     for plain, other in replacements:
         if there[ord(plain)]:

@@ -1,6 +1,6 @@
 """The trailer of a compressed file of lines (formats/contract/trailer.py).
 
-In gzip it is the extra field of members without data (RFC 1952), in zstd a skippable frame.
+In gzip, it is in the extra fields of members without data (RFC 1952), in zstd, in a skippable frame.
 """
 
 import struct
@@ -37,9 +37,9 @@ def zstd_trailer(payload: bytes) -> bytes:
 
 
 def read_trailer(codec: str, length: int, tail: Callable[[int], bytes]) -> FileEnd:
-    """Of a file of `length` bytes; `codec` is `gzip` or `zstd`, `tail` gives that many last bytes.
+    """Read the trailer of a file of `length` bytes. `codec` is `gzip` or `zstd`; `tail(n)` returns the last n bytes.
 
-    Raises pa.ArrowInvalid where there is none of ours, and what `tail` raises.
+    Raises pa.ArrowInvalid without a valid trailer, and what `tail` raises.
     """
     after = len(_NO_DATA) if codec == "gzip" else 0
     trailer = trailer_of(length, tail, HEAD_SIZE + END_SIZE, after)

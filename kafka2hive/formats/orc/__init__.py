@@ -1,1 +1,1 @@
-"""ORC, by pyarrow's liborc, with a tail of our own (docs/adr/0017-file-formats.md)."""
+"""ORC files. pyarrow's liborc writes the stripes, this project the tail (docs/adr/0017-file-formats.md)."""

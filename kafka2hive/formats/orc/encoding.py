@@ -1,8 +1,8 @@
 """ORC files: one stripe per row group.
 
-pyarrow's writer holds a stripe, and buffers for each stream, until the stripe is full, and knows no way to end one.
-So each row group becomes a whole ORC file in memory; its stripe goes into the file, and its tail is joined with the
-others' when the file ends. Nothing is held between row groups, however many files are open.
+pyarrow's writer holds a stripe, and buffers for each stream, until the stripe is full, and has no call to end one. So each
+row group becomes a whole ORC file in memory; its stripe goes into the file, and the tails are joined when the file ends.
+Between row groups only these small tails are held, however many files are open.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from kafka2hive.formats.orc.tail import MAGIC, Stripe, Tail, joined, parse_tail,
 
 
 def writable(rows: pa.Table) -> pa.Table:
-    """Equal rows: each column with structs is one chunk, and nothing lies beneath a NULL."""
+    """Return equal rows for pyarrow's writer: a column with structs is one chunk and has no values beneath a NULL."""
     for number, field in enumerate(rows.schema):
         if _has_structs(field.type):
             rows = rows.set_column(number, field, _without_hidden(rows.column(number).combine_chunks()))
@@ -49,7 +49,7 @@ def _has_structs(kind: pa.DataType) -> bool:
 
 
 def _offsets(lists: pa.Array) -> pa.Array:
-    """Of lists whose elements lie one after the other."""
+    """Return the offsets of lists whose elements are contiguous."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
     return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
 
@@ -58,9 +58,9 @@ _CODECS = {"none": "uncompressed", "gzip": "zlib"}
 _BLOCK = 256 * 1024  # as Java's ORC
 _BATCH_ROWS = 16 * 1024
 _ONE_STRIPE = 1 << 40  # bytes
-_DICTIONARY = 0.8  # of the values may be distinct, as in Java's ORC
+_DICTIONARY = 0.8  # the largest share of distinct values for a dictionary, as in Java's ORC
 _TIGHT = ("snappy", "lz4", "none")
-"""Codecs that find little in numbers: they gain by numbers packed to the bit, which zstd and zlib do better without."""
+"""Codecs that compress numbers poorly, so bit-packed numbers help them; zstd and zlib do better without."""
 
 
 class OrcEncoder:
@@ -73,7 +73,7 @@ class OrcEncoder:
         codec: str,
         prepare: Callable[[pa.Table], pa.Table] = writable,
     ) -> None:
-        """`prepare`: equal rows as pyarrow's writer takes them."""
+        """Begin a file. `prepare` returns equal rows that pyarrow's writer accepts."""
         self._stream = stream
         self._schema = schema
         self._codec = codec
@@ -107,7 +107,11 @@ class OrcEncoder:
         return sink.getvalue()
 
     def _read_back(self, rows: pa.Table, data: pa.Buffer) -> None:
-        """Times that pyarrow writes and does not read (before 1677, after 2262) are written once more, as others."""
+        """Check the row group.
+
+        pyarrow writes times before 1677 and after 2262 but cannot read them, so for the check such a column is written
+        again with other times.
+        """
         for number, field in enumerate(rows.schema):
             if (readable := _in_readable_times(rows.column(number))) is not None:
                 rows = rows.set_column(number, field.name, readable)
@@ -127,7 +131,7 @@ class OrcEncoder:
 
 
 def _in_readable_times(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """In nanoseconds, those beyond 64 bits as any other time; None: all are within."""
+    """Return the column in nanoseconds, with overflowing times wrapped; None if no time overflows."""
     kind = in_nanoseconds(column.type)
     if kind == column.type:
         return None
@@ -159,7 +163,7 @@ _SECOND = 1_000_000  # microseconds
 
 
 def unwritable_rows(column: pa.Array) -> Bad | None:
-    """Which rows hold such a time, at any depth; None: none."""
+    """Return which rows hold a time before 1970 with a fraction of a second, at any depth; None if no row does."""
     return rows_with(column, _fractions_before_1970)
 
 

@@ -1,4 +1,4 @@
-"""ORC files read back."""
+"""A reader of ORC files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
@@ -14,7 +14,7 @@ _TAIL_BYTES = 64 * 1024
 
 
 class OrcReader:
-    """A whole file (FileReader). Timestamps, which pyarrow gives as nanoseconds, are microseconds again."""
+    """A whole file (FileReader). Timestamps, which pyarrow returns in nanoseconds, are converted to microseconds."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -30,7 +30,7 @@ class OrcReader:
 
     def filled_columns(self) -> set[str]:
         counts = iter(values_by_column(parse_tail(self._data[-tail_length(self._data) :])))
-        next(counts, None)  # the row itself
+        next(counts, None)  # the count of the root, which is the row
         return {field.name for field in self._file.schema if _is_filled(field.type, counts)}
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
@@ -41,19 +41,19 @@ class OrcReader:
 
 
 def _is_filled(kind: pa.DataType, counts: Iterator[int | None]) -> bool:
-    """`counts`: of this column, and then of those in it, as ORC numbers them: a parent before its children."""
+    """Whether a column holds a value. `counts` begins with this column and those in it, a parent before its children."""
     count = next(counts, None)
     inner = [kind.field(number).type for number in range(kind.num_fields)]
     if pa.types.is_map(kind):
         inner = [kind.key_type, kind.item_type]
     if not inner:
         return count is None or count > 0
-    filled = [_is_filled(one, counts) for one in inner]  # every one takes its counts
+    filled = [_is_filled(one, counts) for one in inner]  # no short cut: each must consume its counts
     return any(filled)
 
 
 def orc_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
-    """See formats.opened.end_of. The rows are those of the stripes."""
+    """See formats.readers.end_of. The row count is the sum over the stripes."""
     data = tail(_TAIL_BYTES)
     needed = tail_length(data)
     if len(data) < needed <= length:

@@ -1,7 +1,7 @@
-"""ORC's tail: stripe statistics, footer and PostScript, read from a file and put together from several.
+"""ORC's tail (stripe statistics, footer and PostScript): read, joined and written.
 
 Layout, from the end: one byte with the length of the PostScript; the PostScript, which says how long the footer and the
-metadata (statistics of each stripe) before it are, and with which codec; both are streams of chunks (chunks.py).
+metadata (statistics of each stripe) before it are, and with which codec; both are streams of chunks.
 Field numbers are those of orc_proto.proto (ORC specification v1).
 """
 
@@ -20,7 +20,7 @@ _MOST_IN_A_CHUNK = 1 << 23
 
 
 class Codec(IntEnum):
-    """As the PostScript numbers them."""
+    """Codecs with their numbers in the PostScript."""
 
     NONE = 0
     ZLIB = 1
@@ -30,7 +30,7 @@ class Codec(IntEnum):
 
 
 def in_chunks(data: bytes, codec: Codec, block: int) -> bytes:
-    """As a stream of original chunks of at most `block` bytes; without a codec there are no chunks."""
+    """Return `data` as uncompressed chunks of at most `block` bytes; without a codec, unchanged."""
     if codec is Codec.NONE:
         return data
     block = min(block, _MOST_IN_A_CHUNK - 1)
@@ -39,7 +39,7 @@ def in_chunks(data: bytes, codec: Codec, block: int) -> bytes:
 
 
 def out_of_chunks(data: bytes, codec: Codec) -> bytes:
-    """Raises pa.ArrowInvalid for what is damaged."""
+    """Join and decompress a stream of chunks. Raises pa.ArrowInvalid if it is damaged."""
     if codec is Codec.NONE:
         return data
     parts, at = [], 0
@@ -71,7 +71,7 @@ def _decompressed(chunk: bytes, codec: Codec) -> bytes:
 
 
 def _lz4_length(chunk: bytes) -> int:
-    """A block does not say it: the sum over its literals and matches."""
+    """Return the decompressed length, which an LZ4 block does not contain, as the sum of its literals and matches."""
 
     def more(at: int, nibble: int) -> tuple[int, int]:
         length = nibble
@@ -102,7 +102,7 @@ _SEVEN_BITS = 0x7F
 
 
 def read_fields(message: bytes) -> Iterator[Field]:
-    """Fields of fixed width are left out: the tail has none at its top level. Raises pa.ArrowInvalid."""
+    """Yield the fields of a message, except those of fixed width, which the tail does not use. Raises pa.ArrowInvalid."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)
@@ -133,7 +133,7 @@ def write_fields(fields: Iterable[Field]) -> bytes:
 
 
 def number_of(fields: Iterable[Field], wanted: int, default: int = 0) -> int:
-    """The last number of a field, as protocol buffers have it. Raises pa.ArrowInvalid for one that is no number."""
+    """Return a field's last number, as protocol buffers require. Raises pa.ArrowInvalid if the field is not a number."""
     found = default
     for number, value in fields:
         if number == wanted:
@@ -144,7 +144,7 @@ def number_of(fields: Iterable[Field], wanted: int, default: int = 0) -> int:
 
 
 def bytes_of(fields: Iterable[Field], wanted: int) -> list[bytes]:
-    """All values of a repeated field."""
+    """Return all values of a repeated field."""
     return [value for number, value in fields if number == wanted and isinstance(value, bytes)]
 
 
@@ -182,7 +182,7 @@ _NAME, _VALUE = 1, 2
 # ColumnStatistics
 _VALUES, _HAS_NULL = 1, 10
 
-_PROLEPTIC = 2  # CalendarKind: without it, Hive takes days before 1582 for those of the Julian calendar
+_PROLEPTIC = 2  # CalendarKind: without it, Hive reads days before 1582 as Julian
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +272,10 @@ def _pair(item: bytes) -> tuple[bytes, bytes]:
 
 
 def joined(tails: Sequence[Tail], stripes: Sequence[Stripe]) -> Tail:
-    """Of a file that holds the stripes of all `tails`, which have one schema and codec, where `stripes` say."""
+    """Return the tail of a file with the stripes of all `tails`, at the places in `stripes`.
+
+    All tails must have the same schema and codec.
+    """
     return replace(
         tails[0],
         stripes=tuple(stripes),
@@ -283,7 +286,7 @@ def joined(tails: Sequence[Tail], stripes: Sequence[Stripe]) -> Tail:
 
 
 def _joined_statistics(tails: Sequence[Tail]) -> tuple[bytes, ...]:
-    """How many values, and whether there are nulls: smallest and largest stand in the statistics of each stripe."""
+    """Join the value counts and null flags. Minimum and maximum remain in the statistics of each stripe."""
     joined = []
     for of_column in zip(*(tail.statistics for tail in tails), strict=True):
         parsed = [list(read_fields(statistics)) for statistics in of_column]
@@ -294,7 +297,7 @@ def _joined_statistics(tails: Sequence[Tail]) -> tuple[bytes, ...]:
 
 
 def values_by_column(tail: Tail) -> list[int | None]:
-    """How many values that are not null the file holds, by ORC's number of the column; None: it does not say."""
+    """Return the count of values that are not null, by ORC's column number; None if the file has no count."""
     counts: list[int | None] = []
     for statistics in tail.statistics:
         fields = list(read_fields(statistics))
@@ -303,7 +306,7 @@ def values_by_column(tail: Tail) -> list[int | None]:
 
 
 def tail_bytes(tail: Tail, user_metadata: Mapping[str, str]) -> bytes:
-    """What follows the last stripe. Nothing in it is compressed; with a codec it stands in original chunks."""
+    """Return the bytes after the last stripe. They are not compressed; with a codec, they are uncompressed chunks."""
     footer = write_fields(
         [
             *((n, value) for n, value in tail.other),

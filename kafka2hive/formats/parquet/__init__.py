@@ -1,1 +1,1 @@
-"""Parquet, by pyarrow."""
+"""Parquet files, written and read by pyarrow."""

@@ -1,4 +1,4 @@
-"""How rows become Parquet: codec, pages, and a dictionary for those columns where it makes the file smaller."""
+"""Rows as Parquet files: codec, pages, Bloom filters, and a dictionary for columns that it makes smaller."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,12 +12,12 @@ from kafka2hive.formats.contract.read_back import check_row_group
 BloomFilters = dict[str, dict[str, float]]
 
 _FALSE_POSITIVES = 0.01
-"""Of a Bloom filter: as Java's Parquet. 10 bits for each distinct value."""
+"""The rate of a Bloom filter, as in Java's Parquet: 10 bits per distinct value."""
 _BYTES_PER_VALUE = 8  # columns of smaller values have few distinct ones
 
 
 def leaf_paths(schema: pa.Schema) -> list[str]:
-    """Of all leaves, in the order of the file, as Parquet writes them: `name`, `name.field`, `name.list.element`."""
+    """Return the paths of all leaves in the order of the file: `name`, `name.field`, `name.list.element`."""
     footers: list[pq.FileMetaData] = []
     with pq.ParquetWriter(pa.MockOutputStream(), schema, metadata_collector=footers):
         pass
@@ -26,13 +26,13 @@ def leaf_paths(schema: pa.Schema) -> list[str]:
 
 
 def bloom_filters(options: WriterOptions) -> BloomFilters:
-    """For the most distinct values that a row group can have; Arrow then folds a filter to what its values need."""
+    """Return filters for the most distinct values that a row group can have; Arrow then folds each to the size it needs."""
     most = min(options.row_group_rows * 3 // 2, options.row_group_bytes // _BYTES_PER_VALUE)
     return {name: {"ndv": max(1, most), "fpp": _FALSE_POSITIVES} for name in options.bloom_filter}
 
 
 def sorting_columns(schema: pa.Schema, options: WriterOptions) -> list[pq.SortingColumn]:
-    """What the footer says of the order of rows, which the encoder does not look at. For INT96 Parquet knows no order."""
+    """Return the order that the footer declares, up to the first INT96 column, which has no order. The encoder does not sort."""
     if not options.sorted_by:
         return []
     leaves = leaf_paths(schema)
@@ -44,11 +44,11 @@ def sorting_columns(schema: pa.Schema, options: WriterOptions) -> list[pq.Sortin
     return found
 
 
-#: 1 MiB of 8-byte values. With Arrow's own 20,000 the compressor, which begins anew with each page, sees less of what repeats.
+#: 1 MiB of 8-byte values. The compressor restarts with each page, so with Arrow's 20,000 rows it would find fewer repetitions.
 _ROWS_PER_PAGE = 128 * 1024
 _SAMPLE_ROWS = 16 * 1024
 _SAMPLE_ROWS_AT_LEAST = 8 * 1024
-_WORTH_IT = 0.9  # what readers filter by a dictionary is kept where a column without one is hardly smaller
+_WORTH_IT = 0.9  # a dictionary also helps readers to filter, so it is kept unless the column is clearly smaller without
 
 
 def parquet_writer(
@@ -59,7 +59,7 @@ def parquet_writer(
     footers: list[pq.FileMetaData],
     filters: BloomFilters | None = None,
 ) -> pq.ParquetWriter:
-    """`dictionary`: all columns or none, else the paths of those with one; `footers` takes the footer at the end."""
+    """Return a writer. `dictionary`: whether columns have one, or the paths of those that do. `footers` receives the footer."""
     return pq.ParquetWriter(
         sink,
         schema,
@@ -68,7 +68,7 @@ def parquet_writer(
         use_dictionary=dictionary,
         max_rows_per_page=_ROWS_PER_PAGE,
         metadata_collector=footers,
-        store_schema=False,  # Arrow's own schema text: kilobytes in every footer that Hive does not read
+        store_schema=False,  # Arrow's schema would add kilobytes to every footer, and Hive does not read it
         use_deprecated_int96_timestamps=options.timestamps == "int96",
         coerce_timestamps="ms" if options.timestamps == "millis" else None,
         write_page_index=options.page_index,
@@ -78,7 +78,7 @@ def parquet_writer(
 
 
 class DictionaryColumns:
-    """Which columns of a table get a dictionary: decided once, by the first row group that is worth a sample."""
+    """Which columns of a table get a dictionary, decided once by the first row group that is large enough for a sample."""
 
     def __init__(self, options: WriterOptions) -> None:
         self._options = options
@@ -86,7 +86,7 @@ class DictionaryColumns:
         self._columns: list[str] | None = None
 
     def of_rows(self, rows: pa.Table) -> bool | list[str]:
-        """For a file that begins with these rows: all columns until it is decided."""
+        """Return the columns for a file that begins with these rows; until the decision, all that the map does not exclude."""
         if self._columns is None and len(rows) >= _SAMPLE_ROWS_AT_LEAST:
             self._columns = self._decide(rows.slice(0, _SAMPLE_ROWS))
         if self._columns is not None:
@@ -103,7 +103,7 @@ class DictionaryColumns:
         ]
 
     def _given_of(self, path: str, otherwise: bool) -> bool:
-        """What the map says of the column that the path begins with."""
+        """Return what the map says about the column of this path, or `otherwise` if it says nothing."""
         return self._given.get(path.partition(".")[0], otherwise)
 
     def _bytes_by_column(self, rows: pa.Table, *, dictionary: bool) -> dict[str, int]:
@@ -144,10 +144,10 @@ class ParquetEncoder:
         self._writer.write_table(rows, row_group_size=max(1, len(rows)))
 
     def _read_back(self, nested: pa.Table) -> None:
-        """Nested columns: of them pyarrow computes levels, and could compute wrong ones.
+        """Check nested columns, because pyarrow computes their levels and could compute wrong ones.
 
-        A row group of the file cannot be read before the footer is there, and its bytes are not held until then. So these
-        columns are written once more by themselves, without compression.
+        A row group of the file cannot be read before its footer is written, and its bytes are not held until then. So these
+        columns are written a second time, to memory and without compression.
         """
         if not nested.num_columns or not len(nested):
             return

@@ -1,4 +1,4 @@
-"""Parquet files read back."""
+"""A reader of Parquet files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
@@ -10,7 +10,7 @@ from kafka2hive.formats.contract.port import FileEnd
 from kafka2hive.formats.contract.times import batch_in_microseconds, schema_in_microseconds
 
 _TAIL_BYTES = 64 * 1024
-_END = 8  # length of the footer (4 bytes, little-endian) and the magic PAR1
+_END = 8  # bytes: the length of the footer (4, little-endian) and the magic PAR1
 
 
 class ParquetReader:
@@ -46,12 +46,12 @@ class ParquetReader:
             BytesIO(self._data),
             metadata=self._footer,
             read_dictionary=list(read_dictionary),
-            coerce_int96_timestamp_unit="us",  # as nanoseconds, times before 1677 and after 2262 would be others
+            coerce_int96_timestamp_unit="us",  # nanoseconds would overflow before 1677 and after 2262
         )
 
 
 def _with_dictionary(footer: pq.FileMetaData) -> list[str]:
-    """Strings whose distinct values stand in a dictionary of every row group: nobody needs each row's copy of them."""
+    """Return string columns with a dictionary in every row group, which are read as dictionaries to save memory."""
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     columns = [footer.schema.column(number) for number in range(footer.num_columns)]
     return [
@@ -65,7 +65,7 @@ def _with_dictionary(footer: pq.FileMetaData) -> list[str]:
 
 
 def parquet_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
-    """See formats.opened.end_of."""
+    """See formats.readers.end_of."""
     data = tail(_TAIL_BYTES)
     needed = int.from_bytes(data[-_END:-4], "little") + _END
     if len(data) < needed <= length:
