@@ -1,4 +1,4 @@
-"""Columns that have a value of the map's where they would be NULL: the field is missing, or null."""
+"""Fill columns with the map's default if their field is missing or null."""
 
 from collections.abc import Sequence
 from dataclasses import replace

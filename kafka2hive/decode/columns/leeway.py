@@ -26,7 +26,7 @@ Made = tuple[pa.Array, Mapping[int, Reason]]
 def with_leeway(
     schema: pa.Schema, zone: str, sources: Sequence[Source], changes: Changes, open_decoder: Open
 ) -> Decoder:
-    """The decoder itself where no column has leeway."""
+    """Return the decoder itself if no column has leeway."""
     if all(_is_strict(source, zone) for source in sources):
         return open_decoder(schema, sources)
     return LeewayDecoder(
@@ -116,7 +116,7 @@ class LeewayDecoder:
 
 @dataclass(frozen=True, slots=True)
 class LeewayTarget:
-    """A column of the table; `label` is what reasons call it."""
+    """Describes a column of the table; `label` is its name in reasons."""
 
     column: str
     label: str

@@ -1,4 +1,4 @@
-"""What all formats that fill named columns have in common."""
+"""Wrap decoders that fill named columns with the options of all such formats."""
 
 from kafka2hive.decode.columns.defaults import with_defaults
 from kafka2hive.decode.columns.several_paths import with_several_paths

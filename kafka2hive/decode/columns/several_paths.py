@@ -1,4 +1,4 @@
-"""Columns whose value may stand at one of several paths: each path is read as a column of its own, and the first value counts.
+"""Columns whose value may stand at one of several paths: each path is read as a separate column, and the first value wins.
 
 A value that is missing or null is none. Two paths with different values make a dead letter: nobody knows which is right.
 """
@@ -20,7 +20,7 @@ from kafka2hive.decode.contract.sources import Source
 def with_several_paths(
     format: str, schema: pa.Schema, sources: Sequence[Source], open_decoder: Open
 ) -> Decoder:
-    """The decoder itself where each column has one path."""
+    """Return the decoder itself if each column has one path."""
     if not any(source.leeway.others for source in sources):
         return open_decoder(schema, sources)
     return SeveralPathsDecoder(format, schema, sources, open_decoder)
@@ -65,7 +65,7 @@ def _alone(source: Source, keys: tuple[str, ...]) -> Source:
 
 
 def _first(column: pa.Array, other: pa.Array) -> pa.Array:
-    """The column, where it is null the other one."""
+    """Fill the nulls of `column` from `other`."""
     if not column.null_count:
         return column
     rows = np.arange(len(column))
@@ -74,7 +74,7 @@ def _first(column: pa.Array, other: pa.Array) -> pa.Array:
 
 
 def _differ(column: pa.Array, other: pa.Array) -> npt.NDArray[np.bool_]:
-    """The rows in which both have a value, and not the same one."""
+    """Return the mask of rows in which both have a value and the values differ."""
     both = pc.and_(column.is_valid(), other.is_valid()).to_numpy(zero_copy_only=False)
     differ: npt.NDArray[np.bool_] = np.zeros(len(column), np.bool_)
     places = np.flatnonzero(both)

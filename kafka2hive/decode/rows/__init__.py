@@ -1,1 +1,1 @@
-"""Messages that hold several rows: taken apart, decoded row by row, and one dead letter as a whole where one row is bad."""
+"""Messages that hold several rows: split, decoded row by row, and one dead letter as a whole if one row is bad."""

@@ -18,14 +18,14 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class CsvLines:
-    """Takes messages apart as `options` say; refuses nothing."""
+    """Splits messages into records according to `options`; refuses nothing."""
 
     def __init__(self, options: CsvOptions) -> None:
         self._quote = ord(options.quote) if options.quote else None
         self._escape = ord(options.escape) if options.escape else None
 
     def split(self, values: pa.BinaryArray) -> Elements:
-        """Every line that is not empty, with its line break."""
+        """Return every line that is not empty, with its line break."""
         found = message_bytes(values)
         raw, bounds = found.raw, found.offsets.astype(np.int64)
         if not len(raw):

@@ -1,4 +1,4 @@
-"""Messages of several rows by the decoder of one row."""
+"""Decode messages of several rows by the decoder of one row."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ def too_many(rows: int) -> Reason:
 
 
 def most_rows(values: pa.BinaryArray, mark: bytes) -> npt.NDArray[np.int64]:
-    """Of each message: no more rows than it has marks, and one."""
+    """Return an upper bound of the rows of each message: its number of marks plus one."""
     found = message_bytes(values)
     places = np.flatnonzero(found.raw == mark[0])
     counts: npt.NDArray[np.int64] = np.diff(np.searchsorted(places, found.offsets)) + 1
@@ -59,7 +59,7 @@ class Elements:
 
 
 def with_ordinal(reason: Reason, ordinal: int) -> Reason:
-    """Of the row with this number in its message."""
+    """Return the reason with the row's number in its message."""
     return replace(reason, text=f"{reason.text} (ordinal {ordinal} of its message)")
 
 

@@ -143,7 +143,7 @@ def _escaped(at: Numbers, kind: npt.NDArray[np.uint8]) -> Mask:
 
 
 def _between(raw: npt.NDArray[np.uint8], cuts: Numbers, message: Numbers, certain: Mask) -> pa.BinaryArray:
-    """What stands between the cuts of each certain message."""
+    """Return the bytes between the cuts of each certain message."""
     wanted = certain[message]
     cuts, message = cuts[wanted], message[wanted]
     if not len(cuts):
@@ -162,7 +162,7 @@ _IS_TEXT[list(b" \t\r\n")] = False
 
 
 def split_lines(values: pa.BinaryArray) -> Elements:
-    """Every line that is not blank; nothing is refused here."""
+    """Return every line that is not blank; refuse nothing."""
     found = message_bytes(values)
     raw, bounds = found.raw, found.offsets.astype(np.int64)
     if not len(raw):
