@@ -46,7 +46,7 @@ class Reason:
 
     `code` is stable and dotted (`csv.fields`); `text` is for people and repeats what the other fields contain. `column` is
     the table's column that the value does not fit, `path` the place within it (`[3].price`); both are empty if the message
-    as a whole is wrong. `got` is the value that was read if the column expects another kind of value.
+    as a whole is wrong. `got` describes what was read if the column expects another kind of value.
     """
 
     code: str

@@ -257,7 +257,6 @@ def _check_tokens(storage: StorageOptions, environ: Mapping[str, str]) -> None:
 
 
 def _check_authorities(ca_file: str) -> None:
-
     hive_tls(ca_file)
 
 

@@ -62,5 +62,5 @@ class FileMoves:
 
     @property
     def unaccounted(self) -> int:
-        """Files of which nobody knows what became; 0 unless there is a bug."""
+        """Number of files whose outcome is unknown; 0 unless there is a bug."""
         return self.created - self.renamed - self.already_there - self.given_up

@@ -67,7 +67,7 @@ class Footer(Origin):
 
     @staticmethod
     def parse(metadata: Mapping[bytes, bytes]) -> "Footer | None":
-        """None when it is no footer of ours, of another version, or does not hold together."""
+        """Return the footer; None if it is not from kafka2hive, has another version, or is inconsistent."""
         pairs = {
             key.decode(errors="replace").removeprefix(_PREFIX): value.decode(errors="replace")
             for key, value in metadata.items()

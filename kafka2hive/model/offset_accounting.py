@@ -31,7 +31,7 @@ class OffsetAccounting:
 
     @property
     def rows(self) -> int:
-        """Of the written records."""
+        """Number of rows of the written records."""
         return self.written + self.more_rows
 
     def __add__(self, other: "OffsetAccounting") -> "OffsetAccounting":
@@ -47,7 +47,7 @@ class OffsetAccounting:
         )
 
     def counts(self) -> tuple[int, ...]:
-        """All of them, as they are declared."""
+        """Return all counts in the order of their declaration."""
         return tuple([getattr(self, name) for name in self.__slots__])
 
 

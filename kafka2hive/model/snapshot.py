@@ -9,12 +9,12 @@ from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPar
 
 UNKNOWN_START = "-"
 NO_SNAPSHOT = "-"
-"""What the first snapshot of a ledger names as the one before it."""
+"""Value of `previous` in the first snapshot of a ledger."""
 REBUILT = "rebuilt"
 """Owner of the snapshots that `recover --rebuild-ledger` writes: the first one stands for all that was before it."""
 
 ACCEPT_LOSS, REFETCH = "accept-loss", "refetch"
-"""What became of the records of a lost file: they are given up, or were dumped again."""
+"""What happened to the records of a lost file: they were given up, or read again from Kafka."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ class Snapshot:
     )
 
     def with_checksum(self, checksum: str) -> "Snapshot":
-        """The same, as text that has this checksum. A copy with other values has none."""
+        """Return the same snapshot with the checksum of its text. A copy with other values has no checksum."""
         same = object.__new__(
             Snapshot
         )  # a third of the time of `replace`; each read and each commit make one
@@ -139,11 +139,11 @@ class Snapshot:
 
     @property
     def topics(self) -> frozenset[str]:
-        """Those that the table has positions of, also vanished ones."""
+        """The topics that the table has positions for, including deleted ones."""
         return frozenset(p.topic_partition.topic for p in self.positions)
 
     def position(self, topic_partition: TopicPartition) -> Position | None:
-        """The position of one topic partition, None when the table never read it."""
+        """Return the position of one topic partition, None if the table never read it."""
         if not self._index and self.positions:
             self._index.update({p.topic_partition: p for p in self.positions})
         return self._index.get(topic_partition)

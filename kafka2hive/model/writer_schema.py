@@ -44,5 +44,5 @@ class WriterSchema:
 
     @property
     def bytes(self) -> int:
-        """In memory."""
+        """Size in memory, in bytes."""
         return sum(map(sys.getsizeof, (self.text, *(reference.text for reference in self.references))))
