@@ -1,1 +1,1 @@
-"""Spark in the driver: its JVM, session and streaming query, and what makes a start cheap."""
+"""Spark in the driver: its JVM, session and streaming query, and the class archive that shortens its start."""

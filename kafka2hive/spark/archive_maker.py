@@ -1,4 +1,4 @@
-"""Make the class archive: a session does what a run does until its first epoch, and its JVM writes down what it loaded."""
+"""Make the class archive: a session runs up to its first epoch, and its JVM writes the loaded classes to the archive."""
 
 import fcntl
 import os
@@ -30,11 +30,12 @@ _JVM_SECONDS = 300.0
 
 
 def make_archive() -> tuple[Path, bool]:
-    """The archive for this Java and this Spark, and whether it was made now. Makes none when it is there.
+    """Return the archive for this Java and this Spark, and whether this call made it; an existing one is kept.
 
-    The JVM writes to another name; a sync and a rename make the archive appear whole. A crash before leaves that other file,
-    which the next call removes. Archives of former versions of the same installation are deleted: a JVM that uses one keeps it.
-    Raises ServiceUnavailable (`spark.java`, `spark.start`, `spark.archive`); starts work as before then.
+    The JVM writes to a `.part` file; a sync and a rename make the archive appear whole. A crash before the rename leaves
+    the `.part` file, which the next call removes. Archives of former versions of the same installation are deleted, which
+    does not affect a JVM that uses one. Raises ServiceUnavailable (`spark.java`, `spark.start`, `spark.archive`); starts
+    then work without an archive.
     """
     require_java()
     stem = archive_stem(os.environ)
@@ -61,7 +62,7 @@ def make_archive() -> tuple[Path, bool]:
 
 
 def _sync(file: Path) -> None:
-    """Java reads no checksum of an archive: after a power loss its name must not stand for other bytes."""
+    """Sync the file: Java verifies no checksum, so the bytes must be on disk before the final name exists."""
     descriptor = os.open(file, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -79,7 +80,7 @@ def _failed(reason: str) -> ServiceUnavailable:
 
 @contextmanager
 def _only_one(lock: Path) -> Iterator[None]:
-    """Wait for another process that makes an archive; the lock ends with its process."""
+    """Wait for other processes that make an archive; the lock is released at the end of a process."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -113,7 +114,7 @@ def _session_that_writes(part: Path, run_directory: Path) -> None:
 
 
 class _OneEpoch:
-    """A planner with one epoch of one task without tables, and the listener that has nothing to commit."""
+    """A planner of one epoch with one task and no tables, and its listener, which commits nothing."""
 
     def __init__(self) -> None:
         self._left = [PlannedEpoch(1, (TaskPlan(0, ()),))]

@@ -1,8 +1,8 @@
-"""The class data sharing archive of Spark's driver JVM: where it lies, what it is called, how the JVM is told of it.
+"""The class data sharing archive of Spark's driver JVM: its directory, its name, and the JVM options that use it.
 
-It lies in `$XDG_CACHE_HOME/kafka2hive`, or `~/.cache/kafka2hive`; nothing in there counts, all of it may be deleted.
-Its name holds what it depends on, and its length: Java dies of an archive that was cut short. The rest Java compares itself
-(its own build, the class path with size and time of each jar); it goes on without an archive that does not fit
+It is in `$XDG_CACHE_HOME/kafka2hive` or `~/.cache/kafka2hive`, a cache whose files may be deleted at any time.
+Its name has a digest of what it depends on, and its length, because Java crashes on a truncated archive. Java itself checks
+its own build and the class path with the size and time of each jar, and ignores an archive that does not match
 (docs/adr/0011-class-archive.md).
 """
 
@@ -22,33 +22,33 @@ JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 _VERSION = re.compile(r"^__version__.*= *['\"](.+)['\"]", re.MULTILINE)
 _RELEASE_FIELD = re.compile(r'^(\w+)="(.*)"$', re.MULTILINE)
-# what bin/spark-class and the launcher behind it take into the class path
+# the variables that bin/spark-class and its launcher add to the class path
 _ON_THE_CLASS_PATH = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
 
 
 def archive_options() -> dict[str, str]:
-    """Spark's setting that makes the driver's JVM use the archive; empty when there is none of this Java and this Spark."""
+    """Return Spark's setting that makes the driver's JVM use the archive, empty if this Java and Spark have no archive."""
     stem = archive_stem(os.environ)
     file = find_archive(stem) if stem is not None else None
     return {} if file is None else {JAVA_OPTIONS: use_option(file)}
 
 
 def use_option(file: Path) -> str:
-    """JVM options: take classes from the archive when it fits, and say nothing when it does not."""
+    """Return the JVM options that use the archive if it matches, and log nothing if it does not."""
     return f'"-XX:SharedArchiveFile={file}" -Xshare:auto {_QUIET}'
 
 
 def make_option(file: Path) -> str:
-    """JVM options: write the archive when the JVM ends, and do not list the classes that cannot be in one."""
+    """Return the JVM options that write the archive at the JVM's end, without a log of the classes that it cannot hold."""
     return f'"-XX:ArchiveClassesAtExit={file}" -Xlog:cds=error -Xlog:cds+dynamic=error'
 
 
 def archive_stem(environment: Mapping[str, str]) -> Path | None:
-    """How the archives of this Java, this Spark and this class path begin; None where no Java tells its version, there is
-    no Spark beside pyspark, or for a user without a home directory.
+    """Return the path without its end for archives of this Java, this Spark and this class path.
 
-    `<installation>-spark-<version>-java-<version>-<vendor>-<state>`, and `-<bytes>.jsa` follows: `installation` is a digest of
-    the places of Spark, Java and what else is on the class path, `state` one of their contents.
+    The name is `<installation>-spark-<version>-java-<version>-<vendor>-<state>`, and `-<bytes>.jsa` follows.
+    `installation` is a digest of the paths of Spark, Java and the other parts of the class path, `state` one of their
+    contents. None if Java has no `release` file, there is no Spark, or the user has no home directory.
     """
     launcher, cache = java_launcher(), cache_directory(environment)
     if launcher is None or cache is None:
@@ -71,31 +71,31 @@ def archive_stem(environment: Mapping[str, str]) -> Path | None:
 
 
 def finished_name(stem: Path, length: int) -> Path:
-    """What an archive of `length` bytes is called."""
+    """Return the path of an archive of `length` bytes."""
     return stem.with_name(f"{stem.name}-{length}.jsa")
 
 
 def find_archive(stem: Path) -> Path | None:
-    """The archive, when there is one, whole, that nobody but this user and root may have written."""
+    """Return the archive, None unless there is a whole one that only this user and root can have written."""
     return next((file for file in stem.parent.glob(f"{stem.name}-*.jsa") if _is_sound(stem, file)), None)
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path | None:
-    """Of this user, by the XDG base directory specification; None for one without a home directory."""
+    """Return this user's cache directory (XDG base directory specification), None for a user without a home directory."""
     places = (Path(environment.get("XDG_CACHE_HOME", "")), Path(os.path.expanduser("~"), ".cache"))  # noqa: PTH111 (never raises)
     return next((place / "kafka2hive" for place in places if place.is_absolute()), None)
 
 
 def of_same_installation(file: Path) -> list[Path]:
-    """Archives beside `file` that were made of another state of the same Spark and Java, or are not whole: of no use."""
+    """Return the other archives of the same Spark and Java, which are outdated or incomplete."""
     installation = file.name.partition("-")[0]
     return [other for other in file.parent.glob(f"{installation}-*.jsa") if other != file]
 
 
 def spark_home() -> Path | None:
-    """What pyspark takes for it: SPARK_HOME, or the folder of pyspark, where pip has put the jars and scripts.
+    """Return what pyspark would use: SPARK_HOME, or the folder of pyspark, in which pip has installed jars and scripts.
 
-    None: there is neither, as in the driver of YARN's cluster mode, whose pyspark comes without jars.
+    None if there is neither, as in the driver of YARN's cluster mode, whose pyspark has no jars.
     """
     if home := os.environ.get("SPARK_HOME"):
         return Path(home)
@@ -105,7 +105,7 @@ def spark_home() -> Path | None:
 def _pyspark() -> Path:
     found = find_spec("pyspark")
     assert found is not None and found.origin is not None, "pyspark is installed with this package"
-    return Path(found.origin).resolve().parent  # as pyspark itself: through links it is the same installation
+    return Path(found.origin).resolve().parent  # resolves links, as pyspark does
 
 
 def _is_sound(stem: Path, file: Path) -> bool:
@@ -122,7 +122,7 @@ def _is_sound(stem: Path, file: Path) -> bool:
 
 
 def _sizes_and_times(folder: Path) -> Iterable[str]:
-    """In the directory's own order, which is that of the class path."""
+    """Yield the jars in the directory's own order, which is the order of the class path."""
     for entry in os.scandir(folder):
         status = entry.stat()
         yield f"{entry.name} {status.st_size} {int(status.st_mtime)}"

@@ -1,4 +1,4 @@
-"""Spark's configuration: defaults that fit a dump, the map's own settings above them. Spark itself is not imported here."""
+"""Spark's configuration: this project's defaults, overridden by the map's settings. This module does not import Spark."""
 
 import os
 import pwd
@@ -9,15 +9,15 @@ from pathlib import Path
 from kafka2hive.config.keys import SparkOptions
 from kafka2hive.spark.class_archive import archive_options
 
-#: What Spark allocates at its start is dead at once: without a small young generation 90 MB of it stay in memory.
+#: Most of what Spark allocates at its start is garbage: without a small young generation, 90 MB of it stay in memory.
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmn24m"
-#: Imported by Spark's Python alone: it must not be in memory here.
+#: Only Spark's Python workers import this module; the driver must not.
 WORKERS_DAEMON = "kafka2hive.spark.worker_daemon"
 _LOOPBACK = re.compile(r"local(\[.*\]|-cluster\[.*\])?$|spark://(127\.0\.0\.1|localhost)(:|$)")
 
 
 def session_conf(options: SparkOptions, service: str, scratch: Path) -> dict[str, str]:
-    """What a session is told: what its JVM was launched with, and where this process may write."""
+    """Return the configuration of a session: the JVM's, and the directories in which this process may write."""
     places = {"spark.sql.warehouse.dir": (scratch / "warehouse").as_uri()}
     if is_local(options.master):
         places["spark.local.dir"] = str(scratch / "local")
@@ -25,7 +25,7 @@ def session_conf(options: SparkOptions, service: str, scratch: Path) -> dict[str
 
 
 def launch_conf(options: SparkOptions, service: str) -> dict[str, str]:
-    """What the driver's JVM is launched with: our defaults, then the map's `spark.conf`, which wins."""
+    """Return the configuration for the driver's JVM: the defaults, overridden by the map's `spark.conf`."""
     conf = {
         "spark.app.name": f"kafka2hive {service}",
         "spark.master": options.master,
@@ -34,20 +34,20 @@ def launch_conf(options: SparkOptions, service: str) -> dict[str, str]:
         "spark.log.level": "ERROR",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Spark's own Hive client is not used (and does not talk to metastores from 4.0.1 on)
+        # Spark's Hive client is not used, and does not work with metastores from 4.0.1 on
         "spark.sql.catalogImplementation": "in-memory",
-        # a progress report holds the source's offsets; nobody reads the old ones
+        # progress reports hold the source's offsets, and only the latest is of use
         "spark.sql.streaming.numRecentProgressUpdates": "1",
         "spark.sql.streaming.minBatchesToRetain": "2",
         "spark.sql.streaming.metricsEnabled": "false",
-        # extensions of Spark's SQL in the class path: it finds MLlib's, which costs a second of its start
+        # a search for SQL extensions finds MLlib's, which adds a second to the start
         "spark.sql.extensions.test.loadFromCp": "false",
-        # Spark would compile the plan of a stream whose rows are never read
+        # otherwise Spark compiles the plan of a stream whose rows are never read
         "spark.sql.codegen.wholeStage": "false",
         # a decoder that crashes should leave its Python stack in the error
         "spark.python.worker.faulthandler.enabled": "true",
         "spark.python.worker.reuse": "true",
-        # no record passes through the driver's JVM: the second compiler would cost more than it saves
+        # no record passes through the driver's JVM, so the C2 compiler costs more than it saves
         "spark.driver.extraJavaOptions": QUICK_JVM,
         **archive_options(),
     }
@@ -62,10 +62,10 @@ def launch_conf(options: SparkOptions, service: str) -> dict[str, str]:
 
 
 def cores_to_use(cores: int, conf: Mapping[str, str]) -> int:
-    """What an epoch is planned for, by Spark's `cores` now and its settings.
+    """Return the number of cores that an epoch is planned for, from Spark's current `cores` and its settings.
 
-    With dynamic allocation Spark asks for executors only while tasks wait for them: with one task for each core that
-    is there, an idle cluster would never grow. So it is what `maxExecutors` have, without a limit twice what is there.
+    With dynamic allocation, Spark requests executors only while tasks wait for them, so one task per present core would
+    never make the cluster grow. The result is then the cores of `maxExecutors`, or twice the present cores without a limit.
     """
     dynamic = conf.get("spark.dynamicAllocation.enabled", "false").strip().lower() == "true"
     if not dynamic or "spark.default.parallelism" in conf:
@@ -78,9 +78,9 @@ def cores_to_use(cores: int, conf: Mapping[str, str]) -> int:
 
 
 def hdfs_user() -> str | None:
-    """As whom this process, and so each task, uses an HDFS without Kerberos: executors may run as another user.
+    """Return the user as whom this process uses HDFS without Kerberos, None if the system has no name for the user.
 
-    None: the system has no name for this user.
+    Tasks must use the same one, although executors may run as another user.
     """
     if named := os.environ.get("HADOOP_USER_NAME"):
         return named
@@ -91,5 +91,5 @@ def hdfs_user() -> str | None:
 
 
 def is_local(master: str) -> bool:
-    """Whether tasks run inside the driver's own JVM's workers, where our package is importable anyway."""
+    """Return whether tasks run on this host in workers of the driver's JVM, which can import this package."""
     return re.match(r"local(\[|$)", master) is not None

@@ -1,4 +1,4 @@
-"""What Spark and py4j raise, in this project's words."""
+"""Conversion of the errors of Spark and py4j to this project's errors and messages."""
 
 from types import TracebackType
 
@@ -6,7 +6,7 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 
 from kafka2hive.model.errors import ServiceUnavailable
 
-#: What a py4j call raises when the JVM is gone.
+#: The errors of a py4j call if the JVM is gone.
 SPARK_GONE = (Py4JError, ConnectionError, OSError)
 
 _ERROR_CHARACTERS = 4000
@@ -22,7 +22,7 @@ def spark_gone(sign: str) -> ServiceUnavailable:
 
 
 def error_text(error: Exception) -> str:
-    """What a person wants of Spark's error: its message and the Python stack, without the JVM's."""
+    """Return the message and the Python stack of Spark's error, without the JVM's stack, shortened if it is long."""
     message = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
     text = message.partition("\n\nDriver stacktrace:")[0]
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("at ")]
@@ -33,10 +33,10 @@ def error_text(error: Exception) -> str:
 
 
 class KeptError:
-    """A context that ends errors raised inside it and keeps the first.
+    """A context that catches errors and keeps the first one.
 
-    For code that Spark calls: whatever leaves it reaches the driver's main thread as text only, and the caller must
-    tell a Fenced from a ManualActionRequired. `KeyboardInterrupt` and `SystemExit` pass through.
+    It is for code that Spark calls: an error that leaves such code reaches the driver's main thread only as text, and the
+    caller must distinguish a Fenced from a ManualActionRequired. `KeyboardInterrupt` and `SystemExit` pass through.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""The parts of pyspark and py4j that we use and that they do not promise. Nothing else of ours names them (a test checks it).
+"""The non-public parts of pyspark and py4j that this project uses. No other module names them (a test checks this).
 
-A new version may move any of them: `require_parts` looks for them at the start, and each use says which one is missing.
+A new version may move any of them: `require_parts` checks for them at the start, and each use names the missing one.
 """
 
 import importlib
@@ -29,14 +29,14 @@ _SCHEMA = "pyspark.sql.pandas.types:from_arrow_schema"
 _BY_VALUE = "pyspark.cloudpickle:register_pickle_by_value"
 PARTS = (_GATEWAY, _CONTEXT, _LAUNCH, _CONVERTERS, _SCHEMA, _BY_VALUE)
 WORKER_PARTS = ("pyspark.daemon:manager", "pyspark.worker:main")
-"""The driver looks for them in the sources: importing them would cost it time and memory."""
+"""The driver looks for these in the sources, because importing them would cost time and memory."""
 
 QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""pyspark writes what it raises to standard error by these, with the JVM's stack; our errors say it."""
+"""pyspark also prints the errors that it raises with these, with the JVM's stack; our errors have the same content."""
 
 
 def require_parts(parts: tuple[str, ...] = PARTS, worker_parts: tuple[str, ...] = WORKER_PARTS) -> None:
-    """Raises ServiceUnavailable (`spark.version`), which names the first part that the installed version lacks."""
+    """Raises ServiceUnavailable (`spark.version`) with the first part that the installed version lacks."""
     for part in parts:
         _part(part)
     for part in worker_parts:
@@ -46,7 +46,7 @@ def require_parts(parts: tuple[str, ...] = PARTS, worker_parts: tuple[str, ...] 
 
 
 def require_parts_of(session: "SparkSession") -> None:
-    """The same for what only a session has."""
+    """Check for the parts that only a session has. Raises as `require_parts`."""
     for name in ("_jsparkSession", "_jvm"):
         _of(session, name)
     for name in ("_jsc", "_accumulatorServer"):
@@ -54,12 +54,12 @@ def require_parts_of(session: "SparkSession") -> None:
 
 
 def gateway_of_process() -> "JavaGateway | None":
-    """The way to this process's JVM, None before there is one."""
+    """Return the gateway to this process's JVM, None if it has none yet."""
     return _part(_GATEWAY)
 
 
 def launch_gateway() -> "JavaGateway":
-    """Connect to the JVM that the environment names, or start one by Spark's launcher."""
+    """Connect to the JVM that the environment names, or start one with Spark's launcher."""
     return _part(_LAUNCH)()
 
 
@@ -69,25 +69,27 @@ def process_of_jvm() -> "subprocess.Popen[bytes]":
 
 
 def has_context() -> bool:
-    """Whether this process has a Spark context."""
+    """Return whether this process has a Spark context."""
     return _part(_CONTEXT) is not None
 
 
 def is_stopped(context: "SparkContext") -> bool:
-    """Asks the JVM. Raises py4j's errors, and OSError, if it is gone."""
+    """Ask the JVM whether the context is stopped. Raises py4j's errors and OSError if the JVM is gone."""
     return bool(_of(context, "_jsc").sc().isStopped())
 
 
 def leave_numpy_out() -> None:
-    """Take pyspark's converters of numpy values out of py4j: asked for any argument, they import its tests' tools, and numpy,
-    pyarrow and pandas with them (0.4 to 1 CPU-s). None of our values is of numpy.
+    """Remove pyspark's converters of numpy values from py4j.
+
+    At the first argument they import pyspark's test tools, and with them numpy, pyarrow and pandas (0.4 to 1 CPU-s).
+    No value that this project passes to py4j is of numpy.
     """
     converters = _part(_CONVERTERS)
     converters[:] = [each for each in converters if not type(each).__name__.startswith("Numpy")]
 
 
 def silence_accumulators(context: "SparkContext") -> None:
-    """pyspark's server of accumulators prints that the JVM is gone, with a stack: our errors say it, at the end it is none."""
+    """Stop pyspark's accumulator server from printing a stack when the JVM is gone: our errors report it, if it is one."""
     _of(context, "_accumulatorServer").handle_error = _say_nothing
 
 
@@ -96,9 +98,7 @@ def _say_nothing(*_: object) -> None:
 
 
 def end_accumulators(context: "SparkContext") -> None:
-    """In another thread: pyspark's own stop waits until its server of accumulators, which nothing uses, looks up, for a second
-    at most.
-    """
+    """Shut pyspark's accumulator server down in another thread, because pyspark's own stop waits up to a second for it."""
     server = _of(context, "_accumulatorServer")
     context._accumulatorServer = None
     if server is not None:
@@ -106,39 +106,39 @@ def end_accumulators(context: "SparkContext") -> None:
 
 
 def worker_daemon() -> Callable[[], None]:
-    """pyspark's daemon of workers, with what they run in memory already."""
+    """Return pyspark's worker daemon, after importing what its workers run."""
     _part("pyspark.worker:main")
     manager: Callable[[], None] = _part("pyspark.daemon:manager")
     return manager
 
 
 def spark_schema(schema: "pa.Schema") -> "StructType":
-    """Arrow's schema as Spark's."""
+    """Convert an Arrow schema to Spark's."""
     return _part(_SCHEMA)(schema)
 
 
 def pickle_by_value(module: ModuleType) -> None:
-    """Send the module's functions to executors as they are, not by name."""
+    """Make pickle send the module's functions to executors by value, not by name."""
     _part(_BY_VALUE)(module)
 
 
 def java(session: "SparkSession") -> Any:
-    """The JVM's packages."""
+    """Return py4j's view of the JVM's packages."""
     return _of(session, "_jvm")
 
 
 def java_session(session: "SparkSession") -> Any:
-    """Spark's own session behind pyspark's."""
+    """Return the JVM's session behind pyspark's."""
     return _of(session, "_jsparkSession")
 
 
 def execution_of(frame: "DataFrame") -> Any:
-    """Spark's QueryExecution: plans, rows, observed metrics."""
+    """Return Spark's QueryExecution, which has the plans, rows and observed metrics."""
     return _of(frame, "_jdf").queryExecution()
 
 
 def of_unknown_size(frame: "DataFrame") -> "DataFrame":
-    """The same rows; Spark cannot guess how large they are."""
+    """Return the same rows in a frame whose size Spark cannot estimate."""
     from pyspark.sql import DataFrame
 
     session, schema = frame.sparkSession, _of(frame, "_jdf").schema()
@@ -147,7 +147,7 @@ def of_unknown_size(frame: "DataFrame") -> "DataFrame":
 
 
 def frame_of_plan(session: "SparkSession", plan: Any) -> "DataFrame":
-    """Analyses the plan. Raises PySparkException."""
+    """Analyse the plan and return its frame. Raises PySparkException."""
     from pyspark.sql import DataFrame
 
     dataset = java(session).org.apache.spark.sql.classic.Dataset

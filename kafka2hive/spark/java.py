@@ -1,4 +1,4 @@
-"""The Java that Spark will use, and whether it is new enough."""
+"""Find the Java that Spark will use, and check that it is new enough."""
 
 import os
 import re
@@ -14,9 +14,9 @@ _RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 
 
 def require_java() -> str:
-    """What Java there is, for people. Raises ServiceUnavailable (`spark.java`): none, or one that is too old.
+    """Return a text that describes the Java. Raises ServiceUnavailable (`spark.java`) if there is none or it is too old.
 
-    Nothing is asked where Spark's launcher started this process: its JVM runs already.
+    There is no check if Spark's launcher started this process, because its JVM already runs.
     """
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return "the JVM of spark-submit"
@@ -41,14 +41,14 @@ def require_java() -> str:
 
 
 def java_launcher() -> Path | None:
-    """JAVA_HOME's, else the one on the path."""
+    """Return JAVA_HOME's launcher, or the one on the path if JAVA_HOME is not set."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home, "bin")) if home else None)
     return Path(found) if found else None
 
 
 def released_version(launcher: Path) -> int:
-    """The major version by the `release` file of the JDK or JRE, which costs no JVM; 0 when there is none."""
+    """Return the major version from the `release` file of the JDK or JRE, which needs no JVM; 0 if there is no such file."""
     try:
         text = (launcher.resolve().parent.parent / "release").read_text()
     except OSError:
@@ -58,7 +58,7 @@ def released_version(launcher: Path) -> int:
 
 
 def java_version(launcher: str) -> int:
-    """The major version by `java -version`, 0 when it cannot be told."""
+    """Return the major version from `java -version`, 0 if it is unknown."""
     try:
         done = subprocess.run([launcher, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

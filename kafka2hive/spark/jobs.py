@@ -1,4 +1,4 @@
-"""What Spark's jobs of one epoch run: the tasks of all tables, and apart from them the tables with SQL."""
+"""The division of an epoch into Spark jobs: one for all tables without SQL, and one for each table with SQL."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
@@ -10,21 +10,21 @@ TaskFunction = Callable[[Iterable[TaskPlan]], Iterator[TableManifest]]
 
 
 class SqlRunner(Protocol):
-    """Runs the tables with SQL (sql/job.py)."""
+    """The runner of the tables with SQL (sql/job.py)."""
 
     def is_for(self, table: str) -> bool:
-        """Whether the table has SQL."""
+        """Return whether the table has SQL."""
 
     def run(
         self, table: str, shares: Sequence[TaskPlan], is_abandoned: Callable[[], bool]
     ) -> list[TableManifest]:
-        """One manifest per share; each share has nothing but this table."""
+        """Return one manifest per share; each share must have only this table."""
 
 
 def apart_with_sql(
     tasks: Sequence[TaskPlan], has_sql: Callable[[str], bool]
 ) -> tuple[list[TaskPlan], dict[str, list[TaskPlan]]]:
-    """The plans without the tables that have SQL, and those tables' shares, each with the index of its plan."""
+    """Return the plans without the tables with SQL, and the shares of each of these, with the indexes of their plans."""
     fused: list[TaskPlan] = []
     by_table: dict[str, list[TaskPlan]] = {}
     for plan in tasks:
@@ -39,9 +39,9 @@ def apart_with_sql(
 def task_function(
     run_task: Callable[[TaskPlan, Settings], Iterator[TableManifest]], settings: Settings
 ) -> TaskFunction:
-    """What a Spark task runs: plans in, manifests out, pickled by Spark.
+    """Return the function that a Spark task runs: it takes plans and yields manifests, which Spark pickles.
 
-    Secrets in `settings` travel in this closure, never in plans or manifests.
+    Secrets in `settings` travel in its closure, never in plans or manifests.
     """
 
     def run(plans: Iterable[TaskPlan]) -> Iterator[TableManifest]:

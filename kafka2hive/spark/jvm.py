@@ -1,6 +1,6 @@
-"""The driver's JVM, launched before Spark is imported: imports and the first looks run beside its start.
+"""The driver's JVM, which is launched before Spark is imported, so that its start overlaps with imports and ledger reads.
 
-It is launched as `pyspark.java_gateway.launch_gateway` does it, in two steps: `launch` returns at once, `connect` waits.
+It is launched as `pyspark.java_gateway.launch_gateway` does, but in two steps: `launch` returns at once, `connect` waits.
 """
 
 import os
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it ships no types
 
 
-#: What tells that the options below are those of this Spark.
+#: The file that identifies the Spark version to which the options below belong.
 KNOWN_SPARK = "jars/spark-launcher_2.13-4.3.0.jar"
 _MAIN = "org.apache.spark.api.python.PythonGatewayServer"
 _EXTRA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -80,7 +80,7 @@ _READ_BY_LAUNCHER = (
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`environment` beside this process's own."""
+    """A command line, and the variables that are added to this process's environment."""
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
@@ -89,7 +89,10 @@ class Command:
 def direct_command(
     options: SparkOptions, conf: Mapping[str, str], environment: Mapping[str, str]
 ) -> Command | None:
-    """Starts py4j's server in a JVM with `conf` as system properties, as SparkSubmit sets them; None: `spark-submit` must."""
+    """Return the command that starts py4j's server in a JVM, with `conf` as system properties as SparkSubmit sets them.
+
+    None if the settings or the installation require `spark-submit`.
+    """
     home, java = spark_home(), java_launcher()
     if (
         java is None
@@ -117,7 +120,7 @@ def direct_command(
 
 
 def _class_path(home: Path) -> str:
-    """The very text of the launcher, or the class archive does not fit."""
+    """Return exactly the launcher's class path, because otherwise the class archive does not match."""
     jars = home / "jars"
     first = sorted(jars.glob("slf4j-api-*.jar"))
     return ":".join(map(str, (home / "conf", *first, jars / "*")))
@@ -125,25 +128,25 @@ def _class_path(home: Path) -> str:
 
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _POLL_SECONDS = 0.01
-#: What Spark's PythonGatewayServer writes: a port, the length of a secret, the secret.
+#: The head of what Spark's PythonGatewayServer writes: a port and the length of the secret, which follows.
 _ANSWER = struct.Struct(">ii")
 
 
 @dataclass(frozen=True, slots=True)
 class JvmIsThere:
-    """Spark's launcher started this process, or it had a Spark session before: a process has one JVM."""
+    """An existing JVM: Spark's launcher started this process, or it had a Spark session before. A process has only one JVM."""
 
     def connect(self) -> "JavaGateway":
         require_parts()
         return gateway_of_process() or launch_gateway()
 
     def end_unused(self) -> None:
-        """It is not ours to end."""
+        """Do nothing: this process did not start the JVM."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoJava:
-    """There is none that fits, as `connect` says."""
+    """No suitable Java; `connect` raises the error."""
 
     error: ServiceUnavailable
 
@@ -151,19 +154,19 @@ class NoJava:
         raise self.error
 
     def end_unused(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: no JVM was started."""
 
 
 @dataclass(slots=True)
 class StartingJvm:
-    """On its way; it writes its address into `answer`. It ends with this process: its standard input is a pipe from here."""
+    """A JVM that is starting; it writes its address to `answer`. It ends with this process, which holds its standard input."""
 
     process: subprocess.Popen[bytes]
     answer: Path
     connected: bool = False
 
     def connect(self) -> "JavaGateway":
-        """Wait until it answers. Raises ServiceUnavailable (`spark.start`) when it ended instead, and `spark.version`."""
+        """Wait until the JVM answers. Raises ServiceUnavailable: `spark.start` if it ended, `spark.version`."""
         from kafka2hive.spark.errors import SPARK_GONE
 
         require_parts()
@@ -186,7 +189,7 @@ class StartingJvm:
         return gateway
 
     def end_unused(self) -> None:
-        """Kill it, unless Spark has it; once more does nothing."""
+        """Kill the JVM unless `connect` succeeded; a second call does nothing."""
         if not self.connected:
             self.process.kill()
             self.process.communicate()  # closes its input and waits
@@ -198,7 +201,7 @@ Jvm = JvmIsThere | NoJava | StartingJvm
 
 @contextmanager
 def launched(options: SparkOptions, service: str) -> Iterator[Jvm]:
-    """The JVM for one session; when the block ends before it was connected to, it is killed."""
+    """Yield the JVM for one session, and kill it if the block ends before `connect` succeeded."""
     jvm = launch(options, service)
     try:
         yield jvm
@@ -207,16 +210,16 @@ def launched(options: SparkOptions, service: str) -> Iterator[Jvm]:
 
 
 def launch(options: SparkOptions, service: str) -> Jvm:
-    """Start the JVM, with its output in our log, and do not wait for it.
+    """Start the JVM, relay its output to this process's log, and do not wait for it.
 
-    It ignores SIGINT. Its workers use this very Python unless PYSPARK_PYTHON says otherwise.
+    The JVM ignores SIGINT. Its workers use this process's Python unless PYSPARK_PYTHON is set.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    # of the JVM that only puts the command line of the driver's JVM together
+    # these are for the JVM that only assembles the command line of the driver's JVM
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", QUICK_JVM)
     if _PORT in os.environ or _has_gateway():
-        if user := os.environ.get("SPARK_USER"):  # who submitted: YARN's containers run as another one
+        if user := os.environ.get("SPARK_USER"):  # the submitting user: YARN's containers run as another one
             os.environ.setdefault("HADOOP_USER_NAME", user)
         return JvmIsThere()
     try:
@@ -272,11 +275,11 @@ def _start(command: Command) -> StartingJvm:
 
 
 def _ignore_interrupts() -> None:
-    """And a closed terminal: what they end, the driver ends in order."""
+    """Ignore SIGINT and SIGHUP, after which the driver itself stops the JVM in order."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _has_gateway() -> bool:
-    """Whether this process has a JVM; without importing Spark."""
+    """Return whether this process has a JVM, without importing Spark."""
     return "pyspark" in sys.modules and gateway_of_process() is not None

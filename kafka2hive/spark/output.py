@@ -1,4 +1,4 @@
-"""What Spark's JVM and its Python workers print, as lines of our own log: one format, one place, secrets redacted."""
+"""Relay the output of Spark's JVM and Python workers to this process's log, so that it has one format and redacted secrets."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ _LEVELS = {
     "FATAL": logging.CRITICAL,
     "INFO": logging.INFO,
 }
-_BANNER = (  # said at each start, whatever the settings
+_BANNER = (  # printed at each start, whatever the settings
     "WARNING: Using incubator modules",
     "Using Spark's default log4j profile",
     "Setting default log level to",
@@ -37,7 +37,7 @@ class SparkLine:
 
 
 def read_line(text: str, before: int) -> SparkLine:
-    """What a line is; one without a head (a stack) has the level of the line before it."""
+    """Parse a line; one without time and level (a stack) gets `before`, the level of the previous line."""
     found = _HEAD.fullmatch(text)
     if any(part in text for part in _BANNER):
         return SparkLine(logging.DEBUG, found[2] if found else text)
@@ -57,11 +57,11 @@ class SparkOutput:
         self._thread.start()
 
     def handed_over(self) -> None:
-        """The JVM has its copy: ours is closed, so that the pipe ends with the last process that holds it."""
+        """Close this process's copy once the JVM has its own, so that the pipe ends with the last process that holds it."""
         os.close(self.writing)
 
     def wait(self) -> None:
-        """Until all is logged: after the last process that held the pipe has ended."""
+        """Wait until everything is logged, which is after the last process that holds the pipe has ended."""
         self._thread.join()
 
 

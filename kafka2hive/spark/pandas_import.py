@@ -1,6 +1,6 @@
-"""Keeps pyarrow from importing pandas by itself: it does at the first values that it is given, a second for each worker.
+"""Keep pyarrow from importing pandas, which it does at its first conversion and which takes a second in each worker.
 
-Nothing of ours uses pandas. Who imports it (a plug-in, pyspark for a pandas_udf) has it, and pyarrow knows it from then on.
+This project does not use pandas. If a plug-in, or pyspark for a pandas_udf, imports it, pyarrow uses it from then on.
 """
 
 import importlib.util
@@ -16,7 +16,7 @@ _PANDAS = "pandas"
 
 
 def leave_pandas_out() -> None:
-    """Let pyarrow look for pandas now, in vain. Does nothing where pandas is imported already."""
+    """Make pyarrow look for pandas now and find none. Does nothing if pandas is already imported."""
     if _PANDAS in sys.modules:
         return
     absent = _Absent()
@@ -25,7 +25,7 @@ def leave_pandas_out() -> None:
         pa.array([0])
     finally:
         sys.meta_path.remove(absent)
-    sys.meta_path.insert(0, _Told())
+    sys.meta_path.insert(0, _PandasHook())
 
 
 class _Absent(MetaPathFinder):
@@ -37,8 +37,8 @@ class _Absent(MetaPathFinder):
         return None
 
 
-class _Told(MetaPathFinder):
-    """Tells pyarrow of pandas when that is imported; once."""
+class _PandasHook(MetaPathFinder):
+    """Makes pyarrow load pandas when other code imports it; removes itself at that import."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -51,9 +51,9 @@ class _Told(MetaPathFinder):
             return None
         execute = spec.loader.exec_module
 
-        def execute_and_tell(module: ModuleType) -> None:
+        def execute_and_convert(module: ModuleType) -> None:
             execute(module)
             pa.array([0]).to_pandas()
 
-        spec.loader.exec_module = execute_and_tell  # type: ignore[method-assign]
+        spec.loader.exec_module = execute_and_convert  # type: ignore[method-assign]
         return spec

@@ -1,11 +1,11 @@
-"""The streaming query: Spark's triggers drive the planner, tasks run, manifests return.
+"""The streaming query: Spark's triggers call the planner, tasks run, and manifests return to the listener.
 
-The stream is a clock: one of Spark's own sources whose rows nobody reads. Planning and the tasks' job happen in
-`foreachBatch`, in the driver, which has ledgers and plans. A source of ours in Python would be a second process to plan
-through, and plans as its rows a second Python worker per task (docs/adr/0003-spark-as-scheduler.md).
+The stream is only a clock: one of Spark's own sources, whose rows are never read. Planning and the tasks' job run in
+`foreachBatch`, in the driver, which has the ledgers. A data source in Python would need a second process to plan in, and
+plans as its rows would need a second Python worker per task (docs/adr/0003-spark-as-scheduler.md).
 
-Facts it is built on (measured, pyspark 4.3.0):
-- `foreachBatch` runs in the driver's own process; an exception that leaves it ends the query and survives as text only;
+This relies on facts that were measured with pyspark 4.3.0:
+- `foreachBatch` runs in the driver's own process; an exception that leaves it ends the query and survives only as text;
 - `rate-micro-batch` has a new offset at every trigger, and exactly one with `availableNow`; unread, it runs no job;
 - `stop` interrupts a Spark job, but waits for Python code inside `foreachBatch`: no zombie commits after it;
 - `awaitTermination` without a time limit swallows SIGTERM; SIGTERM must reach the driver alone, not its JVM.
@@ -31,19 +31,29 @@ from kafka2hive.spark.errors import SPARK_GONE, KeptError, error_text, spark_gon
 from kafka2hive.spark.internals import is_stopped
 from kafka2hive.spark.jobs import SqlRunner, TaskFunction, apart_with_sql
 
+log = logging.getLogger(__name__)
+
+#: A source of Spark's that always has something new.
+CLOCK = "rate-micro-batch"
+TICK_SECONDS = 0.2
+_LAST_TICK_SECONDS = 0.01  # Spark ends the query right after its last batch
+_TICKS_PER_LOOK = 5  # asking Spark whether the query runs costs more than the rest of an idle run
+
 
 class EndReason(Enum):
     """Why a query ended."""
 
     DRAINED = "drained"  # `--once`: nothing more was due
-    STOPPED = "stopped"  # asked to
+    STOPPED = "stopped"  # by `stop`
     FAILED = "failed"  # see the error
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`error` with FAILED: the very object that the planner or the listener raised, or ServiceUnavailable for Spark's
-    own trouble. `abandoned`: the epoch that a stop interrupted; nothing of it was told to the listener.
+    """The end of a query.
+
+    With FAILED, `error` is the exception that the planner or the listener raised, or ServiceUnavailable for an error of
+    Spark. `abandoned` is the epoch that a stop interrupted; the listener was not called for it.
     """
 
     reason: EndReason
@@ -52,14 +62,14 @@ class Ended:
 
 
 class Planner(Protocol):
-    """Asked at each trigger, by one thread at a time."""
+    """Plans epochs; called at each trigger, by one thread at a time."""
 
     def plan(self) -> PlannedEpoch | None:
-        """The next epoch; None when nothing is due. What it raises ends the query."""
+        """Return the next epoch, None if nothing is due. An exception ends the query."""
 
 
 class PlanGate:
-    """A planner around another; an epoch is under way from its planning until `finished`."""
+    """A planner around another one, which can be closed. An epoch is under way from its planning until `finished`."""
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
@@ -69,21 +79,21 @@ class PlanGate:
         self._under_way: int | None = None
 
     def close(self) -> None:
-        """From now on nothing is due; an epoch under way goes on."""
+        """Plan no further epoch; an epoch under way continues."""
         with self._lock:
             self._closed.set()
 
     def closes_within(self, seconds: float) -> bool:
-        """Wait so long, or until it is closed."""
+        """Wait until the gate is closed, at most `seconds`, and return whether it is."""
         return self._closed.wait(seconds)
 
     def finished(self) -> None:
-        """The epoch under way has ended, well or not."""
+        """Note that the epoch under way has ended, with or without success."""
         with self._lock:
             self._under_way = None
 
     def under_way(self) -> int | None:
-        """The number of the epoch between planning and landing."""
+        """Return the number of the epoch under way, None without one."""
         with self._lock:
             return self._under_way
 
@@ -92,7 +102,7 @@ class PlanGate:
             return self._planning or self._under_way is not None
 
     def plan(self) -> PlannedEpoch | None:
-        """See Planner; None once closed, also for what was planned while it closed."""
+        """Plan the next epoch (see Planner); None if the gate is closed, even if it was closed during the planning."""
         with self._lock:
             if self._closed.is_set():
                 return None
@@ -113,36 +123,27 @@ class PlanGate:
             return planned
 
 
-log = logging.getLogger(__name__)
-
-#: A source of Spark's that always has something new.
-CLOCK = "rate-micro-batch"
-TICK_SECONDS = 0.2
-_LAST_TICK_SECONDS = 0.01  # Spark ends the query right after its last batch
-_TICKS_PER_LOOK = 5  # asking Spark whether the query runs costs more than all the rest of an idle run
-
-
 class EpochListener(Protocol):
-    """Told in the driver, one epoch at a time, before the next one is planned. What it raises ends the query."""
+    """Receives the results in the driver, one epoch at a time and before the next is planned. An exception ends the query."""
 
     def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
-        """All tasks of the epoch ended; exactly one manifest per table and task."""
+        """Handle an epoch whose tasks all ended; there is exactly one manifest per table and task."""
 
     def on_failed(self, number: int, reason: str) -> None:
-        """The epoch's job failed after Spark's own attempts; the query goes on."""
+        """Handle an epoch whose job failed after Spark's own attempts; the query continues."""
 
 
 class _Abandoned(Exception):
-    """A stop came between two jobs of an epoch: Spark interrupts the one under way only."""
+    """A stop came between two jobs of an epoch, where Spark has no job to interrupt."""
 
 
 class DumpQuery:
-    """One query, from `start` to the `Ended` that `run_until` returns. Not to be used again.
+    """One query, from `start` to the `Ended` that `run_until` returns. It cannot be started again.
 
-    `scratch` is this process's throw-away directory: the checkpoint lives there. With `once` one trigger (`availableNow`)
-    runs epochs until the planner has nothing more, and the query ends; else a trigger runs one, each `trigger_seconds` or
-    at once when the epoch before took longer. While nothing is due the planner is asked as often, and once more
-    right after the epoch that ended such a wait.
+    `scratch` is this process's temporary directory, which holds the checkpoint. With `once`, one trigger (`availableNow`)
+    runs epochs until the planner has no more, and the query ends. Otherwise each trigger runs one epoch, every
+    `trigger_seconds`, or at once if the previous epoch took longer. While nothing is due, the planner is called at the
+    same interval, and once more right after the epoch that ended such a wait.
     """
 
     def __init__(  # noqa: PLR0913  what a run is made of, by keyword
@@ -158,9 +159,9 @@ class DumpQuery:
         stop_seconds: float = 60.0,
         sql: SqlRunner | None = None,
     ) -> None:
-        """`function` comes from `task_function`; `stop_seconds` is the time an epoch gets to end on `stop`.
+        """`function` comes from `task_function`; `stop_seconds` is the time that `stop` gives an epoch to end.
 
-        `sql` None: no table has SQL.
+        `sql` is None if no table has SQL.
         """
         self._spark = spark
         self._listener = listener
@@ -183,7 +184,7 @@ class DumpQuery:
         self._query: Any = None
 
     def start(self) -> None:
-        """Start the query with a fresh checkpoint. Raises ServiceUnavailable when Spark refuses."""
+        """Start the query with a new checkpoint. Raises ServiceUnavailable (`spark.start`) if Spark cannot start it."""
         try:
             self._spark.conf.set("spark.sql.streaming.stopTimeout", f"{round(self._stop_seconds * 1000)}ms")
             self._query = (
@@ -202,9 +203,9 @@ class DumpQuery:
             ) from error
 
     def run_until(self, stop: threading.Event, on_tick: Callable[[], None]) -> Ended:
-        """Wait for the end, calling `on_tick` some times a second; a set `stop` ends the query (see `stop`).
+        """Wait for the end and call `on_tick` a few times a second; setting `stop` ends the query (see `DumpQuery.stop`).
 
-        `stop` is only looked at, never waited for, so that a signal handler may set it at any moment.
+        `stop` is only polled, never waited for, so that a signal handler may set it at any moment.
         """
         for tick in itertools.count():
             if stop.is_set() or self._kept.error is not None:
@@ -215,15 +216,15 @@ class DumpQuery:
                 self._drained.wait(TICK_SECONDS)
             on_tick()
             if (self._drained.is_set() or tick % _TICKS_PER_LOOK == 0) and not self._is_active():
-                self._gate.close()  # the JVM may be gone while our thread still sits in the batch
+                self._gate.close()  # the JVM may be gone while the thread of `_on_batch` still waits
                 return self._how_it_ended()
         return self.stop()
 
     def stop(self) -> Ended:
-        """Plan nothing more, give the epoch under way `stop_seconds`, then abandon it. Returns within twice that.
+        """Plan no further epoch, give the epoch under way `stop_seconds`, then abandon it. Returns within twice that.
 
-        An abandoned epoch leaves orphans in staging and nothing else: only the listener commits, and if it is at
-        work (the tasks are done) it is waited for, not interrupted.
+        An abandoned epoch leaves only orphans. Only the listener commits; if it is running because the tasks have ended,
+        this method waits for it and does not interrupt it.
         """
         self._gate.close()
         if self._gate.busy():
@@ -235,16 +236,16 @@ class DumpQuery:
         try:
             self._query.stop()
         except (PySparkException, *SPARK_GONE):
-            pass  # it ended with an error of its own, or its stopTimeout passed: the process ends next
+            pass  # the query ended with an error, or stopTimeout passed: the process ends next
         abandoned = self._abandoned or self._gate.under_way()
         error = self._kept.error
         return Ended(EndReason.FAILED if error else EndReason.STOPPED, error, abandoned)
 
     def _on_batch(self, batch: DataFrame, batch_number: int) -> None:
-        """Spark's call at each trigger: it is time. Neither its rows nor its number count.
+        """Run epochs at Spark's trigger; the batch's rows and number are ignored.
 
-        While nothing is due it stays here and asks again: an idle batch a second would cost 6 % of a core. An error is
-        not raised but kept, and `run_until` ends the query: Spark would only print it, twice, as text.
+        While nothing is due, this method waits and plans again, because an idle batch a second would take 6 % of a core.
+        An error is kept and not raised, and `run_until` ends the query: Spark would only print it twice, as text.
         """
         with self._kept:
             while True:
@@ -284,7 +285,7 @@ class DumpQuery:
         self._listener.on_epoch(epoch.number, manifests)
 
     def _run_tasks(self, tasks: Sequence[TaskPlan]) -> list[TableManifest]:
-        """The job of the tables without SQL, then one for each with SQL."""
+        """Run the job of the tables without SQL, then one job for each table with SQL."""
         if self._sql is None:
             return self._run_fused(tasks)
         fused, by_table = apart_with_sql(tasks, self._sql.is_for)
@@ -296,17 +297,18 @@ class DumpQuery:
         return planned_manifests(tasks, manifests)
 
     def _run_fused(self, tasks: Sequence[TaskPlan]) -> list[TableManifest]:
-        """One Spark task per plan, each in one Python worker; a job of this batch, so that `stop` interrupts it."""
+        """Run one Spark task per plan, each in one Python worker, in a job of this batch, so that `stop` interrupts it."""
         job = self._spark.sparkContext.parallelize(tasks, len(tasks)).mapPartitions(self._function)
         returned = job.collect()
-        # pyspark takes the end of a broken connection for the end of the results
+        # pyspark mistakes a broken connection for the end of the results
         if len(returned) < sum(len(task.tables) for task in tasks) and not self._is_active():
             raise spark_gone("not all manifests returned")
         return planned_manifests(tasks, returned)
 
     def _is_active(self) -> bool:
-        """Asks the context, too: where YARN has killed the application it is stopped, and neither the query nor the job under
-        way notices.
+        """Return whether the query runs and the context is not stopped.
+
+        If YARN kills the application, the context is stopped, but neither the query nor the running job notices.
         """
         try:
             return bool(self._query.isActive) and not is_stopped(self._spark.sparkContext)

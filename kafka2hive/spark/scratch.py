@@ -1,4 +1,4 @@
-"""The directory of one driver process: Spark's checkpoint and shuffle files. Nothing in it counts."""
+"""The temporary directory of one driver process, for Spark's checkpoint and shuffle files. No state is kept in it."""
 
 import os
 import shutil
@@ -11,10 +11,10 @@ _PREFIX = "driver-"
 
 
 class Scratch:
-    """`<run directory>/driver-<pid>-<start time>-<8 hex>/`, mode 0700; removed at exit.
+    """`<run directory>/driver-<pid>-<start time>-<8 hex>/`, mode 0700, which is removed at exit.
 
-    What a killed driver left is removed by the next one: the name says whose it was (pid and its start time, so that
-    a pid in use again does not protect it).
+    The next driver removes the directory of a killed one: the name has the pid and the start time of its process, so
+    that a reused pid does not protect it.
     """
 
     def __init__(self, run_directory: Path) -> None:
@@ -31,12 +31,12 @@ class Scratch:
         return self.path
 
     def __exit__(self, *_: object) -> None:
-        # the JVM may still be writing while it ends; what stays is removed by the next start
+        # the JVM may still write while it ends; the next start removes what is left
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 def _is_alive(name: str) -> bool:
-    """Whether the process that made the directory still runs; unknown names are left alone."""
+    """Return whether the process that made the directory still runs; True for names of another form, which are kept."""
     pid, started, _ = name.removeprefix(_PREFIX).split("-", 2)
     if not (pid.isdecimal() and started.isdecimal()):
         return True

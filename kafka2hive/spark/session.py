@@ -1,6 +1,6 @@
-"""The Spark session, and our package on the workers.
+"""Start and stop the Spark session, and ship this package to the executors.
 
-Signals: the JVM ignores SIGINT and is in the driver's process group: SIGTERM must go to the driver alone (systemd:
+The JVM ignores SIGINT and is in the driver's process group, so SIGTERM must be sent to the driver alone (systemd:
 `KillMode=mixed`, cron: `timeout --foreground`).
 """
 
@@ -38,9 +38,10 @@ log = logging.getLogger(__name__)
 
 
 def start_session(options: SparkOptions, service: str, scratch: Path, gateway: JavaGateway) -> SparkSession:
-    """Start Spark in the JVM behind `gateway`. Raises ServiceUnavailable when that ended, or there is no master; `spark.version`.
+    """Start Spark in the JVM behind `gateway`.
 
-    Our package is shipped to clusters; its dependencies are not (docs/cluster.md).
+    This package is shipped to clusters; its dependencies are not (docs/cluster.md).
+    Raises ServiceUnavailable: `spark.start` if the JVM has ended or there is no master, `spark.version`.
     """
     conf = SparkConf(loadDefaults=False).setAll(list(session_conf(options, service, scratch).items()))
     try:
@@ -55,7 +56,7 @@ def start_session(options: SparkOptions, service: str, scratch: Path, gateway: J
 
 
 def start_context(conf: SparkConf, gateway: JavaGateway) -> None:
-    """A context that this process has already is used again. Leaves the caller's SIGINT handler: pyspark has its own."""
+    """Start a context unless this process has one. Restores the caller's SIGINT handler, which pyspark replaces."""
     if has_context():
         return
     leave_numpy_out()
@@ -69,23 +70,25 @@ def start_context(conf: SparkConf, gateway: JavaGateway) -> None:
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
-    """py4j tells each call that finds the JVM gone, with a stack, and by the root logger: our errors say it, and at the end
-    it is none.
+    """Return False for py4j's log records.
+
+    py4j logs each call that finds the JVM gone, with a stack, to the root logger. Our errors report this, except at the
+    end of a run, when it is no error.
     """
     return record.module != "java_gateway"
 
 
 def warm_workers(spark: SparkSession) -> None:
-    """Let the Python workers start and import what a task needs, beside the start of the query (1.5 s of it)."""
+    """Make the Python workers start and import a task's modules, in parallel with the query's start (1.5 s)."""
     context = spark.sparkContext
     count = int(context.defaultParallelism)
 
     def warm() -> None:
         try:
             context.parallelize(range(count), count).foreachPartition(_import_task)
-        # AttributeError: of pyspark's own last step, where Spark was stopped meanwhile
+        # pyspark's last step raises AttributeError if Spark was stopped meanwhile
         except (PySparkException, Py4JError, OSError, AttributeError) as error:
-            # the first epoch tells why, or Spark stops
+            # the first epoch will fail with the reason, or Spark is stopping
             log.info("the workers were not warmed up: %s", error_text(error).partition("\n")[0])
 
     threading.Thread(target=warm, name="warm-workers", daemon=True).start()
@@ -96,10 +99,10 @@ def _import_task(_: Iterable[int]) -> None:
 
 
 def stop_session(spark: SparkSession) -> None:
-    """End Spark. Never fails: a JVM that is gone already must not hide why the run ends."""
+    """Stop Spark. Never fails, because the error of a JVM that is gone must not hide why the run ends."""
     end_accumulators(spark.sparkContext)
     with suppress(Py4JError, OSError):
-        # workers that still import what a task needs are cut off: that is no error
+        # a worker that is cut off while it imports a task's modules is no error
         spark.sparkContext.setLogLevel("OFF")
     try:
         spark.stop()
@@ -108,7 +111,7 @@ def stop_session(spark: SparkSession) -> None:
 
 
 def ship_package(spark: SparkSession, scratch: Path) -> Path:
-    """Send the modules of this package to the executors, whose Python puts the zip before what is installed there."""
+    """Send this package's modules to the executors, whose Python prefers the zip to an installed package."""
     archive = scratch / "kafka2hive.zip"
     home = Path(kafka2hive.__file__).parent
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
@@ -119,7 +122,7 @@ def ship_package(spark: SparkSession, scratch: Path) -> Path:
 
 
 def end_jvm(seconds: float) -> None:
-    """After `stop_session`: let this process's JVM end by itself, and wait for it. Raises subprocess.TimeoutExpired."""
+    """Let this process's JVM end by itself after `stop_session`, and wait for it. Raises subprocess.TimeoutExpired."""
     process = process_of_jvm()
     assert process.stdin is not None, "launch makes a pipe of it"
     process.stdin.close()
@@ -127,17 +130,17 @@ def end_jvm(seconds: float) -> None:
 
 
 def session_settings(spark: SparkSession) -> dict[str, str]:
-    """What holds for the session: also settings of `spark-submit` and of spark-defaults.conf."""
+    """Return the session's settings, including those of `spark-submit` and spark-defaults.conf."""
     return dict(spark.sparkContext.getConf().getAll())
 
 
 def session_slots(spark: SparkSession, conf: Mapping[str, str], tasks_per_core: int) -> int:
-    """How many tasks an epoch should have at most, by the cores there are now, or may be.
+    """Return the maximum number of tasks of an epoch, from the cores that Spark has now or may get.
 
-    Asked at each plan: executors register late, come and go. Raises ServiceUnavailable (`spark.gone`).
+    It must be called for each plan, because executors come and go. Raises ServiceUnavailable (`spark.gone`).
     """
     try:
         cores = int(spark.sparkContext.defaultParallelism)
-    except (*SPARK_GONE, AttributeError) as gone:  # AttributeError: of pyspark's own, once Spark was stopped
+    except (*SPARK_GONE, AttributeError) as gone:  # pyspark raises AttributeError once Spark was stopped
         raise spark_gone(repr(gone)) from gone
     return max(1, cores_to_use(cores, conf) * tasks_per_core)
