@@ -56,7 +56,7 @@ class _Own(ABC):
 
     @abstractmethod
     def resolve(self, columns: pa.Schema, sources: list[Source]) -> None:
-        """Raises Unresolvable."""
+        """Raises AvroUnresolvable or ProtobufUnresolvable."""
 
     def _absent(self, keys: tuple[str, ...]) -> str:
         """Where on the way the schema has no such field; behind a type that Hive has not nothing is said."""

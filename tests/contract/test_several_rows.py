@@ -140,7 +140,7 @@ def test_the_reason_says_which_row_of_the_message_is_bad() -> None:
 def test_a_message_of_more_rows_than_are_held_at_once_is_one_dead_letter(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("arrays", "bounds", "decoder"):
+    for module in ("json", "decoder"):
         monkeypatch.setattr(f"kafka2hive.decode.rows.{module}.MOST_ROWS", 5)
     joined = [("\n" if kind == "lines" else ",").join([ROW] * count) for count in (5, 6, 1)]
     values = pa.array([(text if kind == "lines" else f"[{text}]").encode() for text in joined])

@@ -93,7 +93,7 @@ class AvroUnresolvable(ValueError):
 def resolve(
     schema: AvroSchema, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
 ) -> plan.AvroPlan:
-    """Raises Unresolvable. A column that the writer does not know is NULL."""
+    """Resolve the schema against the columns. Raises AvroUnresolvable. A column that the writer does not know is NULL."""
     resolver = _Resolver(schema, columns, sources, spelling)
     try:
         root = resolver.way(schema.root, source_tree(sources, spelling), ())

@@ -246,7 +246,7 @@ class ProtobufDecoder:
 
 
 def only_type(parsed: ProtobufSchema, message: str | None) -> str:
-    """The full name of the messages' type. Raises SchemaInvalid where it is not there or not certain."""
+    """Return the full name of the messages' type. Raises ProtobufSchemaInvalid if it is missing or not certain."""
     if message is not None:
         if message not in parsed.messages or parsed.messages[message].is_entry:
             raise ProtobufSchemaInvalid(f"the schema has no message {message}")

@@ -242,7 +242,7 @@ def _elements(read: Read, cursor: ProtobufCursor, places: Sequence[Range]) -> li
 def _entries(
     entry: plan.Entry, item: Read, cursor: ProtobufCursor, places: Sequence[Range]
 ) -> list[tuple[str, Any]]:
-    """If a key repeats, the last entry wins. Of one with other fields libraries differ whether there is such an entry."""
+    """Read a map's entries; if a key repeats, the last entry wins. Refuse an entry with other fields: libraries differ on it."""
     found: dict[str, Any] = {}
     for place in places:
         parts = small_message(cursor, [place], {1: WIRE_OF[entry.key], 2: entry.wire}, others=False)

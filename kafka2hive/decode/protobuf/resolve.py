@@ -134,7 +134,7 @@ class ProtobufUnresolvable(ValueError):
 def resolve(
     schema: ProtobufSchema, name: str, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
 ) -> plan.ProtobufPlan:
-    """Of the message of this full name. Raises Unresolvable. A column that the writer does not know is NULL."""
+    """Resolve the message of this full name. Raises ProtobufUnresolvable. A column that the writer does not know is NULL."""
     resolver = _Resolver(schema, columns, sources, spelling)
     root = resolver.way(schema.messages[name], source_tree(sources, spelling), ())
     return plan.ProtobufPlan(root, tuple(resolver.shapes))

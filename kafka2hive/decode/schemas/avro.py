@@ -143,7 +143,7 @@ class AvroSchemaInvalid(ValueError):
 
 
 def parse(writer: WriterSchema) -> AvroSchema:
-    """Raises SchemaInvalid."""
+    """Parse the schema. Raises AvroSchemaInvalid."""
     parser = _Parser()
     for reference in writer.references:
         parser.type(_json(reference.text), "", 0)

@@ -90,7 +90,7 @@ _parsed = Recent[WriterSchema, ProtobufSchema](MOST_REMEMBERED, MOST_BYTES)
 
 
 def parse(writer: WriterSchema) -> ProtobufSchema:
-    """Parse the schema. Raises SchemaInvalid, and TableError if Protobuf's libraries cannot be used.
+    """Parse the schema. Raises ProtobufSchemaInvalid, and TableError if Protobuf's libraries cannot be used.
 
     All tables and threads of a process share the result: compiling starts a separate process.
     """

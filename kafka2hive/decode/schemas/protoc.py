@@ -47,7 +47,7 @@ class ProtobufSchemaInvalid(ValueError):
 def descriptors(writer: WriterSchema) -> bytes:
     """A FileDescriptorSet: the schema's own file, and all that it imports.
 
-    Raises SchemaInvalid, and TableError if the compiler cannot be run.
+    Raises ProtobufSchemaInvalid, and TableError if the compiler cannot be run.
     """
     given: dict[str, str] = {}
     for reference in writer.references:

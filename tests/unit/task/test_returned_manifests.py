@@ -35,7 +35,7 @@ RETURNED = tuple(
 DRIVER_MODULES = (
     "pyspark",
     "pydantic",
-    *(f"kafka2hive.{room}" for room in ("service", "ledger", "publish", "hive")),
+    *(f"kafka2hive.{room}" for room in ("service", "ledger", "spark", "sql", "hive")),
 )
 
 
