@@ -127,7 +127,7 @@ def read_boards(
 def read_outcomes(
     ports: Ports, root: str, service: str, understand: Callable[[bytes], Said]
 ) -> dict[str, Said]:
-    """What each owner said when it ended. Like read_boards."""
+    """Return the outcome that each owner left when it ended. Never fails, like read_boards."""
     return _read(
         ports=ports,
         directory=heartbeat_directory(root, service),

@@ -16,7 +16,7 @@ from kafka2hive.storage.port import FileStatus, StorageError, children
 
 
 def clean_up(ports: Ports, owned: OwnedLedger, location: str, keep: int) -> int:
-    """All of R9 for a table whose files are in `location`. Returns how many files were deleted."""
+    """Do all of R9 for a table whose files are in `location`. Return how many files were deleted."""
     deleted = delete_stale_snapshots(ports, owned) + delete_orphans(ports, owned, staging_directory(location))
     archive_snapshots(ports, owned, keep)
     return deleted
@@ -71,7 +71,7 @@ def archive_snapshots(ports: Ports, owned: OwnedLedger, keep: int) -> int:
 
 
 def _archive(ports: Ports, path: str, archive: str) -> bool:
-    """One that cannot be moved does not hold up the others."""
+    """Move one snapshot; a failure does not hold up the others."""
     try:
         ports.files.mkdirs(archive)
         ports.files.rename(path, join(archive, base_name(path)))
@@ -91,7 +91,7 @@ def _delete_junk(ports: Ports, owned: OwnedLedger, empty: Mapping[int, FileStatu
 
 
 def _only_when_final(owned: OwnedLedger) -> None:
-    """Before R4 the staged files of the pending epoch are no orphans."""
+    """Before R4, the staged files of the pending epoch are not orphans."""
     if owned.pending:
         raise ValueError(f"{owned.state_path} is not rolled forward yet: nothing may be deleted")
 

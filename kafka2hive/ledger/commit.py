@@ -29,7 +29,7 @@ def commit(ports: Ports, owned: OwnedLedger, snapshot: Snapshot) -> OwnedLedger:
 
 
 def _write_draft(ports: Ports, owned: OwnedLedger, epoch: int, data: bytes) -> str:
-    """C1. Every try has a name of its own; a half-written draft is never touched again."""
+    """C1. Every try uses a fresh name; a half-written draft is never touched again."""
     draft = ""
 
     def attempt() -> Answer:

@@ -24,7 +24,7 @@ from kafka2hive.model.snapshot import Snapshot
 _NOTHING_YET: dict[str, Any] = {
     line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER
 }
-"""The lines of an epoch that has not begun."""
+"""The lines of an epoch before it has read anything."""
 
 
 class OffsetsDoNotJoin(ValueError):
@@ -124,7 +124,7 @@ def _advanced(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
 
 
 def _identified(positions: Iterable[Position], topic_ids: Mapping[str, str]) -> tuple[Position, ...]:
-    """A topic's id is learned once."""
+    """A topic's ID is recorded once and then kept."""
     return tuple(
         replace(p, topic_id=topic_ids.get(p.topic_partition.topic, UNKNOWN_ID))
         if p.topic_id == UNKNOWN_ID

@@ -48,7 +48,7 @@ class Processes(Protocol):
     def me(self) -> ProcessIdentity: ...
 
     def is_gone(self, identity: ProcessIdentity) -> bool:
-        """True only when it certainly ran on this host, in this pid namespace, and is not there any more."""
+        """True only if it certainly ran on this host, in this pid namespace, and no longer exists."""
         ...
 
 

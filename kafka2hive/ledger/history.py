@@ -48,7 +48,7 @@ def _without_a_gap(finals: list[tuple[int, FileStatus]]) -> bool:
 
 
 def _finals(files: FileSystem, directories: list[str]) -> list[tuple[int, FileStatus]]:
-    """Epoch and file of all final snapshots, by their names."""
+    """Return epoch and file of every final snapshot, from the file names."""
     found = []
     for directory in directories:
         for child in files.list(directory):

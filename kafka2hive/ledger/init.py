@@ -1,4 +1,4 @@
-"""A new ledger: rule R1 of docs/protocol.md. Built beside, complete, then renamed into place once."""
+"""A new ledger: rule R1 of docs/protocol.md. Built completely under another name, then renamed into place once."""
 
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
@@ -57,7 +57,7 @@ def _is_there(ports: Ports, directory: str) -> bool:
 
 
 def _discard(ports: Ports, *paths: str) -> None:
-    """Take away what this very attempt built and nobody needs; answers are ignored."""
+    """Delete what this attempt built and nobody needs; failures are ignored."""
     for path in paths:
         try:
             ports.files.delete(path)

@@ -16,7 +16,7 @@ _BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What became of each pending registration; every one is in exactly one of the four.
+    """The outcome of each pending registration; each is in exactly one of the four.
 
     - `registered`: Hive has it at the right place.
     - `failed_unavailable`: stays pending, to be tried again; `outage` is why.
@@ -32,7 +32,7 @@ class Registered:
 
     @property
     def open_registrations(self) -> frozenset[HivePartition]:
-        """What the next snapshot must carry."""
+        """Return what the next snapshot must carry."""
         return self.failed_unavailable.union(self.refused, self.misplaced)
 
 
@@ -74,7 +74,7 @@ class _Work:
         self.outage: MetastoreUnavailable | None = None
 
     def add(self, batch: Sequence[HivePartition]) -> None:
-        """One statement for all; when it is refused, halves, until the refused ones stand alone."""
+        """Add all with one statement; if Hive refuses it, halve until each refused partition is alone."""
         if self.outage:
             self.unavailable.update(batch)
             return

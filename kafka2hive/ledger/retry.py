@@ -43,7 +43,7 @@ def answer_to(error: StorageError) -> Answer:
 
 
 def _first_line(error: StorageError) -> str:
-    """A NameNode's answer goes on with a Java stack."""
+    """Cut the Java stack trace that follows a NameNode's message."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST]
 
 

@@ -1,4 +1,4 @@
-"""Putting a rebuilt ledger into its place: built beside, complete, renamed once, as init does (R1)."""
+"""Install a rebuilt ledger: build it completely under another name, then rename it once, as init does (R1)."""
 
 from collections.abc import Mapping
 

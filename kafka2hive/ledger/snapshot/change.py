@@ -36,7 +36,7 @@ class NotTracked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Besides:
-    """What every change can record besides.
+    """What every kind of change can also record.
 
     `registered` are pending registrations that Hive has confirmed since the newest snapshot. `compared` replace what the
     state says of the same Hive tables. `completeness` None: partitions are tracked as the state says, none is complete.

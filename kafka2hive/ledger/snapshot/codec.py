@@ -69,7 +69,7 @@ def written(snapshot: Snapshot, text: bytes) -> Snapshot:
 
 @lru_cache(_REMEMBERED)
 def decode(data: bytes) -> Snapshot:
-    """Raises SnapshotDamaged, naming what is wrong."""
+    """Decode the text of a snapshot. Raises SnapshotDamaged, which names what is wrong."""
     at = data.rfind(b"\n" + _CHECKSUM)
     if at < 0:
         raise SnapshotDamaged("no checksum line: truncated, or not a snapshot")

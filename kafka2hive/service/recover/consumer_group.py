@@ -1,4 +1,4 @@
-"""The consumer group after a table's positions went back on purpose: else it would be evidence of a lost ledger."""
+"""Set the consumer group back with a table's positions; otherwise it would be evidence of a lost ledger."""
 
 import logging
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class ConsumerGroup:
         return tuple(sorted((m for m in moves if m.before > m.after), key=lambda m: m.topic_partition))
 
     def set_back(self, moves: tuple[GroupMove, ...]) -> None:
-        """Raises ServiceUnavailable: not all were taken."""
+        """Set the offsets back. Raises ServiceUnavailable if Kafka did not accept all of them."""
         if moves and not self._kafka.commit_group_offsets(
             self.name or "", {move.topic_partition: move.after for move in moves}
         ):
@@ -52,7 +52,7 @@ class ConsumerGroup:
             )
 
     def _others(self, table: str) -> dict[TopicPartition, int]:
-        """How far the other ledgers below the root have read; one that cannot be read explains nothing."""
+        """Return how far the other ledgers below the root have read; unreadable ledgers are skipped."""
         positions: dict[TopicPartition, int] = {}
         for found in other_ledgers(self._wiring, table):
             for position in () if isinstance(found, UnreadableLedger) else found.positions:

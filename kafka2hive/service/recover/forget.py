@@ -61,7 +61,7 @@ def refuse_unknown_registrations(states: Iterable[Snapshot], named: Collection[R
 def forget(
     owned: OwnedLedger, outcome: RegistrationOutcome, named: Collection[Registration], now: str
 ) -> Forgetting:
-    """Only what Hive has refused just now can be given up; what it has taken meanwhile needs not be."""
+    """Give up only what Hive has just refused; a registration that it has since accepted need not be given up."""
     wanted = {p for p in outcome.left if any(r.names(p) for r in named)}
     given_up = sorted(wanted & outcome.refusals.keys())
     recorded = tuple(

@@ -16,7 +16,7 @@ def repair_heartbeat(wiring: Wiring) -> Heartbeat:
 
 
 class RepairHeartbeat:
-    """Beats from `begin` until the block has ended; a process that is killed in it stops."""
+    """Beat from `begin` until the block ends; the heartbeat stops if the process is killed."""
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
@@ -34,7 +34,7 @@ class RepairHeartbeat:
             self._heartbeat.end()
 
     def begin(self) -> None:
-        """Before each take-over, when nothing refuses it; only the first call counts."""
+        """Start the heartbeat; called before each take-over that nothing refuses. Only the first call counts."""
         if self._thread is None:
             self._heartbeat.send()
             self._thread = self._wiring.background.start("heartbeat", self._beat)

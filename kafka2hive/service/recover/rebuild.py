@@ -201,6 +201,6 @@ def _used(there: Iterable[FileStatus], ledger_id: str) -> set[tuple[int, int]]:
 
 
 def _may_be_mine(path: str, ledger_id: str) -> bool:
-    """A file with another ledger's name was never this one's."""
+    """A file that carries another ledger's name never belonged to this ledger."""
     parsed = DataFileName.parse(path.rpartition("/")[2])
     return parsed is None or parsed[0].ledger == ledger_tag(ledger_id)

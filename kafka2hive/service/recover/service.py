@@ -124,9 +124,9 @@ def recover(
 def _refuse_unknown_places(
     wiring: Wiring, order: RecoverOrder, ledgers: list[LedgerPaths], repairs: Repairs
 ) -> None:
-    """Raises ConfigError when a file or a topic in the order is of none of the ledgers that it may be of.
+    """Raises ConfigError if no ledger that it may belong to knows a file or a topic in the order.
 
-    A ledger that cannot be read may be the one: then nothing is refused, and its own error is the result.
+    An unreadable ledger may be the one: then nothing is refused, and that ledger's error is the result.
     """
     if not (order.accept_loss or order.refetch or order.accept_gap or order.forget):
         return
@@ -169,7 +169,7 @@ def rebuild_and_recover(
     *,
     announce: Callable[[], None] = lambda: None,
 ) -> RecoverResult:
-    """The rebuilt ledger is recovered like any other: taken over, its pending epoch rolled forward, Hive told.
+    """The rebuilt ledger is recovered like any other: taken over, its pending epoch rolled forward, its partitions registered.
 
     The consumer group is set back to it, unless the map has none.
     """
@@ -210,7 +210,7 @@ def rebuild_and_recover(
 
 
 class _Outside:
-    """Hive, and the map's rule for each table; nothing is asked or connected before it is needed."""
+    """Hive, and the map's rule for each table; connects only when needed."""
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
@@ -239,7 +239,7 @@ class _Outside:
         return refetch_file(owned, lost, self._tables.settings, self._wiring.ports.clock.epoch_ms())
 
     def _resolvable(self, names: Collection[str]) -> set[str]:
-        """Those of the tables that Hive can be told about: also tables the map knows no more, they must exist."""
+        """Return the tables that can be registered, including tables no longer in the map, which must exist in Hive."""
         ready = set(names)
         for name in sorted(ready & set(self._tables.by_name)):
             try:

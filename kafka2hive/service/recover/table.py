@@ -1,4 +1,4 @@
-"""One table recovered, or what `--plan` says of it."""
+"""Recover one table, or say for `--plan` what would be done."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -116,7 +116,7 @@ def _done(
 def planned_table(
     wiring: Wiring, view: View, starts: StartPreview, order: RecoverOrder, repairs: Repairs | None
 ) -> Iterator[RecoveredTable]:
-    """`--plan`: only reads. `repairs` None: Kafka does not answer, so what is accepted is not known."""
+    """Plan one table for `--plan`; only reads. `repairs` is None if Kafka does not answer: accepted gaps are unknown."""
     ahead = starts.of(view)
     stop = ahead.stop
     accepted = view.paths.table in order.accept_location
@@ -145,7 +145,7 @@ def planned_table(
 def _relocation(wiring: Wiring, state: Snapshot, order: RecoverOrder) -> Relocation | None:
     """What `--accept-location` asks for this table.
 
-    Raises ManualActionRequired: the map's location is another one, and was not accepted.
+    Raises ManualActionRequired if the map's location differs and was not accepted.
     """
     location = location_in_map(wiring, state)
     if state.table not in order.accept_location:

@@ -1,6 +1,6 @@
-"""Auditing the certificates of complete partitions: each one's file is there, and says what its snapshot says.
+"""Audit the certificates of complete partitions: each file must exist and agree with its snapshot.
 
-By code of its own: it shares nothing with what writes them.
+The check is independent: it shares no code with the module that writes certificates.
 """
 
 import json
@@ -19,8 +19,10 @@ _CODE = "verify.certificate"
 def audit_certificates(
     files: FileSystem, concurrency: Concurrency, finals: Sequence[Snapshot]
 ) -> list[Finding]:
-    """`finals` by epoch. Those of the newest may still be written; one whose partition was opened again need not be there,
-    but when it is, it is right. Raises StorageError.
+    """Compare every certificate with its snapshot; `finals` are ordered by epoch. Raises StorageError.
+
+    Certificates of the newest epoch may not be written yet. The certificate of a reopened partition may be missing,
+    but if it exists it must be right.
     """
     again = {(before.epoch, partition) for before, after in pairwise(finals) for partition in after.reopened}
 

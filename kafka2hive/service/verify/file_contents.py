@@ -37,7 +37,7 @@ def load(
     paths: Paths,
     plain: PlainLines | None = None,
 ) -> Loaded:
-    """`contents` of each file, None for one that is not there; a row names its file by the index in `files`."""
+    """Read the rows of `files`. `contents` holds None for a missing file; a row names its file by its index in `files`."""
     loaded = Loaded()
     for number, (file, data) in enumerate(zip(files, contents, strict=True)):
         letter = file.kind is FileKind.DEAD_LETTER
@@ -69,7 +69,7 @@ def load(
 
 
 def place_columns(table: TableSettings) -> PlaceColumns | None:
-    """The columns of a table's files that say where a row came from; None without offsets."""
+    """Return the columns that say where a row came from; None if the files hold no offsets."""
     written = set(schema_in_files(table).names)
     names = {kind: name for kind, name in table.metadata if name in written}
     offset = names.get(MetadataColumn.OFFSET)
@@ -79,7 +79,7 @@ def place_columns(table: TableSettings) -> PlaceColumns | None:
 
 
 def column_differences(wanted: pa.Schema, found: pa.Schema) -> list[tuple[str, str]]:
-    """Columns that cannot be compared, each with why, to be followed by a number of files."""
+    """Return the columns that cannot be compared, each with a reason that the caller ends with a number of files."""
     result = []
     for name in dict.fromkeys([*wanted.names, *found.names]):
         if name not in found.names:

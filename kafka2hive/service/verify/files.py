@@ -1,4 +1,4 @@
-"""Auditing a table's files: every one a snapshot names is there and whole, and nothing else lies among them."""
+"""Audit a table's files: each file that a snapshot names must exist and be whole, with no other files among them."""
 
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ def audit_presence(
     """Compare names and lengths: one listing per directory of the table. Raises StorageError.
 
     Files of this ledger that no snapshot names are findings too; those of others, among the ledger's, are noted.
-    A live run may publish epochs meanwhile: `newest_now` tells the newest committed epoch after the listing,
+    A live run may publish epochs meanwhile: `newest_now` returns the newest committed epoch after the listing,
     and a file above it was never committed.
     """
     snapshots = (*finals, pending) if pending else tuple(finals)
@@ -55,7 +55,7 @@ def audit_contents(
 ) -> tuple[Finding, ...]:
     """Read every file back: checksum, and the row count its own footer gives. Raises StorageError.
 
-    `advance` hears of each file: 1 and its rows, from several threads.
+    `advance` is called for each file with 1 and its row count, from several threads.
     """
 
     def look(file: DataFile) -> list[Finding]:
@@ -70,9 +70,9 @@ def audit_contents(
 def audit_pending(
     files: FileSystem, concurrency: Concurrency, pending: Snapshot, lost: frozenset[str], contents: bool
 ) -> tuple[Finding, ...]:
-    """The files of a committed epoch that is not finished, each where it lies now. Raises StorageError.
+    """Audit the files of a committed epoch that is not final yet, each where it lies now. Raises StorageError.
 
-    Staged first, then final: the other order takes a move in between for a loss.
+    Look at the staged path first, then the final one: the other order would mistake a move in between for a loss.
     """
 
     def audit(file: DataFile) -> list[Finding]:
@@ -117,7 +117,7 @@ def _missing(wanted: Iterable[DataFile], there: Mapping[str, int]) -> Iterator[F
 
 
 def _epoch_in(path: str, tags: Collection[str]) -> int | None:
-    """In the name of a file of these ledgers; None: it is somebody else's."""
+    """Return the epoch in the name of a file of these ledgers; None if the file belongs to another writer."""
     parsed = DataFileName.parse(base_name(path))
     return parsed[0].epoch if parsed and parsed[0].ledger in tags else None
 

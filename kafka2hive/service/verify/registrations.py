@@ -1,4 +1,4 @@
-"""Is every Hive partition with data registered where it lies? For `verify`; only reads."""
+"""Audit that every Hive partition with data is registered at its location. Only reads."""
 
 from collections.abc import Iterable
 
@@ -23,10 +23,10 @@ def accepted(newest: Snapshot) -> tuple[str, ...]:
 def unregistered(
     finals: Iterable[Snapshot], newest: Snapshot, metastore: Metastore, clock: Clock
 ) -> list[Finding]:
-    """Partitions with data that Hive does not have, or has elsewhere. Raises MetastoreUnavailable.
+    """Return partitions with data that Hive does not have, or has elsewhere. Raises MetastoreUnavailable.
 
-    One that is pending in the ledger may be registered this very moment by a live run: it is asked for again after a
-    while, and then is a finding as well: nobody registers it, or Hive refuses it.
+    A live run may be registering a partition that is pending in the ledger, so it is looked up again after a while.
+    If it is still missing, it is a finding as well: nobody registers it, or Hive refuses it.
     """
     given_up = {f.partition for f in newest.forgotten}
     touched = {f.hive_partition for s in finals for f in s.files if f.hive_partition.path} - given_up

@@ -1,4 +1,4 @@
-"""`kafka2hive verify`: audits what the dump promises, with an exit code. Only reads; works beside a live run."""
+"""`kafka2hive verify`: audits what the dump promises, with an exit code. Only reads; safe during a live run."""
 
 from collections.abc import Callable
 
