@@ -1,4 +1,4 @@
 """The ledger: who owns a table, what is committed, and how it becomes visible (docs/protocol.md).
 
-Written against the FileSystem port alone; the simulation runs these very modules.
+It performs all I/O through its ports (ports.py), so the simulation runs the same modules.
 """

@@ -1,6 +1,6 @@
-"""Certifying: rule R10 of docs/protocol.md. A complete Hive partition gets its certificate, and a success file if asked.
+"""Write the certificates of complete Hive partitions, and their success files if the map names one: rule R10 of docs/protocol.md.
 
-After the snapshot is final: a certificate only informs readers, so nothing that goes wrong with it stops data.
+This comes after the snapshot is final: a certificate only informs readers, so no failure here stops data.
 """
 
 from dataclasses import replace
@@ -23,17 +23,16 @@ from kafka2hive.model.paths.table_directory import (
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
 
-_LONGEST = 300  # characters of a refusal in the log
-_TRIES = 2
-"""Of one that fails: a response may be lost."""
+_LONGEST = 300  # characters of an error in the log
+_TRIES = 2  # a response may be lost
 
 
 def certify(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozenset()) -> OwnedLedger:
-    """Write the certificates of the newest, final snapshot; the owned ledger knows then which of them are in place.
+    """Write the certificates of the newest snapshot, which is final, and return the ledger with those that are in place.
 
-    The next snapshot opens the partitions of the others again. A crash in the middle leaves some, and drafts, which have
-    no effect; the next start writes the rest. Never overwrites, never makes a directory. `given_up`: final addresses
-    that were left out of the promote; no certificate counts them. Raises nothing of its own.
+    The next snapshot opens the other partitions again. `given_up` holds the final addresses that were left out of the promote:
+    a partition with such a file gets no certificate. A crash leaves some certificates, and drafts, which have no effect; the
+    next start writes the rest. Never overwrites, never creates a directory; storage errors are logged, not raised.
     """
     certificates = owned.state.certificates
     if not certificates:
@@ -44,7 +43,7 @@ def certify(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozens
 
 
 def _certify(ports: Ports, state: Snapshot, given_up: frozenset[str], certificate: Certificate) -> str:
-    """Why it is not in place; empty: it is."""
+    """Write one certificate. Return why it is not in place, or an empty text."""
     path = certificate_path(certificate.partition.location, state.ledger_id, state.generation, state.epoch)
     why = ""
     for _ in range(_TRIES):
@@ -62,21 +61,21 @@ def _certify(ports: Ports, state: Snapshot, given_up: frozenset[str], certificat
 def _write(
     ports: Ports, state: Snapshot, given_up: frozenset[str], certificate: Certificate, path: str
 ) -> str:
-    """Raises StorageError."""
+    """Try once to write the certificate. Returns as _certify. Raises StorageError."""
     files, directory = ports.files, certificate.partition.location
     if (same := _in_place(files, path, state, certificate)) is None:
         try:
             names = {child.name for child in files.list(directory)}
         except NotFound:
             return "its directory is not there"
-        if missing := _not_there(state, certificate, names, given_up):
+        if missing := _missing_file(state, certificate, names, given_up):
             return f"{missing} is not there"
         _delete_drafts(files, state, directory, names)
         draft = join(directory, certificate_draft_name(base_name(path), ports.new_uuid()))
         write_file(files, draft, certificate_text(state, certificate))
         try:
             files.rename(draft, path)
-        except AlreadyExists:  # who has taken the table over since may have been faster
+        except AlreadyExists:  # another process that has taken the table over may have written it
             same = _in_place(files, path, state, certificate)
         else:
             log.debug("certify %s: renamed", path)
@@ -91,34 +90,41 @@ def _write(
     return ""
 
 
-def _not_there(
+def _missing_file(
     state: Snapshot, certificate: Certificate, names: set[str], given_up: frozenset[str]
 ) -> str | None:
-    """A data file of this epoch that it counts and readers do not see: a start may have left it out as lost."""
-    mine = [f.final for f in state.files if f.hive_partition == certificate.partition]
-    return next((path for path in mine if path in given_up or base_name(path) not in names), None)
+    """Return a data file of this epoch that it counts but readers do not see, because it was given up as lost; or None."""
+    finals = [f.final for f in state.files if f.hive_partition == certificate.partition]
+    return next((path for path in finals if path in given_up or base_name(path) not in names), None)
 
 
 def _in_place(files: FileSystem, path: str, state: Snapshot, certificate: Certificate) -> bool | None:
-    """Whether what lies there is this certificate; None: nothing does. A newer version may write the text differently."""
+    """Return whether the file at `path` is this certificate, None if no file is there.
+
+    Only the identifying fields are compared, because a newer version may write the others differently.
+    """
     try:
-        text = orjson.loads(files.read(path))
+        document = orjson.loads(files.read(path))
     except NotFound:
         return None
     except ValueError:
         return False
-    wanted = (state.ledger_id, state.generation, certificate.partition.path)
-    if not isinstance(text, dict):
+    identity = (state.ledger_id, state.generation, certificate.partition.path)
+    if not isinstance(document, dict):
         return False
-    told = (text.get("ledger"), text.get("generation"), text.get("partition"))
-    epochs = text.get("epochs")
-    return told == wanted and isinstance(epochs, list) and epochs[-1:] == [state.epoch]
+    present = (document.get("ledger"), document.get("generation"), document.get("partition"))
+    epochs = document.get("epochs")
+    return present == identity and isinstance(epochs, list) and epochs[-1:] == [state.epoch]
 
 
 def _delete_drafts(files: FileSystem, state: Snapshot, directory: str, names: set[str]) -> None:
-    """Drafts that crashes left of this ledger's certificates, up to this one; who still writes one draws another name."""
+    """Delete the drafts of this ledger's certificates up to this one: leftovers of crashes, because each draft has a new name."""
     mine = CertificateName(ledger_tag(state.ledger_id), state.generation, state.epoch)
     for name in sorted(names):
-        of = certificate_of_draft(name)
-        if of and of.ledger == mine.ledger and (of.generation, of.epoch) <= (mine.generation, mine.epoch):
+        draft = certificate_of_draft(name)
+        if (
+            draft
+            and draft.ledger == mine.ledger
+            and (draft.generation, draft.epoch) <= (mine.generation, mine.epoch)
+        ):
             files.delete(join(directory, name))

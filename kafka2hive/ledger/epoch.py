@@ -1,4 +1,4 @@
-"""One epoch of one table, from commit to final: the same steps a start takes with what it finds pending."""
+"""One epoch of one table, from commit to final. A start takes the same steps for a snapshot that is pending."""
 
 from dataclasses import dataclass
 
@@ -18,9 +18,9 @@ from kafka2hive.storage.port import StorageError
 
 
 def finalise(ports: Ports, owned: OwnedLedger) -> OwnedLedger:
-    """Rename `e<N>.pending` to `e<N>.final`; only then may N+1 be committed.
+    """Rename `e<N>.pending` to `e<N>.final`, after which N+1 may be committed (R7).
 
-    A crash before it leaves the epoch pending: the next start promotes again (all already moved) and finalises.
+    A crash before it leaves the epoch pending: the next start finds all files moved, and finalises.
     Raises Fenced, AmbiguousOutcome, TableError.
     """
     pending = owned.snapshot_path(owned.state.epoch, SnapshotState.PENDING)
@@ -47,15 +47,15 @@ def finalise(ports: Ports, owned: OwnedLedger) -> OwnedLedger:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """An owned ledger whose state is final, and how its files came there."""
+class Publication:
+    """An owned ledger whose state is final, and how its files were moved."""
 
     owned: OwnedLedger
     moves: FileMoves
 
 
-def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | None = None) -> Published:
-    """Draft the next snapshot, commit it (C1, C2), then roll forward. `service` None: as the state says.
+def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | None = None) -> Publication:
+    """Draft the next snapshot, commit it (C1, C2), then roll forward. `service` defaults to the state's.
 
     Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen (bugs: nothing was written), Fenced, ManualActionRequired,
     AmbiguousOutcome, TableError.
@@ -64,10 +64,13 @@ def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | Non
     return roll_forward(ports, commit(ports, owned, snapshot))
 
 
-def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozenset()) -> Published:
-    """R6 and R7 when the state is pending, then R10. Also R4 of a start."""
+def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozenset()) -> Publication:
+    """Promote and finalise the state if it is pending (R6, R7), then certify (R10). A start does this as R4.
+
+    Raises Fenced, ManualActionRequired, AmbiguousOutcome, TableError.
+    """
     if not owned.pending:
-        return Published(certify(ports, owned, given_up), FileMoves())
+        return Publication(certify(ports, owned, given_up), FileMoves())
     moves = promote(ports, owned, owned.state.files, given_up)
     final = finalise(ports, owned)
-    return Published(certify(ports, final, given_up), moves)
+    return Publication(certify(ports, final, given_up), moves)

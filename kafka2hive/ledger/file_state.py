@@ -1,4 +1,4 @@
-"""Where a committed file lies: staged, at its final place, or lost. The one classification behind R6, `--plan` and repairs."""
+"""Where a committed file is: staged, at its final place, or lost. R6, `--plan` and repairs decide by this module."""
 
 from enum import Enum
 
@@ -9,16 +9,16 @@ from kafka2hive.storage.port import FileSystem, length_at
 
 
 class FileState(Enum):
-    """A committed file that is unharmed."""
+    """Where an undamaged committed file is."""
 
     STAGED = "staged"
     MOVED = "moved"
 
 
 def find(files: FileSystem, table: str, file: DataFile) -> FileState | ManualActionRequired:
-    """Look at the staged name, THEN at the final one: the other order mistakes a move in between for a loss.
+    """Return where the file is, or the STOP if it is missing or damaged; `table` is the one whose ledger names it.
 
-    Gives the STOP of a file that is harmed; `table` is whose ledger names it. Raises StorageError.
+    Looks at the staged name first: in the other order a move in between would look like a loss. Raises StorageError.
     """
     staged = length_at(files, file.staged)
     final = length_at(files, file.final)
@@ -28,8 +28,9 @@ def find(files: FileSystem, table: str, file: DataFile) -> FileState | ManualAct
 def classify(
     table: str, file: DataFile, staged: int | None, final: int | None
 ) -> FileState | ManualActionRequired:
-    """From the lengths at both places, None: nothing is there. Right at the final place, what is staged does not matter:
-    it is junk of a late create.
+    """Decide from the lengths in bytes at both places; None: no file is there.
+
+    If the final file is right, a staged one is junk of a delayed create.
     """
     if final == file.length:
         return FileState.MOVED
@@ -47,7 +48,7 @@ def classify(
 
 
 def stop_for(code: str, table: str, file: DataFile, what: str) -> ManualActionRequired:
-    """The STOP of one file, with the commands that go on. They are about this table alone: a live run may own others."""
+    """Return the STOP of one file. Its commands name this table alone, because a live run may own the others."""
     ranges = ", ".join(map(str, file.ranges))
     recover = f"kafka2hive recover --table {table}"
     return ManualActionRequired(

@@ -1,4 +1,4 @@
-"""A new ledger: rule R1 of docs/protocol.md. Built completely under another name, then renamed into place once."""
+"""Create a ledger: rule R1 of docs/protocol.md. It is built under another name, then renamed into place once."""
 
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import Answer, answer_to, retry
@@ -10,21 +10,21 @@ from kafka2hive.storage.port import AlreadyExists, StorageError, write_file
 
 
 def init(ports: Ports, paths: LedgerPaths, service: str, location: str) -> None:
-    """Make the table's ledger: no files, no pending registrations, no positions. Does nothing when there is one already.
+    """Create the table's ledger: no files, no pending registrations, no positions. Do nothing if it exists.
 
-    A crash in the middle leaves an `init-<uuid>` directory that means nothing. Raises AmbiguousOutcome, TableError.
+    A crash leaves an `init-<uuid>` directory, which has no effect. Raises AmbiguousOutcome, TableError.
     """
 
     def attempt() -> Answer:
-        beside = paths.beside(ports.new_uuid())
-        generation = join(beside, FIRST_GENERATION)
+        draft = paths.draft(ports.new_uuid())
+        generation = join(draft, FIRST_GENERATION)
         first = join(generation, snapshot_name(0, SnapshotState.FINAL))
         try:
             ports.files.mkdirs(generation)
             write_file(ports.files, first, encode(_empty(ports, paths.table, service, location)))
-            ports.files.rename(beside, paths.table_directory)
+            ports.files.rename(draft, paths.table_directory)
         except AlreadyExists:
-            _discard(ports, first, generation, beside)
+            _discard(ports, first, generation, draft)
             return Answer.DONE
         except StorageError as error:
             log.warning("init %s: %s", paths.table_directory, error)
@@ -57,7 +57,7 @@ def _is_there(ports: Ports, directory: str) -> bool:
 
 
 def _discard(ports: Ports, *paths: str) -> None:
-    """Delete what this attempt built and nobody needs; failures are ignored."""
+    """Delete what this attempt built, if another start was first; failures are logged."""
     for path in paths:
         try:
             ports.files.delete(path)

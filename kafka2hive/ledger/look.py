@@ -1,25 +1,25 @@
-"""Looking at a ledger without touching it: what `status` and `recover --plan` show, and what a start checks."""
+"""Read a ledger without owning it: for `status`, `recover --plan`, and the checks before a take-over."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka2hive.ledger.take_over import Newest, newest_snapshot, read_state, the_generation
+from kafka2hive.ledger.take_over import NewestSnapshot, newest_snapshot, read_state, the_generation
 from kafka2hive.model.errors import AmbiguousOutcome
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import FileSystem, NotFound, StorageError
 
-_MOVED_UNDER_US = 5
+_READS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A table's ledger as it stood a moment ago; advice, not ownership."""
+    """A table's ledger at the time of the look; its owner may have changed it since."""
 
     paths: LedgerPaths
     generation: Generation
-    newest: Newest
+    newest: NewestSnapshot
     state: Snapshot
 
     @property
@@ -30,12 +30,12 @@ class View:
 def look(
     files: FileSystem, paths: LedgerPaths, notice: Callable[[Generation], None] = lambda generation: None
 ) -> View:
-    """Read the state under its present name, which `notice` hears also if the state cannot be read.
+    """Read the newest snapshot. Call `notice` with the generation first, so that it is known even if reading fails.
 
-    Raises NoLedger, ManualActionRequired, AmbiguousOutcome (no answer, or it keeps moving).
+    Raises NoLedger, ManualActionRequired, AmbiguousOutcome (no answer, or the owner changed during each of five reads).
     """
     try:
-        for _ in range(_MOVED_UNDER_US):
+        for _ in range(_READS):
             generation = the_generation(files, paths)
             notice(generation)
             directory = paths.generation(generation)
@@ -48,5 +48,5 @@ def look(
     except StorageError as error:
         raise AmbiguousOutcome("ledger.no_answer", f"reading {paths.table_directory}: {error}") from error
     raise AmbiguousOutcome(
-        "ledger.moving", f"{paths.table_directory} changed owners {_MOVED_UNDER_US} times while it was read"
+        "ledger.moving", f"{paths.table_directory} changed owners {_READS} times while it was read"
     )

@@ -1,6 +1,6 @@
-"""The owner marker: `<table location>/_kafka2hive_owner` names the one ledger that feeds the table.
+"""The owner marker: `<table location>/_kafka2hive_owner` names the only ledger that feeds the table.
 
-Made by the first start that writes to the table, never deleted by the program.
+The first start that writes to the table creates it; only `reset` moves it away.
 """
 
 from dataclasses import dataclass
@@ -18,20 +18,20 @@ from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, Storage
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The ledger that owns a table, and the service that made the marker."""
+    """The ledger that feeds a table, and the service that created the marker."""
 
     ledger: str
     service: str
 
 
 def read_marker(files: FileSystem, location: str) -> str | None:
-    """The ledger id that owns the table at `location`, None when none does. Raises as whole_marker."""
-    marker = whole_marker(files, location)
+    """Return the id of the ledger that feeds the table at `location`, or None. Raises as read_marker_file."""
+    marker = read_marker_file(files, location)
     return None if marker is None else marker.ledger
 
 
-def whole_marker(files: FileSystem, location: str) -> Marker | None:
-    """None: no ledger owns the table at `location`. Raises ManualActionRequired (unreadable), StorageError."""
+def read_marker_file(files: FileSystem, location: str) -> Marker | None:
+    """Return the marker, None if no ledger feeds the table at `location`. Raises ManualActionRequired (damaged), StorageError."""
     path = owner_marker(location)
     try:
         data = files.read(path)
@@ -47,18 +47,22 @@ def whole_marker(files: FileSystem, location: str) -> Marker | None:
 
 
 def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
-    """Make the marker, or check that it is this ledger's. Raises ManualActionRequired when another ledger feeds the table."""
+    """Create the marker, or check that it names this ledger.
+
+    A crash leaves a draft, which has no effect, or the marker. Raises ManualActionRequired if another ledger feeds the table,
+    AmbiguousOutcome, TableError.
+    """
     path = owner_marker(location)
     text = orjson.dumps({"ledger": state.ledger_id, "table": state.table, "service": state.service}) + b"\n"
 
     def attempt() -> Answer:
-        beside = owner_marker_draft(location, ports.new_uuid())
+        draft = owner_marker_draft(location, ports.new_uuid())
         try:
             owner = read_marker(ports.files, location)
             if owner is None:
                 ports.files.mkdirs(location)
-                write_file(ports.files, beside, text)
-                ports.files.rename(beside, path)
+                write_file(ports.files, draft, text)
+                ports.files.rename(draft, path)
                 log.debug("mark %s: done", path)
                 return Answer.DONE
         except AlreadyExists:
@@ -78,14 +82,13 @@ def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
 
 
 def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: str) -> None:
-    """Before init: no ledger where the table's location names one is a ManualActionRequired, never a silent new beginning (R1).
+    """Before init, check that no marker names a ledger that is gone, because init would silently start over (R1).
 
-
-    The marker is read first, the ledger looked for again after it: another start may have made both since this one
-    found none, and a ledger directory that was ever there stays (simulation, seed 0 of the first run: a false alarm).
+    The ledger is looked for again after the marker was read: another start may have created both since this one found no
+    ledger (the simulation found this false alarm). Raises ManualActionRequired, AmbiguousOutcome (no answer).
     """
     try:
-        owner = whole_marker(files, location)
+        owner = read_marker_file(files, location)
     except StorageError as error:
         raise AmbiguousOutcome("ledger.no_answer", f"reading {owner_marker(location)}: {error}") from error
     if owner is not None and not is_there(files, table_directory):
@@ -100,7 +103,7 @@ def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: st
 
 
 def is_there(files: FileSystem, directory: str) -> bool:
-    """Raises AmbiguousOutcome: no answer."""
+    """Return whether the directory exists. Raises AmbiguousOutcome (no answer)."""
     try:
         files.stat(directory)
     except NotFound:

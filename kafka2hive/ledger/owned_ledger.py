@@ -1,4 +1,4 @@
-"""An owned ledger: what this process knows of a table it took over. Valid until another start renames the directory."""
+"""The state of a ledger that this process has taken over. It is valid until another start renames the directory."""
 
 from dataclasses import dataclass, field
 
@@ -11,28 +11,28 @@ from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageErr
 
 
 class Ticket:
-    """Good for one commit. `pop` of a list is atomic, so two threads cannot both use it."""
+    """The right to one commit. `pop` of a list is atomic, so two threads cannot both use it."""
 
-    __slots__ = ("_left",)
+    __slots__ = ("_uses",)
 
     def __init__(self) -> None:
-        self._left = [True]
+        self._uses = [True]
 
     def use(self) -> bool:
         try:
-            return self._left.pop()
+            return self._uses.pop()
         except IndexError:
             return False
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedLedger:
-    """`state` is the newest snapshot: the table's whole state, pending or final as `pending` says.
+    """`state` is the newest snapshot, which is the table's whole state. `pending` is whether it is still to be finalised.
 
-    `certified`: those of its certificates that are in place.
+    `certified` are the Hive partitions whose certificates of this snapshot are in place.
 
-    An owned ledger is good for one commit, whatever became of it. After an unclear one a draft of this process may still
-    become `e<N>.pending` at any moment, so only a new take-over, whose paths are new, may try epoch N again.
+    An owned ledger allows one commit, whether it succeeds or not. After a lost response a draft of this process may still
+    become `e<N>.pending` at any moment, so only a new take-over, which has new paths, may try epoch N again.
     """
 
     paths: LedgerPaths
@@ -43,7 +43,7 @@ class OwnedLedger:
     ticket: Ticket = field(default_factory=Ticket, init=False, repr=False, compare=False)
 
     def spend(self) -> None:
-        """Called once, before the first effect of a commit. Raises Kafka2HiveError: it was used before, a bug."""
+        """Use the right to commit, before the first effect of a commit. Raises Kafka2HiveError if it was used before (a bug)."""
         if not self.ticket.use():
             raise Kafka2HiveError(
                 "ledger.spent",
@@ -54,7 +54,7 @@ class OwnedLedger:
 
     @property
     def directory(self) -> str:
-        """The generation directory: only this process writes in it (rule W1)."""
+        """Return the generation directory, in which only this process writes (rule W1)."""
         return self.paths.generation(self.generation)
 
     @property
@@ -79,10 +79,9 @@ class OwnedLedger:
 
 
 def list_own_directory(files: FileSystem, owned: OwnedLedger) -> tuple[FileStatus, ...]:
-    """The question every unclear answer ends in: is the directory still mine, and what is in it?
+    """List the generation directory, to find out what an operation without a clear answer did.
 
-    Raises Fenced when it is gone (another start took the table over, I2), StateUnknown when the NameNode gives no
-    answer to this either.
+    Raises Fenced if it is gone (another start took the table over, I2), StateUnknown if the NameNode does not answer.
     """
     try:
         return files.list(owned.directory)

@@ -1,4 +1,4 @@
-"""What the ledger is given: a file system, a way to do things side by side, a clock, fresh names; and its patience."""
+"""The ledger's ports: file system, concurrency, clock, fresh names; and how often it retries a step."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -11,10 +11,10 @@ log = logging.getLogger("kafka2hive.ledger")
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often one step is tried, and how long to wait in between (seconds, doubling up to `longest`).
+    """How often a step is tried, and the seconds to wait in between: from `first`, doubled up to `longest`.
 
-    `attempts` bounds transient errors (Unavailable, OutcomeUnknown); a quota, a full disk or a missing permission
-    waits `blocked` seconds between tries, as rule C1 asks: no tight loop.
+    `attempts` bounds transient errors (Unavailable, OutcomeUnknown). After an error that an operator must lift (quota, full
+    disk, permission) a step waits `blocked` seconds, and is tried `blocked_attempts` times in all.
     """
 
     attempts: int = 8
@@ -32,7 +32,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The ledger's whole outside world. `new_uuid` gives 32 fresh lower-case hex digits at every call."""
+    """All that the ledger uses for I/O. `new_uuid` returns 32 new lower-case hex digits at each call."""
 
     files: FileSystem
     concurrency: Concurrency

@@ -1,6 +1,6 @@
-"""Promoting: rule R6 of docs/protocol.md. The files of a committed snapshot move to where readers see them.
+"""Move the files of a committed snapshot to where readers see them: rule R6 of docs/protocol.md.
 
-The only code that puts files into final places (W3). Idempotent: a file already moved is found at its final place.
+No other code puts files into final places (W3). It may be repeated: a file that was moved is found at its final place.
 """
 
 import functools
@@ -26,11 +26,11 @@ class Move(Enum):
 def promote(
     ports: Ports, owned: OwnedLedger, files: Sequence[DataFile], given_up: frozenset[str] = frozenset()
 ) -> FileMoves:
-    """Move every file; afterwards all lie at their final places, with the committed lengths.
+    """Move every file of a pending snapshot; then all are at their final places, with the committed lengths.
 
-    `given_up`: final addresses accepted as lost; they are left out. State before: the snapshot is pending.
-    A crash in the middle leaves some moved; a second call finds them so. Raises ManualActionRequired (missing, conflict, damage:
-    nothing overwritten or deleted), Fenced, AmbiguousOutcome, TableError.
+    Files whose final addresses are in `given_up` were accepted as lost, and are left out. A crash leaves some files moved; a
+    second call moves the rest. Raises ManualActionRequired (a file is missing or damaged, or another one has its name: nothing
+    is overwritten or deleted), Fenced, AmbiguousOutcome, TableError.
     """
     lengths = _staged_lengths(ports, files)
     retries = [0]
@@ -40,7 +40,7 @@ def promote(
             return Move.GIVEN_UP
         staged = lengths.get(file.staged)
         if staged is not None and staged != file.length:
-            return _already_moved_beside_junk(ports, owned, file, staged)
+            return _expect_moved(ports, owned, file, staged)
         return _move(ports, owned, file, retries)
 
     moves = ports.concurrency.map(move, files)
@@ -53,8 +53,8 @@ def promote(
     )
 
 
-def _staged_lengths(ports: Ports, wanted: Sequence[DataFile]) -> dict[str, int]:
-    """Length by path of what lies staged: one listing per staging directory (a table has one)."""
+def _staged_lengths(ports: Ports, files: Sequence[DataFile]) -> dict[str, int]:
+    """Return the length of each staged file by path, with one listing per staging directory (a table has one)."""
     lengths: dict[str, int] = {}
 
     def look(directory: str) -> Answer:
@@ -65,20 +65,20 @@ def _staged_lengths(ports: Ports, wanted: Sequence[DataFile]) -> dict[str, int]:
             return answer_to(error)
         return Answer.DONE
 
-    for directory in sorted({parent(f.staged) for f in wanted}):
+    for directory in sorted({parent(f.staged) for f in files}):
         retry(ports, "list", directory, functools.partial(look, directory))
     return lengths
 
 
-def _already_moved_beside_junk(ports: Ports, owned: OwnedLedger, file: DataFile, staged: int) -> Move:
-    """A staged file of another length: junk of a late create when the final one is right, damage otherwise."""
+def _expect_moved(ports: Ports, owned: OwnedLedger, file: DataFile, staged: int) -> Move:
+    """Check the final file if the staged one has another length: then that is junk of a delayed create, else damage."""
 
     def look() -> Answer:
         try:
             final = length_at(ports.files, file.final)
         except StorageError as error:
             raise _no_answer(file, error) from error
-        _unharmed(ports.files, owned, classify(owned.paths.table, file, staged, final))
+        _undamaged(ports.files, owned, classify(owned.paths.table, file, staged, final))
         return Answer.DONE
 
     retry(ports, "look at", file.final, look)
@@ -86,10 +86,10 @@ def _already_moved_beside_junk(ports: Ports, owned: OwnedLedger, file: DataFile,
 
 
 def _move(ports: Ports, owned: OwnedLedger, file: DataFile, retries: list[int]) -> Move:
-    came = Move.RENAMED
+    outcome = Move.RENAMED
 
     def attempt() -> Answer:
-        nonlocal came
+        nonlocal outcome
         try:
             in_its_directory(
                 ports.files, file.final, functools.partial(ports.files.rename, file.staged, file.final)
@@ -97,7 +97,7 @@ def _move(ports: Ports, owned: OwnedLedger, file: DataFile, retries: list[int]) 
         except StorageError as error:
             log.warning("promote %s epoch %d: %s", file.final, owned.state.epoch, error)
             if _is_moved(ports.files, owned, file):
-                came = Move.ALREADY_THERE
+                outcome = Move.ALREADY_THERE
                 return Answer.DONE
             retries[0] += 1
             return answer_to(error)
@@ -105,23 +105,23 @@ def _move(ports: Ports, owned: OwnedLedger, file: DataFile, retries: list[int]) 
         return Answer.DONE
 
     retry(ports, "promote", file.final, attempt)
-    return came
+    return outcome
 
 
 def _is_moved(files: FileSystem, owned: OwnedLedger, file: DataFile) -> bool:
     try:
-        found = find(files, owned.paths.table, file)
+        state = find(files, owned.paths.table, file)
     except StorageError as error:
         raise _no_answer(file, error) from error
-    return _unharmed(files, owned, found) is FileState.MOVED
+    return _undamaged(files, owned, state) is FileState.MOVED
 
 
-def _unharmed(files: FileSystem, owned: OwnedLedger, found: FileState | ManualActionRequired) -> FileState:
-    """A harmed file is a STOP only for the owner: Fenced when the directory is gone, the successor looks for itself."""
-    if isinstance(found, ManualActionRequired):
+def _undamaged(files: FileSystem, owned: OwnedLedger, state: FileState | ManualActionRequired) -> FileState:
+    """Return the state, or raise the STOP. Raises Fenced if this process is no longer the owner, who alone may stop."""
+    if isinstance(state, ManualActionRequired):
         list_own_directory(files, owned)
-        raise found
-    return found
+        raise state
+    return state
 
 
 def _no_answer(file: DataFile, error: StorageError) -> StateUnknown:

@@ -1,4 +1,4 @@
-"""Trying again: the loop behind C1, C2, R6 and R7, with a class of error for each answer; and R0, from the beginning."""
+"""Retry one step (C1, C2, R6, R7) with backoff, or a whole start (R0)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from kafka2hive.storage.port import Denied, NoRoom, StorageError
 
 Result = TypeVar("Result")
 
-_LONGEST = 500  # characters of a refusal in a message
+_LONGEST = 500  # characters of an error in a message
 
 
 class Kind(Enum):
@@ -22,10 +22,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one try of a step came to; when blocked, `said` is how the file system refused it, and `remedy` its own advice."""
+    """The outcome of one try of a step; if it is blocked, `reason` is the file system's error, and `remedy` its advice."""
 
     kind: Kind
-    said: str = ""
+    reason: str = ""
     remedy: str = ""
     DONE: ClassVar["Answer"]
     AGAIN: ClassVar["Answer"]
@@ -36,31 +36,30 @@ Answer.AGAIN = Answer(Kind.AGAIN)
 
 
 def answer_to(error: StorageError) -> Answer:
-    """Blocked for what an operator must lift (permission, quota, disk), AGAIN for the rest."""
+    """Return BLOCKED for an error that an operator must lift (permission, quota, disk), AGAIN for any other."""
     if isinstance(error, Denied | NoRoom):
         return Answer(Kind.BLOCKED, _first_line(error), error.remedy)
     return Answer.AGAIN
 
 
 def _first_line(error: StorageError) -> str:
-    """Cut the Java stack trace that follows a NameNode's message."""
+    """Return the error without the Java stack trace that follows a NameNode's message."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST]
 
 
 def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> None:
-    """Call `attempt` until DONE. Raises AmbiguousOutcome (R0) after the budget, TableError when blocked too often.
+    """Call `attempt` until it is DONE. Raises AmbiguousOutcome (R0) after the budget, TableError if blocked too often.
 
-    StateUnknown (a read without a response) counts as AGAIN: what is tried again is the whole attempt, and a step that was
-    done meanwhile is found done by the next look. What else `attempt` raises (Fenced, ManualActionRequired, AmbiguousOutcome)
-    passes through.
+    StateUnknown (a read without a response) counts as AGAIN: the whole attempt is repeated, and finds a step done that was
+    done meanwhile. All other errors of `attempt` (Fenced, ManualActionRequired, AmbiguousOutcome) pass through.
     """
     waits = ports.retry_policy.waits()
     blocked = 0
     while True:
         try:
             answer = attempt()
-        except StateUnknown as look:
-            log.warning("%s %s: %s", step, path, look.message)
+        except StateUnknown as error:
+            log.warning("%s %s: %s", step, path, error.message)
             answer = Answer.AGAIN
         match answer.kind:
             case Kind.DONE:
@@ -77,7 +76,7 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
                 if blocked >= ports.retry_policy.blocked_attempts:
                     raise TableError(
                         "storage.blocked",
-                        f"{step} {path}: refused {blocked} times (permission, quota or full disk): {answer.said}",
+                        f"{step} {path}: refused {blocked} times (permission, quota or full disk): {answer.reason}",
                         f"{answer.remedy or 'free room or grant the permission'}; a run then continues by itself,"
                         " a command must be typed again",
                     )
@@ -89,7 +88,7 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
 
 
 def begin_again(ports: Ports, what: str, attempt: Callable[[], Result]) -> Result:
-    """R0: after an ambiguous outcome what is there says how to go on. Raises AmbiguousOutcome after the budget."""
+    """Repeat the whole attempt after an ambiguous outcome (R0). Raises AmbiguousOutcome after the budget."""
     waits = ports.retry_policy.waits()
     while True:
         try:

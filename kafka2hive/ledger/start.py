@@ -1,4 +1,4 @@
-"""A start of one table: rules R0 to R5 and R9 of docs/protocol.md. `recover` is exactly this; `run` begins with it."""
+"""The start of one table: rules R0 to R5 and R9 of docs/protocol.md. `run` begins with it, `recover` does nothing else."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """A table taken over, everything pending rolled forward. `orphans_deleted` counts stale snapshots, too."""
+class StartResult:
+    """A table that was taken over; `rolled_forward` is its epoch that was pending. Stale snapshots count as orphans."""
 
     owned: OwnedLedger
     rolled_forward: int | None
@@ -28,11 +28,11 @@ class Started:
 class StartOrder:
     """What to start.
 
-    `check` looks at the present state and returns the generation that may be taken over, or raises. `owners` are this
-    process's names, the same at every start of it. `location` is the table's directory by the map, None: as the ledger
-    says. `keep` final snapshots stay outside the archive.
-    `before_roll_forward` hears of each take-over and gives the final addresses that are given up as lost; what it raises
-    leaves a pending epoch pending, and so the STOP of a lost file in force.
+    `check` returns the generation that may be taken over (None: any), or raises. `owners` are this process's names, the same
+    object at each of its starts. `location` is the table's directory in the map; None: the one in the ledger. `keep` final
+    snapshots stay outside the archive.
+    `before_roll_forward` is called after each take-over and returns the final addresses that are given up as lost; if it
+    raises, a pending epoch stays pending, and the STOP of a lost file stays in force.
     """
 
     paths: LedgerPaths
@@ -43,8 +43,8 @@ class StartOrder:
     before_roll_forward: Callable[[OwnedLedger], frozenset[str]] = lambda _: frozenset()
 
 
-def start(ports: Ports, order: StartOrder) -> Started:
-    """Take over, roll forward, clean up. Safe at any moment, any number of times, against any number of others.
+def start(ports: Ports, order: StartOrder) -> StartResult:
+    """Take over, roll forward, clean up. It may be repeated after a crash anywhere, and run beside other starts.
 
     Raises NoLedger, OwnedByLiveRun (from `check`), TakeOverLost, Fenced, ManualActionRequired, TableError;
     AmbiguousOutcome only after the budget of R0 is spent.
@@ -52,7 +52,7 @@ def start(ports: Ports, order: StartOrder) -> Started:
     return begin_again(ports, f"start {order.paths.table}", lambda: _start_once(ports, order))
 
 
-def _start_once(ports: Ports, order: StartOrder) -> Started:
+def _start_once(ports: Ports, order: StartOrder) -> StartResult:
     owned = take_over(
         ports=ports, paths=order.paths, owner=order.owners.fresh(), checked=order.check(), own=order.owners
     )
@@ -62,4 +62,4 @@ def _start_once(ports: Ports, order: StartOrder) -> Started:
     given_up = order.before_roll_forward(owned)
     published = roll_forward(ports, owned, given_up)
     deleted = clean_up(ports, published.owned, location, order.keep)
-    return Started(published.owned, pending, published.moves, deleted)
+    return StartResult(published.owned, pending, published.moves, deleted)

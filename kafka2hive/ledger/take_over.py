@@ -1,4 +1,4 @@
-"""Taking a table over: rules R2 and R3 of docs/protocol.md. One directory rename fences and claims."""
+"""Take a table over: rules R2 and R3 of docs/protocol.md. One rename of a directory fences the owner before and claims."""
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
@@ -27,16 +27,16 @@ from kafka2hive.storage.port import Denied, FileStatus, FileSystem, NotFound, St
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """`make` gives `<host>-<pid>-<uuid>` with a fresh uuid at every call; `made` holds every name this process made.
+    """The owner names of this process: `make` returns `<host>-<pid>-<uuid>` with a new uuid, `made` holds all of them.
 
-    Full names, not host and process id: another process may have had those. One name per attempt, about 100 bytes.
+    `made` holds full names, because another process may have had the same host and process id.
     """
 
     make: Callable[[], str]
     made: set[str] = field(default_factory=set)
 
     def fresh(self) -> str:
-        """A name for one attempt, used once, ever. Known from now on: its rename may be carried out at any later time."""
+        """Return a name for one attempt. It is in `made` before it is used, because its rename may arrive at any time."""
         name = self.make()
         self.made.add(name)
         return name
@@ -46,8 +46,8 @@ class Owners:
 
 
 @dataclass(frozen=True, slots=True)
-class Newest:
-    """The newest snapshot by names alone."""
+class NewestSnapshot:
+    """Which snapshot is the newest, from the file names."""
 
     epoch: int
     pending: bool
@@ -58,28 +58,31 @@ class Newest:
 
 
 class NoLedger(Exception):
-    """The table has no ledger below the root; only init makes one."""
+    """The table has no ledger below the root; only init creates one."""
 
 
 def the_generation(files: FileSystem, paths: LedgerPaths) -> Generation:
-    """The one generation directory. Raises NoLedger, ManualActionRequired (none or several), StorageError."""
+    """Return the only generation. Raises NoLedger, ManualActionRequired (no generation or several), StorageError."""
     try:
         children = files.list(paths.table_directory)
     except NotFound as error:
         raise NoLedger(paths.table_directory) from error
-    found = [g for c in children if c.is_directory and (g := Generation.parse(c.name))]
-    if len(found) != 1:
+    generations = [g for c in children if c.is_directory and (g := Generation.parse(c.name))]
+    if len(generations) != 1:
         raise ManualActionRequired(
             "ledger.generations",
-            f"{paths.table_directory}: {len(found)} generation directories, always exactly one is there",
+            f"{paths.table_directory}: {len(generations)} generation directories, but a ledger has exactly one",
             "restore the directory by hand from what `hdfs dfs -ls` shows; or, if a reset of this table did not end,"
             f" `kafka2hive reset --table {paths.table}` again; no file was changed",
         )
-    return found[0]
+    return generations[0]
 
 
-def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> Newest:
-    """R3: the highest final, or the pending right above it; pendings at or below it are junk of delayed RPCs."""
+def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> NewestSnapshot:
+    """Return the highest final, or the pending right above it (R3). Lower pendings are junk of delayed RPCs.
+
+    Raises ManualActionRequired (no final, or other pendings above the highest).
+    """
     names = [n for c in children if not c.is_directory and (n := parse_snapshot_name(c.name))]
     finals = [epoch for epoch, state in names if state == SnapshotState.FINAL]
     if not finals:
@@ -87,16 +90,17 @@ def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> Newest:
     newest = max(finals)
     above = [epoch for epoch, state in names if state == SnapshotState.PENDING and epoch > newest]
     if not above:
-        return Newest(newest, False)
+        return NewestSnapshot(newest, False)
     if above != [newest + 1]:
         raise _impossible(directory, f"pending snapshots {sorted(above)} above final {newest}")
-    return Newest(newest + 1, True)
+    return NewestSnapshot(newest + 1, True)
 
 
 def read_snapshot(files: FileSystem, path: str) -> Snapshot:
-    """Raises ManualActionRequired when it is damaged or another epoch's, StorageError as the port does.
+    """Read and decode the snapshot at `path`, whichever table it is of.
 
-    Whether it is another ledger's, the owner marker tells (marker.py).
+    Raises ManualActionRequired if it is damaged or of another epoch than its name, StorageError. The owner marker shows
+    whether it belongs to another ledger (marker.py).
     """
     data = files.read(path)
     try:
@@ -112,7 +116,7 @@ def read_snapshot(files: FileSystem, path: str) -> Snapshot:
 
 
 def read_state(files: FileSystem, paths: LedgerPaths, path: str) -> Snapshot:
-    """The newest snapshot of this very table. Raises as read_snapshot."""
+    """Read a snapshot that must be of this table. Raises as read_snapshot."""
     state = read_snapshot(files, path)
     if state.table != paths.table:
         raise _impossible(path, f"it says table {state.table}")
@@ -126,13 +130,13 @@ def take_over(
     checked: Generation | None = None,
     own: Container[str] = frozenset(),
 ) -> OwnedLedger:
-    """R2 and R3. `owner` is `<host>-<pid>-<uuid>`, fresh for this very attempt.
+    """Rename the generation directory to `owner`'s and read the newest snapshot (R2 and R3).
 
-    `checked` is the generation that may be taken over; when another name is there now, the start lost, unless an earlier
-    attempt of this process made it (`own`): its rename was a delayed RPC, nobody else owns the table.
-    State before: one directory of whatever owner. After: one directory of this owner, everything else unchanged.
-    A crash in the middle leaves one of the two. Raises NoLedger, TakeOverLost, Fenced, ManualActionRequired,
-    AmbiguousOutcome (R0), TableError (permission).
+    `owner` is a new name of `Owners.fresh`. `checked` is the generation that may be taken over: if another one is there
+    now, the start has lost, unless an earlier attempt of this process made it (its owner is in `own`): then that attempt's
+    rename was a delayed RPC, and nobody else owns the table.
+    Before: one directory of any owner. After: one directory of this owner, all else unchanged. A crash leaves one of the two.
+    Raises NoLedger, TakeOverLost, Fenced, ManualActionRequired, AmbiguousOutcome (R0), TableError (permission).
     """
     files = ports.files
     try:
@@ -140,19 +144,19 @@ def take_over(
     except StorageError as error:
         raise _no_answer(f"listing {paths.table_directory}", error) from error
     if checked is not None and old != checked:
-        raise _another(paths, old, own)
+        raise _other_generation(paths, old, own)
     mine = Generation(old.number + 1, _compact(ports.clock.now()), owner)
     directory = paths.generation(mine)
-    refused: StorageError | None = None
+    failure: StorageError | None = None
     try:
         files.rename(paths.generation(old), directory)
     except StorageError as error:
-        refused = error
-    log.debug("take over %s: %s -> %s: %s", paths.table, old.name, mine.name, refused or "done")
+        failure = error
+    log.debug("take over %s: %s -> %s: %s", paths.table, old.name, mine.name, failure or "done")
     try:
         children = files.list(directory)
     except NotFound:
-        raise _why_not_mine(files=files, paths=paths, old=old, refused=refused, own=own) from refused
+        raise _why_not_mine(files=files, paths=paths, old=old, failure=failure, own=own) from failure
     except StorageError as error:
         raise _no_answer(f"listing {directory}", error) from error
     newest = newest_snapshot(directory, children)
@@ -167,9 +171,12 @@ def take_over(
 
 
 def _why_not_mine(
-    files: FileSystem, paths: LedgerPaths, old: Generation, refused: StorageError | None, own: Container[str]
+    files: FileSystem, paths: LedgerPaths, old: Generation, failure: StorageError | None, own: Container[str]
 ) -> Kafka2HiveError:
-    """R3, this attempt's name is missing: another's is there = lost; the old one = the rename's own error, or R0."""
+    """Return the error of an attempt whose directory is missing (R3).
+
+    If another generation is there, the start has lost; if the old one is, the rename failed, or its answer was lost (R0).
+    """
     try:
         present = the_generation(files, paths)
     except NoLedger as error:
@@ -177,17 +184,17 @@ def _why_not_mine(
     except StorageError as error:
         return _no_answer(f"listing {paths.table_directory}", error)
     if present != old:
-        return _another(paths, present, own)
-    if isinstance(refused, Denied):
-        remedy = refused.remedy or "grant write permission on it"
-        return TableError("storage.denied", f"take over {paths.table}: {refused}", remedy)
+        return _other_generation(paths, present, own)
+    if isinstance(failure, Denied):
+        remedy = failure.remedy or "grant write permission on it"
+        return TableError("storage.denied", f"take over {paths.table}: {failure}", remedy)
     return AmbiguousOutcome(
-        "ledger.not_taken", f"take over {paths.table}: {refused or 'the directory did not move'}"
+        "ledger.not_taken", f"take over {paths.table}: {failure or 'the directory did not move'}"
     )
 
 
-def _another(paths: LedgerPaths, present: Generation, own: Container[str]) -> Kafka2HiveError:
-    """Another name than expected: LOST when another process made it, R0 when an earlier attempt of this one did."""
+def _other_generation(paths: LedgerPaths, present: Generation, own: Container[str]) -> Kafka2HiveError:
+    """Return LOST if another process made `present`, and R0 if an earlier attempt of this process did."""
     if present.owner in own:
         return AmbiguousOutcome(
             "ledger.late_take_over",
@@ -205,12 +212,12 @@ def _no_answer(what: str, error: StorageError) -> Kafka2HiveError:
 
 
 def _impossible(path: str, what: str) -> ManualActionRequired:
-    """R2 may have renamed the directory by then, which changes no file."""
+    """Return a STOP. R2 may have renamed the directory before it, which changes no file."""
     return ManualActionRequired(
         "ledger.impossible", f"{path}: {what}", "look at it with `hdfs dfs -ls -R`; no file was changed"
     )
 
 
 def _compact(now: str) -> str:
-    """`2026-11-21T07:48:44Z` -> `20261121T074844Z`."""
+    """Convert `2026-11-21T07:48:44Z` to `20261121T074844Z`."""
     return now.replace("-", "").replace(":", "")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kafka2hive.ledger.look import View
-from kafka2hive.ledger.take_over import Newest
+from kafka2hive.ledger.take_over import NewestSnapshot
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
@@ -34,4 +34,6 @@ def view_of(generation: str, **known: Any) -> View:
     """A ledger with a pending snapshot, as it is looked at."""
     parsed, state = Generation.parse(generation), snapshot(**known)
     assert parsed is not None
-    return View(LedgerPaths("file:///l", state.table), parsed, Newest(state.epoch, pending=True), state)
+    return View(
+        LedgerPaths("file:///l", state.table), parsed, NewestSnapshot(state.epoch, pending=True), state
+    )

@@ -365,7 +365,7 @@ LEDGER = (
                     "        try:\n"
                     "            state = read_state(files, paths, path)\n"
                     "        except ManualActionRequired:\n"
-                    "            newest = Newest(newest.epoch - 1, False)\n"
+                    "            newest = NewestSnapshot(newest.epoch - 1, False)\n"
                     "            state = read_state(files, paths, join(directory, newest.name))\n"
                 ),
             ),

@@ -94,8 +94,8 @@ MUTANTS = (
     _mutant(
         "init builds the ledger in place",
         INIT,
-        ("beside = paths.beside(ports.new_uuid())", "beside = paths.table_directory"),
-        ("            ports.files.rename(beside, paths.table_directory)\n", ""),
+        ("draft = paths.draft(ports.new_uuid())", "draft = paths.table_directory"),
+        ("            ports.files.rename(draft, paths.table_directory)\n", ""),
     ),
     _mutant(
         "a marker without a ledger is believed at the first look",
@@ -141,7 +141,7 @@ MUTANTS = (
         "a generation that is there is taken for mine without the uuid",
         TAKE_OVER,
         (
-            "        raise _why_not_mine(files=files, paths=paths, old=old, refused=refused, own=own) from refused\n",
+            "        raise _why_not_mine(files=files, paths=paths, old=old, failure=failure, own=own) from failure\n",
             "        mine = the_generation(files, paths)\n"
             "        directory = paths.generation(mine)\n"
             "        children = files.list(directory)\n",
@@ -179,7 +179,7 @@ MUTANTS = (
             "if state == SnapshotState.PENDING]",
         ),
         ("    if above != [newest + 1]:", "    if len(above) > 1:"),
-        ("    return Newest(newest + 1, True)", "    return Newest(above[0], True)"),
+        ("    return NewestSnapshot(newest + 1, True)", "    return NewestSnapshot(above[0], True)"),
     ),
     # C1, C2: commit
     _mutant(
@@ -287,11 +287,11 @@ MUTANTS = (
         START,
         (
             "    published = roll_forward(ports, owned, given_up)\n",
-            "    published = Published(finalise(ports, owned) if owned.pending else owned, FileMoves())\n",
+            "    published = Publication(finalise(ports, owned) if owned.pending else owned, FileMoves())\n",
         ),
         (
             "import roll_forward\n",
-            "import Published\nfrom kafka2hive.ledger.epoch import finalise\n",
+            "import Publication\nfrom kafka2hive.ledger.epoch import finalise\n",
         ),
     ),
     _mutant(
@@ -299,9 +299,9 @@ MUTANTS = (
         START,
         (
             "    published = roll_forward(ports, owned, given_up)\n",
-            "    published = Published(owned.finalised(), FileMoves())\n",
+            "    published = Publication(owned.finalised(), FileMoves())\n",
         ),
-        ("import roll_forward\n", "import Published\n"),
+        ("import roll_forward\n", "import Publication\n"),
     ),
     _mutant(
         "final before promoted",
@@ -322,7 +322,7 @@ MUTANTS = (
     _mutant(
         "both missing is STOP without asking whether my directory is still mine",
         PROMOTE,
-        ("        list_own_directory(files, owned)\n        raise found\n", "        raise found\n"),
+        ("        list_own_directory(files, owned)\n        raise state\n", "        raise state\n"),
     ),
     _mutant(
         "promote errors ignored",
@@ -717,12 +717,12 @@ MUTANTS = (
         "a pending snapshot of any later epoch is the state",
         TAKE_OVER,
         ("    if above != [newest + 1]:\n", "    if len(above) != 1:\n"),
-        ("    return Newest(newest + 1, True)", "    return Newest(above[0], True)"),
+        ("    return NewestSnapshot(newest + 1, True)", "    return NewestSnapshot(above[0], True)"),
     ),
     _of_damage(
         "the first of several generation directories will do",
         TAKE_OVER,
-        ("    if len(found) != 1:\n", "    if not found:\n"),
+        ("    if len(generations) != 1:\n", "    if not generations:\n"),
     ),
     _of_damage(
         "a ledger that vanished is begun anew",
@@ -1129,8 +1129,8 @@ MUTANTS = (
         "a start does not look for the certificates of a final snapshot",
         EPOCH,
         (
-            "return Published(certify(ports, owned, given_up), FileMoves())",
-            "return Published(owned, FileMoves())",
+            "return Publication(certify(ports, owned, given_up), FileMoves())",
+            "return Publication(owned, FileMoves())",
         ),
     ),
     _of_service(

@@ -33,7 +33,7 @@ def put_in_place(ports: Ports, paths: LedgerPaths, rebuilt: Rebuilt) -> None:
         texts[snapshot_name(rebuilt.pending.epoch, SnapshotState.PENDING)] = encode(rebuilt.pending)
 
     def attempt() -> Answer:
-        beside = paths.beside(ports.new_uuid())
+        beside = paths.draft(ports.new_uuid())
         generation = join(beside, directory)
         try:
             ports.files.mkdirs(generation)

@@ -88,8 +88,8 @@ class LedgerPaths:
     def table_directory(self) -> str:
         return join(self.root, OFFSETS_DIRECTORY, self.table)
 
-    def beside(self, uuid: str) -> str:
-        """Where init builds a new ledger before it is renamed into place."""
+    def draft(self, uuid: str) -> str:
+        """Return where init builds a ledger before it is renamed into place."""
         return join(self.root, OFFSETS_DIRECTORY, f"init-{uuid}")
 
     def generation(self, generation: Generation) -> str:

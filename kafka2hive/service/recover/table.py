@@ -8,7 +8,7 @@ from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Repair
-from kafka2hive.ledger.start import Started, StartOrder, start
+from kafka2hive.ledger.start import StartOrder, StartResult, start
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.ledger import Generation
@@ -93,7 +93,7 @@ def recover_table(
 
 
 def _done(
-    started: Started, owned: OwnedLedger, registered: int, forgetting: Forgetting, repair: Repair
+    started: StartResult, owned: OwnedLedger, registered: int, forgetting: Forgetting, repair: Repair
 ) -> RecoveredTable:
     return RecoveredTable(
         owned.paths.table,

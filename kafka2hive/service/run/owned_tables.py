@@ -11,7 +11,7 @@ from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.snapshot.change import Change
-from kafka2hive.ledger.start import Started, StartOrder, start
+from kafka2hive.ledger.start import StartOrder, StartResult, start
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
@@ -327,7 +327,7 @@ class OwnedTables:
             table.group_compared = True
         return generation
 
-    def _start_begun(self, order: StartOrder) -> Started:
+    def _start_begun(self, order: StartOrder) -> StartResult:
         try:
             return start(self._wiring.ports, order)
         except NoLedger as error:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.marker import refuse_vanished_ledger, whole_marker
+from kafka2hive.ledger.marker import read_marker_file, refuse_vanished_ledger
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import ManualActionRequired
@@ -44,7 +44,7 @@ def test_a_ledger_that_is_gone_while_its_marker_stays_is_not_begun_anew(tmp_path
     with pytest.raises(ManualActionRequired) as stopped:
         refuse_vanished_ledger(service.wiring.ports.files, location, paths.table_directory)
     assert stopped.value.code == "ledger.vanished"
-    owner = whole_marker(service.wiring.ports.files, location)
+    owner = read_marker_file(service.wiring.ports.files, location)
     assert owner is not None and f"belongs to ledger {owner.ledger} of service demo" in stopped.value.message
     assert "another service or ledger root feeds this table" in stopped.value.message
     assert "moved or deleted" not in str(stopped.value)
