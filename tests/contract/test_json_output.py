@@ -28,12 +28,12 @@ from kafka2hive.model.files import DataFile, FileKind, FileMoves, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
-from kafka2hive.service.inspect.dead_letters import DeadLetterList, FoundLetters, Group, Letter
-from kafka2hive.service.inspect.plan import PlannedTable, PlanResult
-from kafka2hive.service.inspect.preview import PreviewedTable, PreviewLetter, PreviewResult, PreviewRow
+from kafka2hive.service.inspect.dead_letters import DeadLetterList, Group, Letter, LetterPage
+from kafka2hive.service.inspect.plan import PlanResult, TablePlan
+from kafka2hive.service.inspect.preview import PreviewLetter, PreviewResult, PreviewRow, TablePreview
 from kafka2hive.service.inspect.state import LastOutcome, OwnerLife
 from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus
-from kafka2hive.service.inspect.where import FoundPlace, OffsetPlace
+from kafka2hive.service.inspect.where import OffsetPlace, PlaceAnswer
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
 from kafka2hive.service.tables.init import Beginning, InitResult, InitTable
@@ -199,7 +199,7 @@ def _verified() -> VerifyResult:
     )
 
 
-def _where() -> tuple[FoundPlace, ...]:
+def _where() -> tuple[PlaceAnswer, ...]:
     file = DataFile(
         kind=FileKind.DATA,
         staged="hdfs://namenode:8020/w/_tmp/a.pending",
@@ -211,7 +211,7 @@ def _where() -> tuple[FoundPlace, ...]:
         task=0,
         ranges=(OffsetRange(PARTITION, 3, 8),),
     )
-    return (FoundPlace("air.flights", "read by task 0 of epoch 42", 42, (file,)),)
+    return (PlaceAnswer("air.flights", "read by task 0 of epoch 42", 42, (file,)),)
 
 
 def _dead_letters() -> DeadLetterList:
@@ -227,7 +227,7 @@ def _dead_letters() -> DeadLetterList:
     return DeadLetterList(9, 2, (group,), 1, (gone,))
 
 
-def _dead_letter() -> FoundLetters:
+def _dead_letter() -> LetterPage:
     letter = Letter(
         "air.flights",
         OffsetPlace(PARTITION, 5),
@@ -240,7 +240,7 @@ def _dead_letter() -> FoundLetters:
         (("trace", b"1"),),
         "hdfs://namenode:8020/d/a.final",
     )
-    return FoundLetters((letter,), more=True)
+    return LetterPage((letter,), more=True)
 
 
 def _online() -> OnlineResult:
@@ -266,7 +266,7 @@ def _preview() -> PreviewResult:
         "plane": {"seats": 200},
         "nothing": [],
     }
-    flights = PreviewedTable(
+    flights = TablePreview(
         "air.flights",
         (OffsetRange(PARTITION, 3, 6),),
         (PreviewRow(OffsetPlace(PARTITION, 3), "dt=2013-01-01", values),),
@@ -275,7 +275,7 @@ def _preview() -> PreviewResult:
         misspelled=(NeverFilled("carier", "carrier"),),
     )
     missing = TableError("kafka.unknown_topic", "air.planes: Kafka does not have topic planes", "create it")
-    return PreviewResult((flights, PreviewedTable("air.planes", error=missing)))
+    return PreviewResult((flights, TablePreview("air.planes", error=missing)))
 
 
 def _plan() -> PlanResult:
@@ -283,9 +283,9 @@ def _plan() -> PlanResult:
     differs = TableError("hive.columns", "air.planes: column a is int in the map, string in Hive", "alter it")
     return PlanResult(
         (
-            PlannedTable("air.flights", (statement,)),
-            PlannedTable("air.planes", error=differs),
-            PlannedTable("air.dead_letters"),
+            TablePlan("air.flights", (statement,)),
+            TablePlan("air.planes", error=differs),
+            TablePlan("air.dead_letters"),
         )
     )
 

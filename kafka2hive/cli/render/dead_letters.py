@@ -9,7 +9,7 @@ from kafka2hive.cli.terminal.document import Document, document
 from kafka2hive.cli.terminal.screen import Screen, grid, render
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.text import counted
-from kafka2hive.service.inspect.dead_letters import DeadLetterList, FoundLetters, Letter
+from kafka2hive.service.inspect.dead_letters import DeadLetterList, Letter, LetterPage
 
 
 def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:
@@ -29,7 +29,7 @@ def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:
     return render(screen, parts)
 
 
-def render_letters(result: FoundLetters, screen: Screen) -> str:
+def render_letters(result: LetterPage, screen: Screen) -> str:
     """Return every byte of each dead letter: as text if it is UTF-8, in hexadecimal digits otherwise."""
     parts: list[RenderableType] = []
     for letter in result.letters:
@@ -86,7 +86,7 @@ def list_document(service: str, result: DeadLetterList) -> Document:
     )
 
 
-def letters_document(service: str, result: FoundLetters) -> Document:
+def letters_document(service: str, result: LetterPage) -> Document:
     """Return the document of `dead-letters show`: bytes in base64, null if the record has none."""
     letters = [
         {

@@ -6,7 +6,7 @@ from rich.text import Text
 from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.text import counted
-from kafka2hive.service.inspect.plan import PlannedTable, PlanResult
+from kafka2hive.service.inspect.plan import PlanResult, TablePlan
 from kafka2hive.service.tables.init import Beginning, InitResult
 
 
@@ -21,7 +21,7 @@ def render_plan(result: PlanResult, screen: Screen) -> str:
     return render(screen, parts)
 
 
-def _summary(table: PlannedTable) -> str:
+def _summary(table: TablePlan) -> str:
     if table.error is not None:
         return "would be set aside"
     if not table.statements:

@@ -13,7 +13,7 @@ from rich.text import Text
 from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.text import counted
-from kafka2hive.service.inspect.preview import PreviewedTable, PreviewLetter, PreviewResult, PreviewRow
+from kafka2hive.service.inspect.preview import PreviewLetter, PreviewResult, PreviewRow, TablePreview
 
 
 def render_preview(result: PreviewResult, screen: Screen) -> str:
@@ -32,7 +32,7 @@ def render_preview(result: PreviewResult, screen: Screen) -> str:
     return render(screen, parts)
 
 
-def _summary(table: PreviewedTable) -> str:
+def _summary(table: TablePreview) -> str:
     if table.error is not None:
         return "nothing can be shown"
     if not table.ranges:

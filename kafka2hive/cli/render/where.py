@@ -9,10 +9,10 @@ from kafka2hive.cli.terminal.document import Document, document
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.text import counted
-from kafka2hive.service.inspect.where import FoundPlace
+from kafka2hive.service.inspect.where import PlaceAnswer
 
 
-def render_where(place: str, answers: Sequence[FoundPlace], screen: Screen) -> str:
+def render_where(place: str, answers: Sequence[PlaceAnswer], screen: Screen) -> str:
     """Return each table's answer, with the files that may hold the record below."""
     parts: list[RenderableType] = []
     for found in answers:
@@ -26,7 +26,7 @@ def render_where(place: str, answers: Sequence[FoundPlace], screen: Screen) -> s
     return render(screen, parts)
 
 
-def where_document(service: str, place: str, found: Sequence[FoundPlace]) -> Document:
+def where_document(service: str, place: str, found: Sequence[PlaceAnswer]) -> Document:
     """Return the document of `where`: each table's answer; `epoch` is null if the table does not hold the offset."""
     tables = [
         {

@@ -1,1 +1,1 @@
-"""Commands that only read: where a table stands, where an offset lies, what a map would do."""
+"""Commands that only read: the state of each table, the epoch and files of an offset, and what a run of the map would do."""

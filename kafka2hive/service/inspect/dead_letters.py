@@ -1,7 +1,7 @@
-"""`kafka2hive dead-letters`: what lies in the dead-letter table, found by the ledgers, not by listing. Only reads.
+"""`kafka2hive dead-letters`: the contents of the dead-letter table. Only reads.
 
-One file is in memory at a time. A file that is not there (retention, a recorded loss) or cannot be read is counted and
-named; the commands go on.
+The ledgers name the files; no directory is listed. One file is in memory at a time. A file that is missing (deleted by a
+retention job) or damaged is reported, and the other files are still read.
 """
 
 import datetime
@@ -29,7 +29,7 @@ _UNREADABLE = (pa.ArrowException, OSError, KeyError)
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`count` dead letters of one source table, topic and reason; `place` and `detail` are those of the newest read."""
+    """`count` dead letters of one source table, topic and reason, with `place` and `detail` of one in the newest file."""
 
     table: str
     topic: str
@@ -41,9 +41,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterList:
-    """`groups`: the most frequent first, at most as many as asked for; `more_groups` were left out.
+    """`groups` has the most frequent ones first, up to the limit; `more_groups` is the number of further ones.
 
-    `not_read`: addresses of files that are not there or cannot be read, each with the reason.
+    `not_read` has the paths of files that are missing or damaged, each with the reason.
     """
 
     letters: int
@@ -55,7 +55,7 @@ class DeadLetterList:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """One dead letter, as its file holds it. `timestamp`: the record's, in UTC, None where it has none."""
+    """One dead letter as stored in `file`. `timestamp` is the record's, in UTC; None if it has no timestamp."""
 
     table: str
     place: OffsetPlace
@@ -70,20 +70,23 @@ class Letter:
 
     @property
     def time_text(self) -> str | None:
-        """ISO 8601 to the millisecond."""
+        """`timestamp` as ISO 8601 in milliseconds."""
         return self.timestamp.isoformat(timespec="milliseconds") + "Z" if self.timestamp else None
 
 
 @dataclass(frozen=True, slots=True)
-class FoundLetters:
-    """`more`: there are further ones, which nobody asked for."""
+class LetterPage:
+    """Dead letters up to a limit; `more` says whether further ones exist."""
 
     letters: tuple[Letter, ...]
     more: bool = False
 
 
 def list_dead_letters(wiring: Wiring, table: str | None, limit: int) -> DeadLetterList:
-    """Counts by source table, topic and reason. Raises ServiceUnavailable, ManualActionRequired, ConfigError (no such table)."""
+    """Count the dead letters of one or all source tables by table, topic and reason.
+
+    Raises ServiceUnavailable, ManualActionRequired, ConfigError (no such table).
+    """
     groups: dict[tuple[str, str, str], Group] = {}
     not_read: list[tuple[str, str]] = []
     files = letters = 0
@@ -93,28 +96,26 @@ def list_dead_letters(wiring: Wiring, table: str | None, limit: int) -> DeadLett
             continue
         files += 1
         letters += len(rows)
-        for group in _grouped(source, rows):
+        for group in _groups(source, rows):
             key = group.table, group.topic, group.reason
             known = groups.get(key)
             groups[key] = group if known is None else replace(known, count=known.count + group.count)
-    found = sorted(groups.values(), key=lambda g: (-g.count, g.table, g.topic, g.reason))
+    by_frequency = sorted(groups.values(), key=lambda g: (-g.count, g.table, g.topic, g.reason))
     return DeadLetterList(
         letters=letters,
         files=files,
-        groups=tuple(found[:limit]),
-        more_groups=max(0, len(found) - limit),
+        groups=tuple(by_frequency[:limit]),
+        more_groups=max(0, len(by_frequency) - limit),
         not_read=tuple(not_read),
     )
 
 
-def show_dead_letters(
-    wiring: Wiring, place: OffsetPlace | None, table: str | None, limit: int
-) -> FoundLetters:
-    """The dead letters of one place, else the newest of a table; the newest epoch first.
+def show_dead_letters(wiring: Wiring, place: OffsetPlace | None, table: str | None, limit: int) -> LetterPage:
+    """Return the dead letters of one place, or those of a table; the newest epoch comes first.
 
-    Raises ServiceUnavailable, ManualActionRequired, ConfigError (no such table, no dead letter there).
+    Raises ServiceUnavailable, ManualActionRequired, ConfigError (no such table, no dead letter).
     """
-    found: list[Letter] = []
+    letters: list[Letter] = []
     not_read: list[tuple[str, str]] = []
     for source, file in _files(
         wiring, table, lambda file: place is None or any(map(place.is_in, file.ranges))
@@ -123,10 +124,10 @@ def show_dead_letters(
         if rows is not None and place is not None:
             rows = rows.filter(_is_at(rows, place))
         if rows is not None:
-            found += _letters(source, file, rows.slice(0, limit + 1 - len(found)))
-        if len(found) > limit:
-            return FoundLetters(tuple(found[:limit]), more=True)
-    if not found:
+            letters += _letters(source, file, rows.slice(0, limit + 1 - len(letters)))
+        if len(letters) > limit:
+            return LetterPage(tuple(letters[:limit]), more=True)
+    if not letters:
         gone = f"; not read: {', '.join(f'{path} ({why})' for path, why in not_read)}" if not_read else ""
         raise ConfigError(
             "usage.no_dead_letter",
@@ -134,13 +135,16 @@ def show_dead_letters(
             "`kafka2hive dead-letters list -c MAP` shows what there is;"
             " `kafka2hive where TOPIC-PARTITION@OFFSET -c MAP` where a record went",
         )
-    return FoundLetters(tuple(found))
+    return LetterPage(tuple(letters))
 
 
 def _files(
     wiring: Wiring, only: str | None, wanted: Callable[[DataFile], bool]
 ) -> Iterator[tuple[str, DataFile]]:
-    """Source table and file of every dead-letter file of finished epochs, the newest epoch of a table first."""
+    """Yield source table and file of the dead-letter files of finalised epochs, a table's newest epoch first.
+
+    Files that are recorded as lost are left out.
+    """
     paths = ledger_tables(wiring)
     for _, error in unknown_tables(wiring, [only] if only is not None else [], [p.table for p in paths]):
         raise error
@@ -160,7 +164,7 @@ def _files(
 def _rows(
     wiring: Wiring, file: DataFile, columns: list[str] | None, not_read: list[tuple[str, str]]
 ) -> pa.Table | None:
-    """A file's rows; None, and an entry in `not_read`, for one that is not there or damaged. Raises StorageError."""
+    """Read a file; if it is missing or damaged, add it to `not_read` and return None. Raises StorageError."""
     try:
         data = wiring.ports.files.read(file.final)
     except NotFound:
@@ -173,8 +177,8 @@ def _rows(
         return None
 
 
-def _grouped(table: str, rows: pa.Table) -> list[Group]:
-    """Counts of one file by topic and reason, in Arrow."""
+def _groups(table: str, rows: pa.Table) -> list[Group]:
+    """Count the rows of one file by topic and reason."""
     aggregates = [("offset", "count"), ("partition", "first"), ("offset", "first"), ("detail", "first")]
     counted = rows.group_by(["topic", "reason"], use_threads=False).aggregate(aggregates)
     return [

@@ -1,4 +1,4 @@
-"""`kafka2hive plan`: what the next run would send to Hive before it dumps. Only looks."""
+"""`kafka2hive plan`: the statements that the next run would send to Hive before it dumps. Only reads."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from kafka2hive.service.wiring import Wiring
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedTable:
-    """Without `statements` Hive's table is the map's. With an `error` nothing would be sent, and nothing dumped."""
+class TablePlan:
+    """The statements for one table: empty if Hive's table matches the map. With an `error` a run would not dump it."""
 
     table: str
     statements: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class PlannedTable:
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    tables: tuple[PlannedTable, ...]
+    tables: tuple[TablePlan, ...]
 
     @property
     def exit_code(self) -> ExitCode:
@@ -35,7 +35,7 @@ class PlanResult:
 
 
 def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
-    """The tables that the map's topics flow into now, and that of the dead letters; `wanted`: by name, none for all.
+    """Compare the map's tables and the dead-letter table with Hive; `wanted` names some of them, empty means all.
 
     Raises ServiceUnavailable (Kafka or Hive does not answer), ConfigError (no such table, no Hive in the map).
     """
@@ -50,45 +50,45 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
     tables[wiring.map.dead_letters.table] = None
     refuse_unknown(wanted, {*tables, *(conflict.table for conflict in routes.conflicts)})
     refused = [
-        PlannedTable(conflict.table, error=conflict.error)
+        TablePlan(conflict.table, error=conflict.error)
         for conflict in routes.conflicts
         if conflict.table in wanted or not wanted
     ]
     catalogue = Catalogue(wiring.map, metastore)
-    chosen = [(name, table) for name, table in tables.items() if name in wanted or not wanted]
-    know_added_columns(wiring, [table for _, table in chosen if table is not None])
+    selected = [(name, table) for name, table in tables.items() if name in wanted or not wanted]
+    know_added_columns(wiring, [table for _, table in selected if table is not None])
     newest = newest_schemas(wiring)
     try:
-        planned = [
-            _planned(metastore=metastore, catalogue=catalogue, newest=newest, name=name, table=table)
-            for name, table in chosen
+        plans = [
+            _table_plan(metastore=metastore, catalogue=catalogue, newest=newest, name=name, table=table)
+            for name, table in selected
         ]
-        return PlanResult((*planned, *refused))
+        return PlanResult((*plans, *refused))
     except MetastoreUnavailable as error:
         raise error.ending(str(error)) from error
     finally:
         metastore.close()
 
 
-def _planned(
+def _table_plan(
     metastore: Hive, catalogue: Catalogue, newest: NewestSchemas | None, name: str, table: Table | None
-) -> PlannedTable:
+) -> TablePlan:
     try:
         if table is not None:
             settings = catalogue.resolve(table)
             if newest is not None and watches_schemas(table.rule, has_registry=True):
                 _evolve(catalogue, newest, table, settings)
-        compared = catalogue.compare(metastore.session, name)
+        comparison = catalogue.compare(metastore.session, name)
     except (TableError, ConfigError) as error:
-        return PlannedTable(name, error=error)
-    return PlannedTable(name, compared.statements if isinstance(compared, ToSend) else ())
+        return TablePlan(name, error=error)
+    return TablePlan(name, comparison.statements if isinstance(comparison, ToSend) else ())
 
 
 def _evolve(catalogue: Catalogue, newest: NewestSchemas, table: Table, settings: TableSettings) -> None:
-    """As the next run would. Raises SchemaDiffers: it would dump nothing (schema evolution `stop`)."""
-    found = lacking(settings, newest.of(table.rule, table.topics, settings))
+    """Add the columns of the newest schemas as the next run would. Raises SchemaDiffers (`schema_evolution: stop`)."""
+    difference = lacking(settings, newest.of(table.rule, table.topics, settings))
     if table.rule.schema_evolution == "stop":
-        found.refuse(table.name)
-    elif found.columns:
-        table.added = (*table.added, *found.added("", 0))
+        difference.refuse(table.name)
+    elif difference.columns:
+        table.added = (*table.added, *difference.added("", 0))
         catalogue.resolve(table)

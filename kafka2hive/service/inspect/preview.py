@@ -1,4 +1,4 @@
-"""`kafka2hive preview`: what the map makes of records that Kafka holds now, by the code that dumps them. Writes nothing."""
+"""`kafka2hive preview`: the rows that the map makes of records in Kafka, by the code of a run. Writes nothing."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 _COORDINATES = {
     kind: f"@{kind.value}" for kind in (MetadataColumn.TOPIC, MetadataColumn.PARTITION, MetadataColumn.OFFSET)
 }
-"""Columns beside the table's own; no map can use the names."""
+"""Added to the table's metadata columns; the names are not allowed in a map."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class PreviewRow:
-    """`bucket` is its Hive partition, empty in a table without; `values` are those of the table's other columns."""
+    """One row: `bucket` is its Hive partition, empty if the table has none; `values` has the other columns by name."""
 
     place: OffsetPlace
     bucket: str
@@ -58,10 +58,10 @@ class PreviewLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewedTable:
-    """Of the records of `ranges`; with an `error` nothing is known of them. Rows and letters by topic partition and offset.
+class TablePreview:
+    """The rows and dead letters of the records in `ranges`, sorted by place; with an `error` there are none.
 
-    `misspelled`: columns that no record fills, while one has a key of nearly that name which no column takes.
+    `misspelled` are columns that no record fills, although a key of nearly the same name occurs that no column reads.
     """
 
     table: str
@@ -75,7 +75,7 @@ class PreviewedTable:
 
 @dataclass(frozen=True, slots=True)
 class PreviewResult:
-    tables: tuple[PreviewedTable, ...]
+    tables: tuple[TablePreview, ...]
 
     @property
     def exit_code(self) -> ExitCode:
@@ -85,27 +85,26 @@ class PreviewResult:
 def preview(
     wiring: Wiring, kafka: Kafka, wanted: Collection[str], records: int, place: OffsetPlace | None
 ) -> PreviewResult:
-    """About `records` records of each table: those from `place` on, else the newest, fairly from all topic partitions.
+    """Preview about `records` records of each table: those from `place` on, otherwise the newest of all topic partitions.
 
-    Spark is started where one of the tables has SQL.
-
-    `wanted`: tables by name, none for all. Raises ServiceUnavailable, ConfigError (no such table or topic partition).
+    `wanted` names tables, empty means all. Spark is started only if one of them has SQL.
+    Raises ServiceUnavailable, ConfigError (no such table or topic partition).
     """
     cluster = kafka.cluster()
     routes = topic_routes(wiring, cluster.topics)
     tell_missing(routes.tables)
     tables = {table.name: table for table in routes.tables}
     refuse_unknown(wanted, {*tables, *(conflict.table for conflict in routes.conflicts)})
-    chosen = [table for name, table in tables.items() if name in wanted or not wanted]
+    selected = [table for name, table in tables.items() if name in wanted or not wanted]
     refused = [
-        PreviewedTable(conflict.table, error=conflict.error)
+        TablePreview(conflict.table, error=conflict.error)
         for conflict in routes.conflicts
         if (conflict.table in wanted or not wanted)
         and (place is None or conflict.topic == place.topic_partition.topic)
     ]
     if place is not None:
-        chosen = [table for table in chosen if place.topic_partition.topic in table.topics]
-        if not chosen and not refused:
+        selected = [table for table in selected if place.topic_partition.topic in table.topics]
+        if not selected and not refused:
             raise ConfigError(
                 "usage.no_such_topic",
                 f"no table of the map reads topic {place.topic_partition.topic}",
@@ -113,13 +112,13 @@ def preview(
                     place.topic_partition.topic, {topic for t in tables.values() for topic in t.topics}
                 ),
             )
-    logs = logs_of(kafka, cluster, sorted({topic for table in chosen for topic in table.topics}))
+    logs = logs_of(kafka, cluster, sorted({topic for table in selected for topic in table.topics}))
     metastore = wiring.hive()
     catalogue = Catalogue(wiring.map, metastore)
     try:
-        with selects_of([table.rule for table in chosen], wiring.map) as selects:
-            shown = [
-                _previewed(
+        with selects_of([table.rule for table in selected], wiring.map) as selects:
+            previews = [
+                _table_preview(
                     wiring=wiring,
                     catalogue=catalogue,
                     logs=logs,
@@ -128,9 +127,9 @@ def preview(
                     place=place,
                     selects=selects,
                 )
-                for table in chosen
+                for table in selected
             ]
-            return PreviewResult((*shown, *refused))
+            return PreviewResult((*previews, *refused))
     finally:
         if metastore is not None:
             metastore.close()
@@ -139,9 +138,9 @@ def preview(
 def ranges_of(
     logs: Logs, topics: Collection[str], records: int, place: OffsetPlace | None
 ) -> tuple[OffsetRange, ...]:
-    """Offsets of about `records` records: from `place` on, else the newest of each topic partition, in fair shares.
+    """Return about `records` offsets: those from `place` on, otherwise the newest of each topic partition in fair shares.
 
-    Raises ConfigError where `place` is not within the log.
+    Raises ConfigError if `place` is outside the log.
     """
     held = [
         OffsetRange(tp, earliest.offset, logs.latest[tp].offset)
@@ -158,15 +157,15 @@ def ranges_of(
     for r in held:
         if place.is_in(r):
             return (OffsetRange(r.topic_partition, place.offset, min(r.end, place.offset + records)),)
-    there = [str(r) for r in held if r.topic_partition.topic == place.topic_partition.topic]
+    of_topic = [str(r) for r in held if r.topic_partition.topic == place.topic_partition.topic]
     raise ConfigError(
         "usage.no_such_offset",
         f"Kafka does not hold {place}",
-        f"it holds {', '.join(there) or 'no record of the topic'}",
+        f"it holds {', '.join(of_topic) or 'no record of the topic'}",
     )
 
 
-def _previewed(
+def _table_preview(
     wiring: Wiring,
     catalogue: Catalogue,
     logs: Logs,
@@ -174,27 +173,27 @@ def _previewed(
     records: int,
     place: OffsetPlace | None,
     selects: "Selects | None",
-) -> PreviewedTable:
+) -> TablePreview:
     ranges = ranges_of(logs, table.topics, records, place)
     try:
-        if not table.topics:  # of those that are missing beside others the log warns
+        if not table.topics:  # if only some are missing, tell_missing has logged a warning
             raise unknown_topics(table.name, table.missing)
         know_added_columns(wiring, [table])
         settings = replace(catalogue.resolve(table), schema_evolution="ignore")
     except (TableError, ConfigError) as error:
-        return PreviewedTable(table.name, error=error)
-    seen = _Seen()
+        return TablePreview(table.name, error=error)
+    collector = _Collector()
     try:
-        looked = _look(wiring=wiring, table=settings, ranges=ranges, seen=seen, selects=selects)
+        outcome = _look(wiring=wiring, table=settings, ranges=ranges, collector=collector, selects=selects)
     except TableError as error:
-        return PreviewedTable(table.name, ranges, error=error)
-    return PreviewedTable(
+        return TablePreview(table.name, ranges, error=error)
+    return TablePreview(
         table=table.name,
         ranges=ranges,
-        rows=tuple(sorted(seen.rows, key=lambda row: row.place)),
-        letters=tuple(sorted(seen.letters)),
-        tombstones=looked.tombstones,
-        misspelled=_misspelled(looked.columns, settings),
+        rows=tuple(sorted(collector.rows, key=lambda row: row.place)),
+        letters=tuple(sorted(collector.letters)),
+        tombstones=outcome.tombstones,
+        misspelled=_misspelled(outcome.columns, settings),
     )
 
 
@@ -207,32 +206,32 @@ def _look(
     wiring: Wiring,
     table: TableSettings,
     ranges: tuple[OffsetRange, ...],
-    seen: "_Seen",
+    collector: "_Collector",
     selects: "Selects | None",
 ) -> Looked:
-    """Raises TableError."""
+    """Read `ranges` into `collector`. Raises TableError."""
     files, now, places = wiring.ports.files, int(time.time() * 1000), tuple(_COORDINATES.items())
     if selects is not None and table.sql is not None:
         from kafka2hive.sql.look import LookThroughSelect
 
-        told = task_settings(wiring.map, {table.table: table})
+        settings = task_settings(wiring.map, {table.table: table})
         task = unowned_task(table.table, ranges, now)
         return LookThroughSelect(
-            task=task, table=table, settings=told, files=files, open_sink=seen.open_sink
+            task=task, table=table, settings=settings, files=files, open_sink=collector.open_sink
         ).look(selects, places)
-    told = task_settings(wiring.map, {table.table: replace(table, metadata=(*table.metadata, *places))})
+    settings = task_settings(wiring.map, {table.table: replace(table, metadata=(*table.metadata, *places))})
     return look(
         table=table.table,
         ranges=ranges,
-        settings=told,
+        settings=settings,
         files=files,
-        open_sink=seen.open_sink,
+        open_sink=collector.open_sink,
         planned_at_ms=now,
     )
 
 
-class _Seen:
-    """Where the rows go: kept, they are few."""
+class _Collector:
+    """Keeps rows and dead letters in memory; there are only a few."""
 
     def __init__(self) -> None:
         self.rows: list[PreviewRow] = []

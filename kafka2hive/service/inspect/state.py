@@ -1,4 +1,4 @@
-"""The state of a table as `status` tells it: by the live run that has it, else by what ledger and Kafka show."""
+"""The state of a table in `status`: as its live run reports it, otherwise as the ledger and Kafka show it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from kafka2hive.service.tables.live_stop import digits_of, is_stop_of
 
 
 class OwnerLife(Enum):
-    """What is known of the process in the generation's name."""
+    """Whether the process in the generation's name is alive."""
 
     ALIVE = "alive"
     DEAD = "dead"
@@ -29,28 +29,28 @@ class OwnerLife(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """A live run has the table and has not told its condition yet."""
+    """A live run owns the table and has not reported the table's condition yet."""
 
     name: ClassVar = "starting"
 
 
 @dataclass(frozen=True, slots=True)
 class NotRunning:
-    """No live run has the table, and nothing is in the way of the next one."""
+    """No live run owns the table, and nothing would stop the next run."""
 
     name: ClassVar = "not_running"
 
 
 @dataclass(frozen=True, slots=True)
 class NotInMap:
-    """The table has a ledger of this service, and the map does not know it (any more)."""
+    """The table has a ledger of this service, but is not in the map (any more)."""
 
     name: ClassVar = "not_in_map"
 
 
 @dataclass(frozen=True, slots=True)
 class Repairing:
-    """A command that is alive has the table: process `by`."""
+    """A repair command (process `by`) is running and owns the table."""
 
     by: str
     name: ClassVar = "repairing"
@@ -58,19 +58,19 @@ class Repairing:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """Process `by` has taken the table over since the live run stopped it, and is gone: the run takes the table up."""
+    """Process `by` took the table over after the live run stopped it, and has ended: the run will take it over again."""
 
     by: str
     name: ClassVar = "repaired"
 
 
 TableState = RunState | Starting | Repairing | Repaired | NotRunning | NotInMap
-"""`name` is the state's stable name, in JSON documents."""
+"""`name` is the state's stable name in JSON documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastOutcome:
-    """What the last run said of a table. `ended` False: the run died without a word, this is its state since `at`."""
+    """The last run's report on a table, of time `at`. `ended` is False if the run died without reporting its end."""
 
     at: str
     ended: bool
@@ -84,40 +84,43 @@ class LastOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Runs that beat, what each of them says, and what those say that are gone: at their end, or before they died.
+    """The owners of live runs and live repair commands, and the newest report of each run by its owner.
 
-    `repairs`: owners of commands that repair tables, and beat.
+    `reports` includes runs that are gone: their report at the end, or the last one before they died.
     """
 
     live: frozenset[str]
-    said: Mapping[str, RunConditions]
+    reports: Mapping[str, RunConditions]
     repairs: frozenset[str] = frozenset()
 
     def of(self, owner: str | None) -> str | None:
-        """The live owner that is the same process as the one in a generation's name."""
+        """Return the live owner that is the same process as `owner`, a name from a generation."""
         if owner is None:
             return None
         return next((live for live in sorted(self.live) if process_of(live) == process_of(owner)), None)
 
     def condition(self, table: str, owner: str | None) -> TableCondition | None:
-        """By the run in the generation's name; else by any live one that has the table (it may still wait for it)."""
-        mine = self.of(owner)
-        for live in [mine] if mine else sorted(self.live):
-            if live in self.said and (condition := self.said[live].of(table)):
+        """Return what the live run `owner` reports; if it is not live, what any live run does that lists the table.
+
+        Such a run may still be waiting for the table.
+        """
+        live_owner = self.of(owner)
+        for live in [live_owner] if live_owner else sorted(self.live):
+            if live in self.reports and (condition := self.reports[live].of(table)):
                 return condition
         return None
 
     def has_other_map(self, fingerprint: str) -> bool:
-        """Whether a live run has loaded another map than this one."""
-        maps = {self.said[live].map for live in self.live if live in self.said} - {""}
+        """Whether a live run has loaded a map with another fingerprint."""
+        maps = {self.reports[live].map for live in self.live if live in self.reports} - {""}
         return bool(maps - {fingerprint})
 
     def repair(
         self, generation: Generation, condition: TableCondition | None
     ) -> "Repairing | Repaired | None":
-        """Whether a command has the table, or has had it since the live run stopped it (`condition`).
+        """Tell whether a repair command owns the table, or has owned it since the live run stopped it (`condition`).
 
-        The latter by the clocks of two hosts, perhaps: it is only shown.
+        The times compared may come from the clocks of two hosts, which is good enough for display.
         """
         owner = generation.owner
         if owner is None:
@@ -136,41 +139,44 @@ class Runs:
 
     @property
     def most_tasks(self) -> int | None:
-        """How many tasks an epoch of a live run has at most; None: no run is alive, or none has planned one."""
-        known = [self.said[live].most_tasks for live in self.live if live in self.said]
-        return max((most for most in known if most is not None), default=None)
+        """The most tasks that an epoch of a live run can have; None if no run is alive, or none has planned an epoch."""
+        limits = [self.reports[live].most_tasks for live in self.live if live in self.reports]
+        return max((limit for limit in limits if limit is not None), default=None)
 
     @property
     def last(self) -> RunConditions | None:
-        """What the run said that was the last to live. None: a run is alive, or none said anything.
+        """The report of the last run; None if a run is alive, or if there is no report.
 
-        One that was fenced ended after its successor had begun, whose word may be older: it holds since then.
+        A fenced run may report later than its successor, so its report counts only if there is no other.
         """
         if self.live:
             return None
-        return max(self.said.values(), key=lambda run: (not run.was_fenced, run.at), default=None)
+        return max(self.reports.values(), key=lambda run: (not run.was_fenced, run.at), default=None)
 
     @property
     def decoder(self) -> str:
-        """Of the live run that says one, else of the last one; empty: none has said."""
-        said = [run for owner, run in self.said.items() if owner in self.live] or list(self.said.values())
-        newest = max(said, key=lambda run: run.at, default=None)
+        """The decoder in the newest report of a live run, or of any run if none is alive; empty if not reported."""
+        reports = [run for owner, run in self.reports.items() if owner in self.live]
+        newest = max(reports or self.reports.values(), key=lambda run: run.at, default=None)
         return "" if newest is None else newest.decoder
 
     def last_outcome(self, table: str, generation: Generation | None) -> LastOutcome | None:
-        """What was said last of the table, unless somebody has taken it over since; `generation` None: there is no ledger."""
-        found = [
+        """Return the last report of a run that is gone, unless another process has taken the table over since.
+
+        `generation` is None if the table has no ledger.
+        """
+        outcomes = [
             LastOutcome(run.at, run.end is not None, condition)
-            for owner, run in self.said.items()
+            for owner, run in self.reports.items()
             if owner not in self.live
             and (condition := run.of(table)) is not None
             and (generation is None or not _is_outdated(owner, run.at, generation))
         ]
-        return max(found, key=lambda outcome: outcome.at, default=None)
+        return max(outcomes, key=lambda outcome: outcome.at, default=None)
 
 
 def _is_outdated(owner: str, at: str, generation: Generation) -> bool:
-    """By the clocks of two hosts, perhaps: it is only shown."""
+    """Whether another process took the table over after `at`; the clocks may be those of two hosts."""
     if generation.owner is None or generation.started is None:
         return False
     return process_of(generation.owner) != process_of(owner) and digits_of(at) < digits_of(generation.started)
@@ -183,10 +189,10 @@ def state_of(
     stop: ManualActionRequired | None,
     table: str,
 ) -> TableState:
-    """`condition` is a live run's, `stop` was found without one."""
+    """Combine what a live run reports (`condition`) with the STOP that a start would meet (`stop`)."""
     if condition is not None:
         state = condition.state
-        return _beside_run(state, table) if isinstance(state, Stopped) else state
+        return _with_recover_hint(state, table) if isinstance(state, Stopped) else state
     if life is OwnerLife.ALIVE:
         return Starting()
     if stop is not None:
@@ -194,15 +200,15 @@ def state_of(
     return NotRunning() if in_map else NotInMap()
 
 
-def _beside_run(stopped: Stopped, table: str) -> Stopped:
-    """The run sees a table's repair by its ledger alone."""
+def _with_recover_hint(stopped: Stopped, table: str) -> Stopped:
+    """Add `recover` to the remedy: the live run notices a repair only by a new generation of the table's ledger."""
     trouble = stopped.trouble
-    after = f"after a repair by hand: `kafka2hive recover --table {table}`; then this run takes the table up by itself"
-    return replace(stopped, trouble=replace(trouble, remedy=f"{trouble.remedy} ({after})"))
+    hint = f"after a repair by hand: `kafka2hive recover --table {table}`; then this run takes the table up by itself"
+    return replace(stopped, trouble=replace(trouble, remedy=f"{trouble.remedy} ({hint})"))
 
 
 def exit_code_of(state: TableState, last: LastOutcome | None = None) -> ExitCode:
-    """What the table alone would make of `status`; where no run has it, the last one's outcome counts."""
+    """Return the exit code of `status` for this table alone; if no run owns it, the last run's outcome counts."""
     match state:
         case Stopped():
             return ExitCode.STOP

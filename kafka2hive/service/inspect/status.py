@@ -1,9 +1,9 @@
-"""`kafka2hive status`: where every table stands, by its ledger and by Kafka; only reads."""
+"""`kafka2hive status`: the state of every table, from its ledger, its run's reports and Kafka. Only reads."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TypeVar
 
 from kafka2hive.kafka.port import Kafka, Watermark
@@ -45,7 +45,7 @@ Second = TypeVar("Second")
 
 @dataclass(frozen=True, slots=True)
 class EpochStatus:
-    """One of a table's last epochs; `written_at` is the writer's clock, ISO-8601 UTC."""
+    """One of a table's last epochs; `written_at` is ISO 8601 UTC, by the writer's clock."""
 
     epoch: int
     written_at: str
@@ -56,10 +56,10 @@ class EpochStatus:
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """One table, as its ledger (`view`), its live run (`warnings`) or the `last` one, and Kafka show it.
+    """One table: its ledger (`view`), the `warnings` of its live run, and the `ends` of its topic partitions' logs.
 
-    `ends` of logs: a topic partition that Kafka did not answer for is not among them. `last`: of a table that no live
-    run has, unless it was taken over since.
+    `ends` lacks topic partitions for which Kafka did not answer. `last` is what the last run reported; None if a live
+    run owns the table, or if the table was taken over after that report.
     """
 
     view: View
@@ -75,20 +75,20 @@ class TableStatus:
         return self.view.paths.table
 
     def lag_of(self, position: Position) -> int | None:
-        """In records; None when Kafka did not answer."""
+        """Return the topic partition's lag in offsets; None if Kafka did not answer."""
         end = self.ends.get(position.topic_partition)
         return None if end is None else max(end.offset - position.end, 0)
 
     @property
     def lag(self) -> int | None:
-        """In records; None when Kafka did not answer, or nothing was begun (no positions)."""
+        """The table's lag in offsets; None if Kafka did not answer, or if the table has no positions yet."""
         lags = [lag for p in self.view.state.positions if (lag := self.lag_of(p)) is not None]
         return sum(lags) if lags else None
 
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """A table of the map that has no ledger yet; `condition`: what a live run says of it, `last`: what the last one said."""
+    """A table that has no ledger yet; `condition` is what a live run reports of it, `last` what the last run did."""
 
     table: str
     condition: TableCondition | None = None
@@ -105,11 +105,11 @@ class NotBegun:
 
 @dataclass(frozen=True, slots=True)
 class StatusResult:
-    """`kafka_error`: why there is no lag. `errors`: tables that could not be read, or whose ledger is gone.
+    """All tables of a service, and its runs.
 
-    `last_run`: the last one of the service, where none is alive. `most_tasks`: how many an epoch of the live run has at most.
-    `map_differs`: a live run has loaded another map.
-    `decoder`: that of the run's driver, empty when no run has told it.
+    `errors` are of tables whose ledger cannot be read or is gone. `kafka_error` says why no lag is known.
+    `last_run` is None while a run is alive. `most_tasks` is the most tasks that an epoch of the live run can have.
+    `map_differs` is true if a live run has loaded another map. `decoder` is empty if no run has reported it.
     """
 
     tables: tuple[TableStatus, ...]
@@ -123,7 +123,7 @@ class StatusResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The worst: STOP before a service that is away, before a wrong name, before a table that is tried again."""
+        """The worst one: STOP, then a service that does not answer, then a wrong name, then a table that is retried."""
         codes = {error.exit_code for _, error in self.errors}
         codes |= {exit_code_of(t.state, t.last) for t in self.tables} | {t.exit_code for t in self.not_begun}
         if self.kafka_error is not None:
@@ -134,29 +134,29 @@ class StatusResult:
 
 
 def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) -> StatusResult:
-    """Look at every ledger of the map's service, or at the `wanted` tables, which may be of another service.
+    """Read every ledger of the map's service, or those of the `wanted` tables, which may belong to another service.
 
-    A run on another host is watched for a few heartbeats. Raises ServiceUnavailable when the file
-    system does not answer.
+    Waits a few heartbeats to see whether a run on another host is alive. Raises ServiceUnavailable if the file system
+    does not answer.
     """
     ledgers = ledger_tables(wiring)
-    there = {paths.table for paths in ledgers}
-    if unknown := unknown_tables(wiring, wanted, there):
+    names = {paths.table for paths in ledgers}
+    if unknown := unknown_tables(wiring, wanted, names):
         return StatusResult((), tuple(unknown), None)
-    vanished = vanished_ledgers(wiring, wanted, there)
-    asked = [paths for paths in ledgers if not wanted or paths.table in wanted]
-    found, failed = apart(each_ledger(wiring, asked, lambda view: [view]))
-    views = [view for view in found if wanted or view.state.service == wiring.map.service]
+    vanished = vanished_ledgers(wiring, wanted, names)
+    selected = [paths for paths in ledgers if not wanted or paths.table in wanted]
+    readable, unreadable = apart(each_ledger(wiring, selected, lambda view: [view]))
+    views = [view for view in readable if wanted or view.state.service == wiring.map.service]
     routed = routed_by_ledgers(wiring, (view.state for view in views))
     patterns = any(rule.pattern is not None for rule in wiring.map.tables)
-    seen, runs = _both(
+    kafka_look, runs = _both(
         wiring,
         lambda: look_at_kafka(kafka, views, routed, patterns=patterns),
         lambda: known_runs(wiring, views),
     )
-    starts = StartPreview(wiring, kafka, seen, routed)
+    starts = StartPreview(wiring, kafka, kafka_look, routed)
 
-    def told(view: View) -> list[TableStatus]:
+    def table_status(view: View) -> list[TableStatus]:
         return [
             _table(
                 wiring=wiring,
@@ -164,76 +164,74 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
                 runs=runs,
                 in_map=view.paths.table in routed,
                 starts=starts,
-                seen=seen,
+                kafka_look=kafka_look,
             )
         ]
 
-    shown = (attempt(view.paths.table, partial(told, view)) for view in views)
-    tables, not_shown = apart(chain.from_iterable(shown))
-    errors = [*vanished, *failed, *not_shown]
-    not_begun = _not_begun(wiring, runs, wanted, there | {name for name, _ in errors})
-    topics = seen.logs.cluster.topics if seen.logs else ()
-    routing = known_routes(wiring, (view.state for view in views), topics, (name for name, _ in failed))
+    attempts = (attempt(view.paths.table, partial(table_status, view)) for view in views)
+    tables, failed = apart(chain.from_iterable(attempts))
+    errors = [*vanished, *unreadable, *failed]
+    not_begun = _not_begun(wiring, runs, wanted, names | {name for name, _ in errors})
+    topics = kafka_look.logs.cluster.topics if kafka_look.logs else ()
+    routing = known_routes(wiring, (view.state for view in views), topics, (name for name, _ in unreadable))
     errors += ((c.table, c.error) for c in routing.conflicts if not wanted or c.table in wanted)
-    differs = runs.has_other_map(wiring.map.fingerprint)
-    last, most = runs.last, runs.most_tasks
     return StatusResult(
         tables=tuple(tables),
         errors=tuple(errors),
-        kafka_error=seen.silent,
+        kafka_error=kafka_look.silent,
         not_begun=not_begun,
-        last_run=last,
-        most_tasks=most,
-        map_differs=differs,
+        last_run=runs.last,
+        most_tasks=runs.most_tasks,
+        map_differs=runs.has_other_map(wiring.map.fingerprint),
         decoder=runs.decoder,
     )
 
 
 def _both(wiring: Wiring, first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:
-    """Two questions at once: both wait long when nobody answers."""
+    """Run both calls concurrently, because each takes long if it gets no answer."""
     firsts: list[First] = []
     seconds: list[Second] = []
-    asks: list[Callable[[], None]] = [lambda: firsts.append(first()), lambda: seconds.append(second())]
-    wiring.side_by_side.map(lambda ask: ask(), asks)
+    calls: list[Callable[[], None]] = [lambda: firsts.append(first()), lambda: seconds.append(second())]
+    wiring.side_by_side.map(lambda call: call(), calls)
     return firsts[0], seconds[0]
 
 
 def known_runs(wiring: Wiring, views: Collection[View]) -> Runs:
-    """Live runs and repairs of the map's service, live owners of its tables under another service's name, and runs that are
-    gone.
+    """Return the service's live runs and repairs, any live owner of these tables, and the reports of all its runs.
 
-    What they say is read after it is known who lives: who ends meanwhile has said so.
+    Heartbeats are watched before the reports are read: a run that ends in between has reported its end.
     """
     root, service = wiring.map.storage.ledger_root, wiring.map.service
-    having = {process_of(view.generation.owner) for view in views if view.generation.owner}
+    owners = {process_of(view.generation.owner) for view in views if view.generation.owner}
     live = live_owners(
         wiring.ports,
         root,
         wiring.processes,
-        lambda beating, owner: beating == service or process_of(owner) in having,
+        lambda sender_service, owner: sender_service == service or process_of(owner) in owners,
     )
-    said = read_boards(wiring.ports, root, service, decode)
-    ended = read_outcomes(wiring.ports, root, service, decode)
-    runs = frozenset(owner for owner, beat in live.items() if not beat.repairs)
-    return Runs(runs - ended.keys(), said | ended, frozenset(live) - runs)
+    conditions = read_boards(wiring.ports, root, service, decode)
+    outcomes = read_outcomes(wiring.ports, root, service, decode)
+    runs = frozenset(owner for owner, heartbeat in live.items() if not heartbeat.repairs)
+    return Runs(runs - outcomes.keys(), conditions | outcomes, frozenset(live) - runs)
 
 
 def _not_begun(
     wiring: Wiring, runs: Runs, wanted: Collection[str], known: Collection[str]
 ) -> tuple[NotBegun, ...]:
-    """Tables without a ledger: those that the map names, and those that a run has found by a pattern."""
+    """Return the tables without a ledger: those that the map names, and those that a run reports from a pattern."""
     names = set(literal_rules(wiring))
     if any(rule.pattern is not None for rule in wiring.map.tables):
-        names |= {condition.table for run in runs.said.values() for condition in run.tables}
-    asked = (names & set(wanted) if wanted else names) - set(known)
-    found = ((name, runs.condition(name, None)) for name in sorted(asked))
+        names |= {condition.table for run in runs.reports.values() for condition in run.tables}
+    selected = (names & set(wanted) if wanted else names) - set(known)
+    conditions = ((name, runs.condition(name, None)) for name in sorted(selected))
     return tuple(
-        NotBegun(name, live, runs.last_outcome(name, None) if live is None else None) for name, live in found
+        NotBegun(name, live, runs.last_outcome(name, None) if live is None else None)
+        for name, live in conditions
     )
 
 
 def _table(
-    wiring: Wiring, view: View, runs: Runs, in_map: bool, starts: StartPreview, seen: KafkaLook
+    wiring: Wiring, view: View, runs: Runs, in_map: bool, starts: StartPreview, kafka_look: KafkaLook
 ) -> TableStatus:
     owner = view.generation.owner
     life = OwnerLife.ALIVE if runs.of(owner) else OwnerLife.DEAD
@@ -241,34 +239,30 @@ def _table(
         life = OwnerLife.NOBODY
     condition = runs.condition(view.paths.table, owner)
     repair = runs.repair(view.generation, condition)
-    is_left = condition is None and repair is None and life is not OwnerLife.ALIVE
-    stop = starts.of(view).stop if is_left else None
+    is_unattended = condition is None and repair is None and life is not OwnerLife.ALIVE
+    stop = starts.of(view).stop if is_unattended else None
     return TableStatus(
         view=view,
         state=repair
         or state_of(condition=condition, life=life, in_map=in_map, stop=stop, table=view.paths.table),
         owner_life=life,
         warnings=condition.warnings if condition is not None else (),
-        ends=seen.logs.high if seen.logs else {},
+        ends=kafka_look.logs.high if kafka_look.logs else {},
         last_epochs=_last_epochs(wiring, view),
-        last=runs.last_outcome(view.paths.table, view.generation) if is_left else None,
+        last=runs.last_outcome(view.paths.table, view.generation) if is_unattended else None,
     )
 
 
 def _last_epochs(wiring: Wiring, view: View) -> tuple[EpochStatus, ...]:
-    epochs: list[EpochStatus] = []
-    for snapshot in final_snapshots(wiring.ports.files, view.paths, view.directory):
-        if len(epochs) == LAST_EPOCHS:
-            break
-        total = sum((a.account for a in snapshot.accounts), OffsetAccounting())
-        rows = sum(f.rows for f in snapshot.files)
-        epochs.append(
-            EpochStatus(
-                epoch=snapshot.epoch,
-                written_at=snapshot.written_at,
-                files=len(snapshot.files),
-                rows=rows,
-                account=total,
-            )
+    """Return the newest finalised epochs, the newest first."""
+    snapshots = final_snapshots(wiring.ports.files, view.paths, view.directory)
+    return tuple(
+        EpochStatus(
+            epoch=snapshot.epoch,
+            written_at=snapshot.written_at,
+            files=len(snapshot.files),
+            rows=sum(f.rows for f in snapshot.files),
+            account=sum((a.account for a in snapshot.accounts), OffsetAccounting()),
         )
-    return tuple(epochs)
+        for snapshot in islice(snapshots, LAST_EPOCHS)
+    )

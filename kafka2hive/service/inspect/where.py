@@ -1,4 +1,4 @@
-"""`kafka2hive where TOPIC-N@OFFSET`: in which epoch and in which files an offset lies, table by table. Only reads."""
+"""`kafka2hive where TOPIC-N@OFFSET`: the epoch that read an offset and the files it wrote, for each table. Only reads."""
 
 import re
 from dataclasses import dataclass
@@ -33,21 +33,21 @@ class OffsetPlace:
 
     @staticmethod
     def parse(text: str) -> "OffsetPlace":
-        """Raises ConfigError (`usage.place`)."""
-        found = _PLACE.fullmatch(text)
-        if not found:
+        """Return the place that `text` names. Raises ConfigError (`usage.place`)."""
+        match = _PLACE.fullmatch(text)
+        if not match:
             raise ConfigError(
                 "usage.place", f"not a place: {text!r}", "write TOPIC-PARTITION@OFFSET, e.g. flights-3@12345"
             )
-        return OffsetPlace(TopicPartition(found["topic"], int(found["number"])), int(found["offset"]))
+        return OffsetPlace(TopicPartition(match["topic"], int(match["number"])), int(match["offset"]))
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPlace:
-    """Where one table has the offset. `epoch` None: `answer` says why it has none.
+class PlaceAnswer:
+    """What became of the offset in one table. `epoch` is None if no epoch has read it; `answer` then says why.
 
-    `files` are those of the task that read the offset: the record is in one of them (the bucket tells which), or it was
-    a tombstone, filtered or absent, as the account in the epoch's snapshot says.
+    `files` are those of the task that read the offset: the record is in the one of its bucket, unless it was a tombstone,
+    filtered or absent, which the account in the epoch's snapshot shows.
     """
 
     table: str
@@ -56,42 +56,42 @@ class FoundPlace:
     files: tuple[DataFile, ...] = ()
 
 
-def where(wiring: Wiring, place: OffsetPlace) -> tuple[FoundPlace, ...]:
-    """Ask every ledger of the map's service that has read the topic partition.
+def where(wiring: Wiring, place: OffsetPlace) -> tuple[PlaceAnswer, ...]:
+    """Return one answer for each table of the map's service that reads the topic partition.
 
     Raises ServiceUnavailable, ManualActionRequired, ConfigError (no table reads that topic partition).
     """
-    read: set[TopicPartition] = set()
+    known: set[TopicPartition] = set()
     states: list[Snapshot] = []
 
-    def search(view: View) -> list[FoundPlace]:
+    def search(view: View) -> list[PlaceAnswer]:
         if view.state.service != wiring.map.service:
             return []
         table = view.paths.table
-        read.update(p.topic_partition for p in view.state.positions)
+        known.update(p.topic_partition for p in view.state.positions)
         states.append(view.state)
         position = view.state.position(place.topic_partition)
         if position is None:
             return []
         if place.offset >= position.end:
-            return [FoundPlace(table, f"not read yet: the table stands at {position.end}")]
+            return [PlaceAnswer(table, f"not read yet: the table stands at {position.end}")]
         pending = [view.state] if view.newest.pending else []
         snapshots = [*pending, *final_snapshots(wiring.ports.files, view.paths, view.directory)]
         return [_in_history(table, snapshots, place)]
 
-    found = tuple(readable(each_ledger(wiring, ledger_tables(wiring), search)))
-    return found or _not_begun(wiring, place, read, states)
+    answers = tuple(readable(each_ledger(wiring, ledger_tables(wiring), search)))
+    return answers or _not_begun(wiring, place, known, states)
 
 
 def _not_begun(
-    wiring: Wiring, place: OffsetPlace, read: set[TopicPartition], states: list[Snapshot]
-) -> tuple[FoundPlace, ...]:
-    """Nobody has read the topic partition: tables of the map that will.
+    wiring: Wiring, place: OffsetPlace, known: set[TopicPartition], states: list[Snapshot]
+) -> tuple[PlaceAnswer, ...]:
+    """Return an answer for each table of the map that will read a topic partition which no ledger knows yet.
 
-    Raises ConfigError when there are none, TableError where the topic makes the name of a table that reads another.
+    Raises ConfigError if there is no such table, TableError if the topic's table already reads another topic.
     """
     topic = place.topic_partition.topic
-    partitions = sorted(tp.number for tp in read if tp.topic == topic)
+    partitions = sorted(tp.number for tp in known if tp.topic == topic)
     if partitions:
         raise ConfigError(
             "usage.no_such_topic",
@@ -101,26 +101,26 @@ def _not_begun(
     for conflict in known_routes(wiring, states, [topic]).conflicts:
         if conflict.topic == topic:
             raise conflict.error
-    waiting = tuple(FoundPlace(rule.table, NOT_BEGUN) for rule in wiring.map.tables if topic in rule.topics)
+    waiting = tuple(PlaceAnswer(rule.table, NOT_BEGUN) for rule in wiring.map.tables if topic in rule.topics)
     if not waiting:
         raise ConfigError(
             "usage.no_such_topic",
             f"no table of service {wiring.map.service} has read topic {topic}",
-            did_you_mean(topic, {tp.topic for tp in read}),
+            did_you_mean(topic, {tp.topic for tp in known}),
         )
     return waiting
 
 
-def _in_history(table: str, snapshots: list[Snapshot], place: OffsetPlace) -> FoundPlace:
-    """Newest first; the epoch whose account covers the offset."""
+def _in_history(table: str, snapshots: list[Snapshot], place: OffsetPlace) -> PlaceAnswer:
+    """Return the epoch of `snapshots` whose accounts or accepted gaps cover the offset."""
     for snapshot in snapshots:
         for gap in snapshot.gaps:
             if gap.epoch == snapshot.epoch and place.is_in(gap.range):
-                return FoundPlace(table, f"accepted as lost: {gap.reason}", snapshot.epoch)
+                return PlaceAnswer(table, f"accepted as lost: {gap.reason}", snapshot.epoch)
         for account in snapshot.accounts:
             if place.is_in(account.range):
                 answer = f"read by task {account.task} of epoch {snapshot.epoch}"
                 of_task = (f for f in snapshot.files if f.task == account.task)
                 files = tuple(f for f in of_task if account.range in f.ranges)
-                return FoundPlace(table, answer, snapshot.epoch, files)
-    return FoundPlace(table, "before the table's first position: it began later")
+                return PlaceAnswer(table, answer, snapshot.epoch, files)
+    return PlaceAnswer(table, "before the table's first position: it began later")

@@ -19,7 +19,7 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.partition_path import parse_partition_path, partition_path
 from kafka2hive.model.text import printable, printable_coloured, printable_json
 from kafka2hive.observe.log import LogFormat, configure
-from kafka2hive.service.inspect.dead_letters import FoundLetters, Letter
+from kafka2hive.service.inspect.dead_letters import Letter, LetterPage
 from kafka2hive.service.inspect.where import OffsetPlace
 from tests.harness.cli_ledger import logging_kept
 
@@ -107,5 +107,5 @@ def test_a_key_and_a_header_of_a_dead_letter_are_shown_as_text_that_does_nothing
         headers=((hostile, hostile.encode()),),
         file="f",
     )
-    say(render_letters(FoundLetters((found,)), Screen()))
+    say(render_letters(LetterPage((found,)), Screen()))
     assert not HARMFUL.search(capsys.readouterr().out.replace("\n", ""))

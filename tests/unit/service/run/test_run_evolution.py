@@ -16,7 +16,7 @@ from kafka2hive.model.snapshot import AddedColumn, Snapshot
 from kafka2hive.model.writer_schema import AVRO, WriterId, WriterSchema
 from kafka2hive.plan.contract import PlannedEpoch, TableFailure
 from kafka2hive.registry.port import NewestSchema, Registry
-from kafka2hive.service.inspect.plan import PlannedTable, plan
+from kafka2hive.service.inspect.plan import TablePlan, plan
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import Gate
@@ -392,7 +392,7 @@ class PlanWiring(Wiring):
         return cast("Registry", self.registry_there)
 
 
-def plan_of(service: Service) -> PlannedTable:
+def plan_of(service: Service) -> TablePlan:
     """As `kafka2hive plan` shows it."""
     real = service.wiring
     PlanWiring.registry_there = service.registry
