@@ -71,6 +71,7 @@ class OwnedTables:
     _listed: dict[str, set[str]] = field(default_factory=dict, init=False)
     _undecided: frozenset[str] = field(default=frozenset(), init=False)
     _told: set[str] = field(default_factory=set, init=False)
+    _group_compared: set[str] = field(default_factory=set, init=False)
 
     def refresh(self, topics: Collection[str]) -> None:
         """Route the topics that exist now: new tables are added, known ones get new topics. Nothing is taken over yet.
@@ -88,6 +89,7 @@ class OwnedTables:
             known = self.tables.get(table.name)
             if known is None or (known.rule != table.rule and known.last_state is None):
                 self.tables[table.name] = table
+                self._group_compared.discard(table.name)
             else:
                 known.topics, known.missing = table.topics, table.missing
         self._note_conflicts(routes)
@@ -322,9 +324,9 @@ class OwnedTables:
         The consumer group is asked only at a table's first start in this run, because later this run sets its offsets.
         """
         generation = self._ownership.check(table.paths, table.location)
-        if not table.group_compared:
+        if table.name not in self._group_compared:
             self._lost_ledger.refuse_older_ledger(table, list(self.tables.values()))
-            table.group_compared = True
+            self._group_compared.add(table.name)
         return generation
 
     def _start_begun(self, order: StartOrder) -> StartResult:

@@ -1,8 +1,9 @@
 """Columns for fields that the map does not name: when a run looks at its records' schemas, and which columns it adds."""
 
 import logging
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.ledger.snapshot.change import ColumnsAdded
@@ -44,6 +45,17 @@ class Evolution:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What is known of the schemas of one table's records since `at`, the last look at them (monotonic seconds).
+
+    `new_writers`: schemas of records that a task has met, with fields that no column takes.
+    """
+
+    at: float = -math.inf
+    new_writers: frozenset[WriterId] = frozenset()
+
+
 @dataclass(slots=True, eq=False)
 class RegistryEvolution(Evolution):
     """The schema evolution of a map with a registry. `_schema_of` returns a schema by its id, or None if it is unknown."""
@@ -51,6 +63,7 @@ class RegistryEvolution(Evolution):
     _wiring: Wiring
     _newest: NewestSchemas
     _schema_of: Callable[[SchemaId], WriterSchema | None]
+    _looks: dict[str, _Look] = field(default_factory=dict, init=False)
 
     def is_due(self, table: Table) -> bool:
         if not watches_schemas(table.rule, has_registry=True):
@@ -58,13 +71,12 @@ class RegistryEvolution(Evolution):
         now = self._wiring.ports.clock.monotonic()
         aside = table.aside
         differed = aside is not None and isinstance(aside.error, SchemaDiffers)
-        return (
-            bool(table.new_writers) or differed or now - table.schemas_seen_at >= self._newest.refresh_seconds
-        )
+        last = self._looks.get(table.name, _Look())
+        return bool(last.new_writers) or differed or now - last.at >= self._newest.refresh_seconds
 
     def changes(self, table: Table, settings: TableSettings) -> ColumnsAdded | None:
-        writers, table.new_writers = table.new_writers, frozenset()
-        table.schemas_seen_at = self._wiring.ports.clock.monotonic()
+        writers = self._looks.get(table.name, _Look()).new_writers
+        self._looks[table.name] = _Look(self._wiring.ports.clock.monotonic())
         met = [self._met(writer, settings) for writer in sorted(writers, key=str)]
         found = lacking(settings, [*met, *self._newest.of(table.rule, table.topics, settings)])
         if table.rule.schema_evolution == "stop":
@@ -93,7 +105,8 @@ class RegistryEvolution(Evolution):
             or error.writer is None
         ):
             return False
-        table.new_writers |= {error.writer}
+        last = self._looks.get(table.name, _Look())
+        self._looks[table.name] = replace(last, new_writers=last.new_writers | {error.writer})
         log.info(
             "%s: records with a schema of %s have new fields; they are read again", table.name, error.writer
         )

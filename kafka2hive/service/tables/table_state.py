@@ -21,7 +21,6 @@ from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
-from kafka2hive.model.writer_schema import WriterId
 from kafka2hive.service.tables.read_through import ReadThrough
 
 FIRST_GUESS_BYTES = 500.0
@@ -101,7 +100,6 @@ class Table:
     | `state` | unowned, owned or set aside | OwnedTables; see below |
     | `refused` | Hive partitions that Hive does not register | OwnedTables |
     | `in_hive` | Hive partitions that Hive has confirmed in this run | OwnedTables |
-    | `group_compared` | the consumer group was compared with the ledger | OwnedTables |
     | `failures` | failures since the last published epoch; a take-over does not reset it | `set_aside`, OwnedTables |
     | `added` | columns that the ledger adds to the map's | OwnedTables; without a run `routes` and `inspect/plan` |
     | `bytes_per_record` | the planner's estimate, from the last epochs | `learn_record_sizes` |
@@ -111,8 +109,6 @@ class Table:
     | `lag_known` | `lag_records` was counted at least once | `run/backlogs.py` |
     | `held_records` | offsets behind an open transaction, part of the lag | OpenTransactions |
     | `held_since_ms` | wall clock since when the longest of them waits | OpenTransactions |
-    | `new_writers` | schemas of records with fields that no column takes | RegistryEvolution |
-    | `schemas_seen_at` | monotonic seconds of the last look at the newest schemas | RegistryEvolution |
     | `uncertified` | paths of complete partitions whose certificates are still to be written | CompletionTracker |
     | `warned` | warnings about positions that the log already has | `run/backlogs.py` |
     | `warnings` | texts that `status` shows, by source | each source its own entry, which it replaces when it is over |
@@ -140,10 +136,7 @@ class Table:
     lag_known: bool = False
     held_records: int = 0
     held_since_ms: int | None = None
-    group_compared: bool = False
     added: tuple[AddedColumn, ...] = ()
-    new_writers: frozenset[WriterId] = frozenset()
-    schemas_seen_at: float = -math.inf
     in_hive: set[HivePartition] = field(default_factory=set)
     uncertified: set[str] = field(default_factory=set)
     warned: set[str] = field(default_factory=set)
