@@ -1,0 +1,417 @@
+"""What a run learns of the records' fields: columns that none fills, fields that no column takes, values changed by leeway."""
+
+import logging
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal, cast
+
+import orjson
+import pyarrow as pa
+import pytest
+
+from kafka2hive.config.keys import Column
+from kafka2hive.config.keys.columns import Leeway
+from kafka2hive.config.load import load_text
+from kafka2hive.decode import DecoderSpec, make_decoder
+from kafka2hive.decode.contract.protocol import DEFAULT, FRACTION, UNKNOWN_ENUM, Decoded
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.snapshot.change import DataEpoch
+from kafka2hive.model.files import FileMoves
+from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.paths.ledger import LedgerPaths
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.observe.metrics import ServiceMetrics
+from kafka2hive.plan.contract import ColumnsSeen, TableManifest, TaskPlan, UnmappedField, UnmappedFields
+from kafka2hive.service.run.telemetry.records import WORDS, ChangedValuesWatch, UnmappedFieldsWatch
+from kafka2hive.service.tables.manifests import Outcome, judge_manifests
+from kafka2hive.service.tables.never_filled import ColumnWatch, never_filled
+from kafka2hive.service.tables.report import EpochReport, TableReport
+from kafka2hive.service.tables.table_state import Owned, Table
+from kafka2hive.task.chunk_decoder import ChunkDecoder
+from kafka2hive.task.fetch.chunk import Chunk, Segment
+from kafka2hive.task.fields_seen import (
+    LONGEST_NAME,
+    MOST_FIELDS,
+    MOST_KEYS,
+    SAMPLE,
+    FilledColumns,
+    UnmappedFieldsOfTask,
+)
+from kafka2hive.task.rows import value_schema, value_sources
+from kafka2hive.task.watchdog import Watchdog
+from tests.harness.clock import SkippedTime
+from tests.harness.compiled_library import needs_compiled
+from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.task_files import (
+    MemoryFiles,
+    offsets,
+    table_settings,
+    table_task,
+    task_of,
+    task_settings,
+)
+
+MAP = """
+service: s
+kafka: {bootstrap.servers: "h:1"}
+storage: {uri: "file:///b"}
+tables: [{table: db.t, topics: [t], columns: {id: bigint, title: string}}]
+"""
+
+
+class WatchedTable:
+    """One table whose epochs are told to a watch."""
+
+    def __init__(self, watch: Callable[[ServiceMetrics], Callable[[EpochReport], None]]) -> None:
+        rule = load_text(MAP, "m", {}).tables[0]
+        self.table = Table(rule, LedgerPaths("file:///l", "db.t"), ("t",), "file:///t")
+        self.metrics = ServiceMetrics("s")
+        self.watch = watch(self.metrics)
+
+    def epoch(self, **seen: Any) -> None:
+        """`seen`: the parts of the epoch's outcome that the watch looks at."""
+        columns = seen.pop("columns", ColumnsSeen())
+        outcome = Outcome(DataEpoch(files=(), accounts=()), OffsetAccounting(), columns, **seen)
+        report = TableReport("db.t", outcome, FileMoves(), cast("Snapshot", None), frozenset())
+        self.watch(EpochReport(1, (report,), 0.0, 0.0, (self.table,)))
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"kafka2hive_{name}", {"table": "db.t", **labels})
+
+
+SETTINGS = replace(
+    table_settings(format="json"),
+    columns=(
+        Column("id", "bigint"),
+        Column("title", "string"),
+        Column("gross", "bigint", ("props", "US Gros")),
+    ),
+)
+
+
+def seen(*records: object) -> ColumnsSeen:
+    """After one batch for each record."""
+    filled = FilledColumns(SETTINGS)
+    decoder = make_decoder(DecoderSpec("json", value_schema(SETTINGS), sources=value_sources(SETTINGS)))
+    for record in records:
+        messages = pa.array([orjson.dumps(record)], pa.binary())
+        filled.note(decoder.decode(messages).rows, messages)
+    return filled.seen()
+
+
+def test_a_task_tells_the_columns_no_record_filled_and_the_keys_nobody_takes() -> None:
+    record = {"id": 1, "Title": "x", "props": {"US Gross": 5, "other": {"deep": 1}}}
+    assert seen(record, record) == ColumnsSeen(
+        2, ("title", "gross"), ("$.Title", "$.props['US Gross']", "$.props.other")
+    )
+
+
+def test_one_value_is_enough() -> None:
+    assert seen({"id": 1}, {"title": "x"}, {"props": {"US Gros": 1}}) == ColumnsSeen(3, (), ())
+
+
+def test_the_sample_of_keys_is_bounded() -> None:
+    records = [{f"key {number} {i}": 1 for i in range(30)} for number in range(50)]
+    assert len(seen(*records).unmapped) == MOST_KEYS
+    assert seen({"x" * 10_000: 1}).unmapped == ()
+
+
+def test_a_default_does_not_hide_that_no_record_has_the_column() -> None:
+    title = Column("title", "string", leeway=Leeway(default="none"))
+    settings = replace(SETTINGS, columns=(Column("id", "bigint"), title))
+    values: list[list[bytes | None]] = [
+        [b'{"id":1,"Title":"x"}'] * 2,
+        [b'{"id":1,"title":"x"}', b"{}"],
+        [b'{"id":1,"title":"none"}'],
+    ]
+    for records, empty in zip(values, (("title",), (), ()), strict=True):
+        decoder = ChunkDecoder(settings)
+        list(decoder.decode(chunk_of_values(records)))
+        assert decoder.columns_seen().empty == empty
+        assert (decoder.columns_seen().unmapped == ("$.Title",)) is bool(empty)
+
+
+def chunk_of_values(values: list[bytes | None]) -> Chunk:
+    log = FakeLog(dict(enumerate(values)), len(values))
+    messages = [log.message(("t", 0), offset) for offset in range(len(values))]
+    return Chunk("db.t", (Segment(offsets("t", 0, 0, len(values)), len(messages), 0, -1),), messages)
+
+
+@pytest.mark.parametrize(("format", "empty"), [("avro", ("title", "gross")), ("raw", ())])
+def test_only_json_records_are_looked_at_for_keys(
+    format: Literal["avro", "raw"], empty: tuple[str, ...]
+) -> None:
+    filled = FilledColumns(replace(SETTINGS, format=format))
+    rows = (
+        make_decoder(DecoderSpec("json", value_schema(SETTINGS)))
+        .decode(pa.array([b'{"id": 1}'], pa.binary()))
+        .rows
+    )
+    filled.note(rows, pa.array([b'{"Title": 1}'], pa.binary()))
+    assert filled.seen() == ColumnsSeen(1, empty, ())
+
+
+def test_the_manifest_carries_it() -> None:
+    manifest = TableManifest(
+        table="db.t", task=0, generation=1, epoch=1, columns=ColumnsSeen(2, ("a",), ("$['é']",))
+    )
+    assert pickle.loads(pickle.dumps(manifest)) == manifest
+
+
+def test_a_column_is_empty_when_it_is_so_in_every_task_that_read_anything() -> None:
+    manifests = [
+        TableManifest(
+            table="db.t", task=0, generation=1, epoch=1, columns=ColumnsSeen(5, ("a", "b"), ("$.x",))
+        ),
+        TableManifest(
+            table="db.t", task=1, generation=1, epoch=1, columns=ColumnsSeen(5, ("b", "c"), ("$.x", "$.y"))
+        ),
+        TableManifest(table="db.t", task=2, generation=1, epoch=1),
+    ]
+    outcome = judge_manifests("db.t", [], manifests, 0.1, frozenset(), "c", "file:///t")
+    assert outcome.columns == ColumnsSeen(10, ("b",), ("$.x", "$.y"))
+
+
+def test_the_nearest_key_is_named() -> None:
+    columns = (*SETTINGS.columns, Column("nil", "string"))
+    told = never_filled(["title", "gross", "nil"], columns, ["$.Title", "$.props['US Gross']", "$.props.id"])
+    assert list(map(str, told)) == [
+        "title (did you mean Title?)",
+        "gross (did you mean props['US Gross']?)",
+        "nil",
+    ]
+
+
+class WatchedColumns(WatchedTable):
+    def __init__(self) -> None:
+        super().__init__(ColumnWatch)
+        self.table.ownership = Owned(
+            cast("OwnedLedger", None), replace(SETTINGS, columns=SETTINGS.columns[:2])
+        )
+
+    def rows(self, rows: int, *empty: str, key: str = "$.Headtitle") -> None:
+        self.epoch(columns=ColumnsSeen(rows, empty, (key, "$.Year")))
+
+    def end(self) -> None:
+        cast("ColumnWatch", self.watch).end([self.table])
+
+    def gauge(self, column: str) -> float | None:
+        return self.metric("never_filled_columns", column=column)
+
+
+@pytest.fixture
+def watched() -> WatchedColumns:
+    return WatchedColumns()
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def test_a_thousand_records_are_enough_for_one_warning(
+    watched: WatchedColumns, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.rows(999, "title")
+    assert warnings(caplog) == [] and watched.gauge("title") is None
+    watched.rows(1, "title")
+    watched.rows(5, "title")
+    (told,) = warnings(caplog)
+    assert told.startswith(
+        "db.t: no value in any of the first 1,000 records: title (did you mean Headtitle?); write"
+    )
+    assert watched.gauge("title") == 1
+    assert watched.table.warnings["columns"] == (told.removeprefix("db.t: "),)
+
+
+def test_a_key_that_nearly_is_the_columns_name_is_told_after_the_first_records(
+    watched: WatchedColumns, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.rows(2, "title", "id", key="$.Titel")
+    (told,) = warnings(caplog)
+    assert told.startswith("db.t: no value in any of the first 2 records: title (did you mean Titel?); write")
+    assert (watched.gauge("title"), watched.gauge("id")) == (1, None)
+
+
+def test_three_small_epochs_are_enough_and_empty_ones_do_not_count(
+    watched: WatchedColumns, caplog: pytest.LogCaptureFixture
+) -> None:
+    for rows in (1, 0, 0, 1):
+        watched.rows(rows, *(["title"] if rows else []))
+    assert warnings(caplog) == []
+    watched.rows(1, "title")
+    assert len(warnings(caplog)) == 1
+
+
+def test_a_once_run_judges_at_its_end_however_few_records_there_were(
+    watched: WatchedColumns, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.end()
+    watched.rows(600, "title")
+    assert warnings(caplog) == []
+    watched.end()
+    watched.end()
+    (told,) = warnings(caplog)
+    assert told.startswith(
+        "db.t: no value in any of the first 600 records: title (did you mean Headtitle?); write"
+    )
+    assert watched.gauge("title") == 1
+
+
+def test_a_column_that_one_epoch_filled_is_never_told(
+    watched: WatchedColumns, caplog: pytest.LogCaptureFixture
+) -> None:
+    watched.rows(10, "title")
+    watched.rows(10)
+    watched.rows(5_000, "title")
+    assert warnings(caplog) == [] and not watched.table.warnings.get("columns")
+
+
+def test_a_column_that_is_filled_later_leaves_the_metrics(watched: WatchedColumns) -> None:
+    watched.rows(2_000, "title", "id")
+    watched.rows(10, "id")
+    assert (watched.gauge("title"), watched.gauge("id")) == (0, 1)
+    watched.rows(10)
+    assert (watched.gauge("title"), watched.gauge("id")) == (0, 0)
+    assert watched.table.warnings["columns"] == ()
+
+
+COLUMNS = (("id", "bigint"), ("props", "struct<a:int>"))
+
+
+def found(values: list[bytes], *, any_case: bool = False) -> UnmappedFields:
+    """What a task makes of these records, which begin at offset 0 of t-1."""
+    settings = table_settings("db.t", "json", COLUMNS)
+    settings = replace(settings, any_case=any_case)
+    log, plan = (
+        FakeLog(dict(enumerate(values)), len(values)),
+        TaskPlan(0, (table_task("db.t", offsets("t", 1, 0, len(values))),)),
+    )
+    with Watchdog(30.0) as watchdog:
+        (manifest,) = task_of(
+            plan, task_settings("", settings), MemoryFiles(), FakeConsumer({("t", 1): log}), watchdog
+        ).run()
+    assert manifest.failure is None, manifest.failure
+    ranges = [a.range for a in manifest.accounts]
+    outcome = judge_manifests("db.t", ranges, [manifest], 1.0, frozenset(), "c", "file:///warehouse/db.t")
+    assert outcome.unmapped == manifest.unmapped
+    return outcome.unmapped
+
+
+def one(name: str, records: int, offset: int) -> UnmappedField:
+    return UnmappedField(name=name, records=records, topic_partition=TopicPartition("t", 1), offset=offset)
+
+
+def test_fields_that_no_column_takes_are_counted_with_a_place() -> None:
+    values = [
+        b'{"id":1,"props":{"z":1}}',
+        b'{"id":"bad","q":1}',
+        b'{"colour":1,"id":2}',
+        b'{"ID":3,"colour":2,"colour":3}',
+    ]
+    assert found(values) == UnmappedFields(3, (one("colour", 2, 2), one("ID", 1, 3)))
+    assert found(values, any_case=True) == UnmappedFields(3, (one("colour", 2, 2),))
+    assert found([b'{"id":1}']) == UnmappedFields(1, ())
+
+
+def test_there_is_a_bound_on_names_and_on_their_length() -> None:
+    seen = found([orjson.dumps({"id": n, f"{n}{'x' * 1_000}": 1}) for n in range(MOST_FIELDS + 20)])
+    assert len(seen.fields) == MOST_FIELDS
+    assert {len(field.name) for field in seen.fields} == {LONGEST_NAME}
+
+
+def test_the_share_of_a_field_is_that_of_a_sample() -> None:
+    seen = found([b'{"id":%d%s}' % (n, b',"x":1' if n % 2 else b"") for n in range(5_000)])
+    assert seen.looked_at == SAMPLE
+    assert 0.3 * SAMPLE < seen.fields[0].records < 0.7 * SAMPLE
+
+
+def test_a_key_that_the_decoder_met_is_looked_for_among_all_records_of_the_batch() -> None:
+    values = [b'{"id":1,"props":{"a":1}}', b'{"id":"rare"}', *[b'{"id":2}'] * 996, b'{"rare":1}', b'{"id":2}']
+    log = FakeLog(dict(enumerate(values)), len(values))
+    messages = [log.message(("t", 1), offset) for offset in range(1, len(values))]
+    source = offsets("t", 1, 0, len(values))
+    chunk = Chunk("db.t", (Segment(source, len(messages), 0, -1),), messages)
+    every = pa.array(range(2, len(messages)), pa.int32())
+    none = pa.array([], pa.int32())
+    decoded = Decoded(pa.record_batch({}), every, none, none.cast(pa.string()), new_keys=("rare", "gone"))
+    of_task = UnmappedFieldsOfTask(table_settings("db.t", "json", COLUMNS))
+    of_task.note(chunk.values(), decoded, chunk, None)
+    assert of_task.found() == UnmappedFields(SAMPLE + 1, (one("rare", 1, 998),))
+
+
+@needs_compiled
+def test_a_field_of_one_record_is_found_wherever_it_stands() -> None:
+    seen = found([b'{"id":%d%s}' % (n, b',"rare":1' if n == 2_790 else b"") for n in range(5_000)])
+    assert seen == UnmappedFields(SAMPLE + 1, (one("rare", 1, 2_790),))
+
+
+@needs_compiled
+@pytest.mark.parametrize("name", ["d", "i", "props", "été"])
+def test_a_rare_field_is_found_also_where_its_name_is_a_part_of_other_texts(name: str) -> None:
+    values = [b'{"id":2,"props":null,"valid":"d","x":{"ids":"props"}}'] * 998
+    seen = found([*values, '{"id":1,"%s" : 1}'.replace("%s", name).encode(), values[0]])
+    wanted = [one("valid", SAMPLE, 0), one("x", SAMPLE, 0)]
+    assert list(seen.fields) == [*wanted, *([one(name, 1, 998)] if name != "props" else [])]
+
+
+class WatchedFields(WatchedTable):
+    def __init__(self) -> None:
+        super().__init__(lambda metrics: UnmappedFieldsWatch(metrics, SkippedTime()))
+
+    def fields(self, looked_at: int, *fields: UnmappedField) -> None:
+        self.epoch(unmapped=UnmappedFields(looked_at, fields))
+
+    def gauge(self) -> float | None:
+        return self.metric("unmapped_fields")
+
+
+def test_a_field_that_comes_up_later_is_a_warning_and_stands_in_status(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    watched = WatchedFields()
+    watched.fields(0)
+    assert watched.gauge() is None
+    watched.fields(50)
+    assert watched.gauge() == 0 and "unmapped fields" not in watched.table.warnings
+    watched.fields(50, one("colour", 10, 7))
+    watched.fields(100, one("colour", 10, 99))
+    (told,) = caplog.records
+    assert told.levelno == logging.WARNING
+    assert watched.table.warnings["unmapped fields"] == (
+        "no column takes 1 field of the records: colour (since 2025-11-21T08:00:00Z, 10 % of records, e.g. t-1@7)",
+    )
+    watched.fields(1_000, *(one(f"f{n}\x1b", 1, n) for n in range(150)))
+    assert watched.gauge() == 100
+    (text,) = watched.table.warnings["unmapped fields"]
+    assert text.endswith("; and 95 more") and "\x1b" not in text and "under 1 %" in text
+
+
+def test_what_was_there_from_the_beginning_is_no_warning_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    watched = WatchedFields()
+    watched.fields(5, one("left_out", 5, 0))
+    assert [record.levelno for record in caplog.records] == [logging.INFO]
+    assert watched.table.warnings["unmapped fields"]
+
+
+def test_changed_values_are_summed_up_for_status_and_metrics_and_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    watched = WatchedTable(ChangedValuesWatch)
+    for values in (0, 2_000, 5):
+        watched.epoch(changed={"fraction": values} if values else {})
+        if not values:
+            assert "changed" not in watched.table.warnings
+    words = "times cut to microseconds (fraction: truncate)"
+    assert watched.table.warnings["changed"] == (f"since the start 2,005 values: {words}",)
+    assert watched.metric("changed_values_total", kind="fraction") == 2_005
+    told = [record.getMessage() for record in caplog.records if "times cut" in record.getMessage()]
+    assert told == [f"db.t: 2,000 values in this epoch: {words}"]
+
+
+def test_every_kind_that_decoders_count_has_its_words() -> None:
+    assert WORDS.keys() == {DEFAULT, FRACTION, UNKNOWN_ENUM}
