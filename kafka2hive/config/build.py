@@ -1,4 +1,4 @@
-"""From the checked models to the frozen values everything else uses; defaults that depend on other keys are decided here."""
+"""Build a service map from checked keys, and decide the defaults that depend on other keys."""
 
 import re
 import tempfile
@@ -44,7 +44,7 @@ NOT_SECRET = frozenset({"bootstrap.servers", "group.id", "client.id", "client.ra
 
 
 def storage_options(storage: StorageOptions) -> StorageOptions:
-    """With the directories it leaves out; no path ends with a slash."""
+    """Return the options with the default directories filled in and no trailing slashes."""
     uri = storage.uri.rstrip("/")
     return replace(
         storage,
@@ -55,7 +55,7 @@ def storage_options(storage: StorageOptions) -> StorageOptions:
 
 
 def location_of(template: str, table: str) -> str:
-    """A table's directory: `{db}` and `{table}` of the template replaced by the parts of `db.table`."""
+    """Return a table's directory: the template with `{db}` and `{table}` replaced by the parts of `db.table`."""
     database, _, name = table.partition(".")
     return template.replace("{db}", database).replace("{table}", name)
 
@@ -67,7 +67,7 @@ def location_template(table: TableKeys, storage: StorageOptions) -> str:
 def dead_letters_of(
     letters: DeadLetterOptions, service: str, first_table: str, storage: StorageOptions
 ) -> DeadLetterOptions:
-    """The map's own table, else `<service>_dead_letters` beside the first table."""
+    """Return the dead-letter table: the map's, otherwise `<service>_dead_letters` in the first table's database."""
     database = first_table.partition(".")[0].lower()
     if GROUP.search(database):
         database = DEFAULT_DATABASE
@@ -77,12 +77,12 @@ def dead_letters_of(
     return DeadLetterOptions(table, location_of(template, table).rstrip("/"))
 
 
-def _secret_keys(whole: MapKeys, referenced: Mapping[str, bool]) -> frozenset[str]:
-    """Properties whose value was not in the map's text, or whose name says that it is a secret.
+def _secret_keys(keys: MapKeys, referenced: Mapping[str, bool]) -> frozenset[str]:
+    """Return the properties whose values must not be shown: secrets by name, and values that are not in the map's text.
 
-    A few that say where and who may come from the environment and be shown; what was read from a file never is.
+    A few addresses and names may come from the environment and still be shown, but nothing that was read from a file.
     """
-    names = {name for name, _ in whole.properties}
+    names = {name for name, _ in keys.properties}
     return frozenset(
         name
         for name in names
@@ -93,22 +93,27 @@ def _secret_keys(whole: MapKeys, referenced: Mapping[str, bool]) -> frozenset[st
 
 
 def with_kerberos(storage: StorageOptions, kerberos: KerberosOptions | None) -> StorageOptions:
-    """Who logs in to HDFS; HDFS then means Kerberos unless its own keys say `simple`."""
+    """Return the options with the login to HDFS: the storage's own, otherwise the map's; none for local disk."""
     if filesystem_of(storage.uri) == "file://":
         return replace(storage, kerberos=None)
     return replace(storage, kerberos=storage.kerberos or kerberos)
 
 
 def kafka_login(kafka: KafkaOptions, kerberos: KerberosOptions | None) -> KafkaOptions:
-    """Kafka's GSSAPI logs in with the map's principal and keytab, unless its own properties say otherwise."""
-    given = dict(kafka.properties)
-    if kerberos is None or kerberos.principal is None or kerberos.keytab is None or not uses_gssapi(given):
+    """Return the options with the map's principal and keytab for GSSAPI, unless the properties set their own."""
+    properties = dict(kafka.properties)
+    if (
+        kerberos is None
+        or kerberos.principal is None
+        or kerberos.keytab is None
+        or not uses_gssapi(properties)
+    ):
         return kafka
-    ours = {
+    login = {
         "sasl.kerberos.principal": kerberos.principal,
         "sasl.kerberos.keytab": kerberos.keytab,
     }
-    return replace(kafka, properties=tuple((ours | given).items()))
+    return replace(kafka, properties=tuple((login | properties).items()))
 
 
 def _hive(
@@ -135,11 +140,11 @@ def _hive(
     )
 
 
-def _run_directory(given: str | None, service: str, environ: Mapping[str, str]) -> str:
-    if given:
-        return given
+def _run_directory(configured: str | None, service: str, environ: Mapping[str, str]) -> str:
+    if configured:
+        return configured
     if runtime := environ.get("RUNTIME_DIRECTORY"):
-        return runtime.split(":")[0]  # systemd.exec(5): several are separated by colons
+        return runtime.split(":")[0]  # systemd.exec(5): it may hold several, separated by colons
     base = environ.get("XDG_RUNTIME_DIR") or environ.get("TMPDIR") or tempfile.gettempdir()
     return join(base, f"kafka2hive-{service}")
 
@@ -153,8 +158,8 @@ def _start(table: TableKeys) -> StartPolicy:
         case Start(timestamp=str(text)):
             return StartPolicy(StartKind.TIMESTAMP, timestamp_ms=epoch_milliseconds(text))
         case Start(offsets=offsets):
-            listed = ((t, n, o) for t, numbers in (offsets or {}).items() for n, o in numbers.items())
-            return StartPolicy(StartKind.OFFSETS, offsets=tuple(sorted(listed)))
+            positions = ((t, n, o) for t, numbers in (offsets or {}).items() for n, o in numbers.items())
+            return StartPolicy(StartKind.OFFSETS, offsets=tuple(sorted(positions)))
 
 
 def _rule(table: TableKeys, storage: StorageOptions, line: int) -> TableRule:
@@ -164,8 +169,8 @@ def _rule(table: TableKeys, storage: StorageOptions, line: int) -> TableRule:
     event = EventField("") if bucket.field is None else event_field(bucket.field, columns)
     name = table.table if GROUP.search(table.table) else table.table.lower()
     return TableRule(
-        **_same(SharedOptions, table),
-        **_same(SelectOptions, table),
+        **_unchanged(SharedOptions, table),
+        **_unchanged(SelectOptions, table),
         table=name,
         topics=table.topics or (),
         pattern=table.pattern,
@@ -201,38 +206,39 @@ def _columns(declared: Iterable[DeclaredColumn]) -> tuple[Column, ...]:
     )
 
 
-def _same(keys: type, written: object) -> dict[str, Any]:
-    """The fields that a value takes over as the map has them."""
-    return {key.field: getattr(written, key.field) for key in declared_keys(keys).values()}
+def _unchanged(section: type, keys: object) -> dict[str, Any]:
+    """Return the fields that need no decision: those which `section` declares, as `keys` has them."""
+    return {key.field: getattr(keys, key.field) for key in declared_keys(section).values()}
 
 
 def build(
-    whole: MapKeys,
+    keys: MapKeys,
     environ: Mapping[str, str],
     referenced: Mapping[str, bool],
     lines: list[int],
     path: str,
     fingerprint: str,
 ) -> ServiceMap:
-    """The map's values. `referenced`: properties whose value was not in the text, and whether a file held it.
+    """Return the service map.
 
-    `lines`: of each table.
+    `referenced` holds the properties whose value is not in the map's text, and whether it was read from a file. `lines`
+    holds the line of each table in the map.
     """
-    storage = with_kerberos(storage_options(whole.storage), whole.kerberos)
-    tables = [with_defaults(table, whole.defaults) for table in whole.tables]
-    decided = {
+    storage = with_kerberos(storage_options(keys.storage), keys.kerberos)
+    tables = [with_defaults(table, keys.defaults) for table in keys.tables]
+    derived = {
         "kafka": replace(
-            kafka_login(whole.kafka, whole.kerberos), group=whole.kafka.group or f"kafka2hive-{whole.service}"
+            kafka_login(keys.kafka, keys.kerberos), group=keys.kafka.group or f"kafka2hive-{keys.service}"
         ),
         "storage": storage,
-        "dead_letters": dead_letters_of(whole.dead_letters, whole.service, whole.tables[0].table, storage),
-        "run_directory": _run_directory(whole.run_directory, whole.service, environ),
+        "dead_letters": dead_letters_of(keys.dead_letters, keys.service, keys.tables[0].table, storage),
+        "run_directory": _run_directory(keys.run_directory, keys.service, environ),
     }
     return ServiceMap(
-        **_same(ServiceKeys, whole) | decided,
-        hive=_hive(whole.hive, whole.kerberos, environ),
+        **_unchanged(ServiceKeys, keys) | derived,
+        hive=_hive(keys.hive, keys.kerberos, environ),
         tables=tuple(_rule(table, storage, line) for table, line in zip(tables, lines, strict=True)),
         path=path,
         fingerprint=fingerprint,
-        secret_keys=_secret_keys(whole, referenced),
+        secret_keys=_secret_keys(keys, referenced),
     )

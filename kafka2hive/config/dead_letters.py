@@ -1,4 +1,4 @@
-"""The dead-letter table: its columns and directories, the same for every service, written by tasks, created by the driver."""
+"""The columns and directories of the dead-letter table, which are the same for every service."""
 
 import datetime
 
@@ -10,8 +10,8 @@ DEAD_LETTER_COLUMNS: tuple[Column, ...] = (
     Column("topic", "string"),
     Column("partition", "int"),
     Column("offset", "bigint"),
-    Column("timestamp", "timestamp"),  # of the record, UTC
-    Column("reason", "string"),  # stable code, e.g. `bucket.no_time`
+    Column("timestamp", "timestamp"),  # the record's, UTC
+    Column("reason", "string"),  # a stable code, e.g. `bucket.no_time`
     Column("detail", "string"),
     Column("key", "binary"),
     Column("value", "binary"),
@@ -25,11 +25,11 @@ DEAD_LETTER_PATH = f"{_TABLE}={{{_TABLE}}}/{_DAY}=%Y-%m-%d"
 
 
 def dead_letter_path(table: str, planned_at_ms: int) -> str:
-    """Partition of the letters of one epoch: the source table, and the UTC day on which the epoch was planned."""
+    """Return the Hive partition of a table's letters of one epoch: the table and the UTC day of the plan."""
     day = datetime.datetime.fromtimestamp(planned_at_ms // 1000, datetime.UTC).date()
     return partition_path(((_TABLE, table), (_DAY, day.isoformat())))
 
 
 def dead_letter_directory(location: str, table: str) -> str:
-    """Where all letters of one source table lie, below the `location` of the dead-letter table."""
+    """Return the directory of a table's letters, below the `location` of the dead-letter table."""
     return join(location, partition_path(((_TABLE, table),)))

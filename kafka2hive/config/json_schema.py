@@ -1,6 +1,6 @@
-"""The JSON schema of the map, for editors: from the declared keys, committed as configs/kafka2hive.schema.json.
+"""The JSON schema of the map, generated from the declared keys for editors: configs/kafka2hive.schema.json.
 
-`python -m kafka2hive.config.json_schema > configs/kafka2hive.schema.json` writes it again.
+`python -m kafka2hive.config.json_schema > configs/kafka2hive.schema.json` updates it.
 """
 
 import dataclasses
@@ -26,20 +26,20 @@ from kafka2hive.config.keys.service import MapKeys
 
 SCHEMA_FILE = "kafka2hive.schema.json"
 MODELINE = f"# yaml-language-server: $schema=./{SCHEMA_FILE}"
-_NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
+_JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
 
 Schema = dict[str, Any]
 
 
 def json_schema() -> Schema:
-    """Draft 2020-12; what stands between keys (semantic checks) is not in it."""
+    """Return the schema, draft 2020-12. It does not express the rules between keys (config/rules)."""
     definitions: dict[str, Schema] = {}
-    whole = _section(MapKeys, definitions)
+    root = _section(MapKeys, definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "kafka2hive map",
         "$defs": dict(sorted(definitions.items())),
-        **whole,
+        **root,
     }
 
 
@@ -49,9 +49,9 @@ def _section(section: type, definitions: dict[str, Schema]) -> Schema:
     required = [name for name, key in declared.items() if key.is_required]
     others: object = False
     if further is not None:
-        first = {"description": further.doc, **_of(further.first_type, definitions)}
+        first = {"description": further.doc, **_type(further.first_type, definitions)}
         properties, required = {further.first: first, **properties}, [further.first, *required]
-        others = _of(further.type, definitions)["additionalProperties"]
+        others = _type(further.type, definitions)["additionalProperties"]
     return {
         "description": inspect.cleandoc(section.__doc__ or "").split("\n\n")[0],
         "type": "object",
@@ -62,13 +62,13 @@ def _section(section: type, definitions: dict[str, Schema]) -> Schema:
 
 
 def _property(key: DeclaredKey, definitions: dict[str, Schema]) -> Schema:
-    schema = _of(key.type, definitions)
+    schema = _type(key.type, definitions)
     if key.key.derived:
         schema = {"anyOf": [schema, {"type": "null"}]}
     if description := _description(key.key):
         schema = {"description": description, **schema}
     if isinstance(key.default, str | int | float | Enum) and not key.key.derived:
-        schema["default"] = _written(key)
+        schema["default"] = _default(key)
     return schema
 
 
@@ -78,25 +78,25 @@ def _description(key: Key) -> str:
 
 
 def _without_links(text: str) -> str:
-    """An editor's user cannot follow them: those that only refer to another part of the page go, other words stay."""
+    """Return the text without links, which an editor does not follow; references to other parts of the page are removed."""
     text = re.sub(r",? \[(?:below|above)\]\([^)]*\)| \[[A-Z][^]]*\]\([^)]*\)\.", "", text)
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
 
 
-def _written(key: DeclaredKey) -> object:
-    """The default as the map would have it."""
+def _default(key: DeclaredKey) -> object:
+    """Return the default as it is written in a map."""
     if isinstance(key.default, Enum):
         return key.default.value
     forms = marks(key.type, Form)
     return forms[0].write(key.default) if forms else key.default
 
 
-def _of(hint: Any, definitions: dict[str, Schema]) -> Schema:
+def _type(hint: Any, definitions: dict[str, Schema]) -> Schema:
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _annotated(hint, definitions)
     if origin in (Union, UnionType):
-        return {"anyOf": [_of(part, definitions) for part in parts]}
+        return {"anyOf": [_type(part, definitions) for part in parts]}
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         if hint.__name__ not in definitions:
             definitions[hint.__name__] = {}
@@ -111,15 +111,15 @@ def _of(hint: Any, definitions: dict[str, Schema]) -> Schema:
     if origin is tuple and get_origin(parts[0]) is tuple:
         return _mapping(get_args(parts[0]), definitions)
     if origin is tuple:
-        return {"type": "array", "items": _of(parts[0], definitions)}
-    return {"type": _NAMES[hint]}
+        return {"type": "array", "items": _type(parts[0], definitions)}
+    return {"type": _JSON_TYPES[hint]}
 
 
 def _annotated(hint: Any, definitions: dict[str, Schema]) -> Schema:
     forms = marks(hint, Form)
     if forms:
         return dict(forms[0].schema)
-    schema = _of(get_args(hint)[0], definitions)
+    schema = _type(get_args(hint)[0], definitions)
     for bounds in marks(hint, Bounds):
         length = "minItems" if "array" in json.dumps(schema) else "minLength"
         limits = {
@@ -138,8 +138,8 @@ def _choice(values: Iterable[str]) -> Schema:
 
 
 def _mapping(types: tuple[Any, ...], definitions: dict[str, Schema]) -> Schema:
-    schema = {"type": "object", "additionalProperties": _of(types[1], definitions)}
-    names = _of(types[0], definitions)
+    schema = {"type": "object", "additionalProperties": _type(types[1], definitions)}
+    names = _type(types[0], definitions)
     return {**schema, "propertyNames": {"enum": names["enum"]}} if "enum" in names else schema
 
 

@@ -1,4 +1,4 @@
-"""The compiled library (native/) of this environment, if there is one that fits, and how that is told. Loads nothing else."""
+"""The compiled library (native/): whether this environment has one that fits this program, and why not."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,30 +6,30 @@ from typing import Any
 from kafka2hive.model.errors import ConfigError
 
 try:
-    import kafka2hive_native as _found
+    import kafka2hive_native as _installed
 except ImportError:
-    _found = None
+    _installed = None
 
 INTERFACE = 2
-"""What this program expects of the library's functions."""
+"""The version of the library's functions that this program calls."""
 SLOWER = "the same outcome, but JSON takes 40 times as long or more, Avro and Protobuf more than 100 times"
 
-FOUND: Any = _found
-"""Whatever is installed under the library's name."""
+INSTALLED: Any = _installed
+"""The installed library, of any interface; None if there is none."""
 
 
 def fits(library: Any) -> bool:
-    """Whether there is a library, and one that this program knows how to call."""
+    """Return whether this program can call the library; False for None."""
     return library is not None and library.INTERFACE == INTERFACE
 
 
-LIBRARY: Any = FOUND if fits(FOUND) else None
-"""The library to call; None: everything is decoded by the exact decoders, in Python."""
+LIBRARY: Any = INSTALLED if fits(INSTALLED) else None
+"""The library to call; None if everything must be decoded by the exact decoders in Python."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecoderInUse:
-    """`version` of the compiled library; empty: it tells none. `reason`: why it is not used."""
+    """Which decoder runs. `version` is the compiled library's, empty if unknown; `reason` says why it is not used."""
 
     is_compiled: bool
     version: str = ""
@@ -41,8 +41,8 @@ class DecoderInUse:
         return f"Python fallback ({self.reason}): {SLOWER}"
 
 
-def decoder_in_use(library: Any = FOUND) -> DecoderInUse:
-    """`library`: what this environment has of kafka2hive_native, None without."""
+def decoder_in_use(library: Any = INSTALLED) -> DecoderInUse:
+    """Return which decoder runs with the installed library, None if there is none."""
     if library is None:
         return DecoderInUse(False, reason="kafka2hive-native is not installed")
     version = str(getattr(library, "VERSION", ""))
@@ -52,7 +52,7 @@ def decoder_in_use(library: Any = FOUND) -> DecoderInUse:
 
 
 def avro_needs_library() -> ConfigError:
-    """Avro files are written by the compiled library alone."""
+    """Return the error for Avro files without the compiled library, which alone can write them."""
     return ConfigError(
         "native.missing",
         "Avro files are written by the compiled library kafka2hive-native, which is not installed"

@@ -1,9 +1,9 @@
-"""From rules and the topics there are to concrete tables: pure, decided anew whenever Kafka's topics change.
+"""Decide which topics go into which tables, from the map's rules and Kafka's topics (pure).
 
-A pattern must match a topic's whole name. What its groups put into a table's name is made legal by one rule: letters
-become lower case, and every character but a-z, 0-9 and _ becomes _. Topics whose groups differ and make one name are a
-conflict, never a silent merge, and what a ledger reads already stays. Kafka's own topics (their names begin with `__`) flow only
-where they are listed by name.
+A pattern must match a topic's whole name. The text that its groups contribute to a table's name is made legal: letters
+become lower case, and every character except a-z, 0-9 and _ becomes _. Topics with different groups that make the same name
+are a conflict and never merged silently; topics that a ledger reads already keep their table. Kafka's internal topics (their
+names begin with `__`) are read only if a rule lists them.
 """
 
 import re
@@ -20,14 +20,14 @@ INTERNAL_PREFIX = "__"
 _ILLEGAL = re.compile(r"[^a-z0-9_]")
 
 ReadTopics = Mapping[str, frozenset[str] | None]
-"""By table: the topics that its ledger has positions of; None: the ledger cannot be read. Other tables have no ledger."""
+"""By table: the topics whose positions its ledger holds, None if the ledger cannot be read. Other tables have no ledger."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutedTable:
-    """A concrete table: `rule` with `table` and `location` filled in, and the existing `topics` that flow into it.
+    """A concrete table: `rule` with `table` and `location` filled in, and the existing `topics` that go into it.
 
-    `missing`: topics the rule lists that do not exist (yet). Both sorted.
+    `missing` holds topics that the rule lists and that do not exist yet. Both are sorted.
     """
 
     rule: TableRule
@@ -37,7 +37,7 @@ class RoutedTable:
 
 @dataclass(frozen=True, slots=True)
 class RouteConflict:
-    """Why a topic does not flow into the table its rule names; `line` is the rule's in the map."""
+    """Why a topic does not go into the table that its rule names; `line` is the rule's line in the map."""
 
     topic: str
     table: str
@@ -47,7 +47,7 @@ class RouteConflict:
 
     @property
     def error(self) -> TableError:
-        """The topic is not read; other topics and tables go on."""
+        """The error to report: the topic is not read, other topics and tables continue."""
         return TableError(
             "route.conflict",
             f"topic {self.topic} is not read (map line {self.line}): {self.message}",
@@ -57,9 +57,9 @@ class RouteConflict:
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """`tables` by name, in the order of the map; a topic with a conflict is in no table of that rule.
+    """The tables by name, in the order of the map, without topics in conflict.
 
-    A table whose name several sources claim, none of which comes first, is not among the tables.
+    A table that several sources claim is missing if none of them has precedence.
     """
 
     tables: dict[str, RoutedTable] = field(default_factory=dict)
@@ -68,9 +68,10 @@ class Routing:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """One source of a table: a rule, and topics with the same groups in its name; `source` is it before it is made legal.
+    """A source of a table: a rule, and topics that put the same groups into the table's name.
 
-    `read`: its topics that the table's ledger has positions of, whether they exist or not.
+    `source` is that name before it is made legal. `read` holds the topics whose positions are in the table's ledger,
+    whether they exist or not.
     """
 
     rule: TableRule
@@ -81,21 +82,20 @@ class _Claim:
     read: frozenset[str] = frozenset()
 
     @property
-    def refused(self) -> tuple[str, ...]:
+    def all_topics(self) -> tuple[str, ...]:
         return self.topics + self.missing
 
     @property
     def example(self) -> str:
-        """One of its topics."""
         return min(self.topics or self.read)
 
     def without(self, topics: frozenset[str]) -> "_Claim":
-        kept = tuple(topic for topic in self.topics if topic not in topics)
-        return replace(self, topics=kept, read=self.read - topics)
+        rest = tuple(topic for topic in self.topics if topic not in topics)
+        return replace(self, topics=rest, read=self.read - topics)
 
     def conflict(self, topic: str, message: str) -> RouteConflict:
-        listed = self.rule.pattern is None
-        remedy = "give this entry of the map another table" if listed else _leave_out(topic)
+        has_list = self.rule.pattern is None
+        remedy = "give this entry of the map another table" if has_list else _leave_out(topic)
         return RouteConflict(
             topic=topic, table=self.table, line=self.rule.line, message=message, remedy=remedy
         )
@@ -107,33 +107,32 @@ def route(
     reserved: frozenset[str] = frozenset(),
     read: ReadTopics | None = None,
 ) -> Routing:
-    """Which tables there are and which topics flow into each.
+    """Return the tables and the topics that go into each of them.
 
-    A rule with topics always gives its table, also when no topic exists yet; a pattern gives a table for each name its
-    topics make (none, no table). `reserved`: names no rule may make (the dead-letter table). One topic may flow into
-    several tables.
+    A rule that lists topics always makes its table, even if no topic exists yet; a pattern makes a table for each name that
+    its topics make. A topic may go into several tables. `reserved` holds names that no rule may make (the dead-letter
+    table).
 
-    What the ledger of a table reads already (`read`) keeps the table; of several rules whose topics were never read, the
-    first in the map. Where that decides nothing, no topic flows into the table: two topics of one pattern that are new
-    at the same time, or a ledger that has read both.
+    If several sources claim a table, the one that its ledger reads already (`read`) keeps it; if none was ever read, the
+    first rule in the map does. If that does not decide, no topic goes into the table: two topics of one pattern are new at
+    the same time, or the ledger has read both.
     """
     known, ledgers = sorted(set(topics)), read or {}
     claims: dict[str, list[_Claim]] = {}
     conflicts: list[RouteConflict] = []
     for rule in rules:
-        of_rule = (
-            [_listed(rule, known, ledgers)]
-            if rule.pattern is None
-            else _matched(rule, known, ledgers, conflicts)
-        )
-        for claim in of_rule:
+        if rule.pattern is None:
+            rule_claims = [_list_claim(rule, known, ledgers)]
+        else:
+            rule_claims = _pattern_claims(rule, known, ledgers, conflicts)
+        for claim in rule_claims:
             claims.setdefault(claim.table, []).append(claim)
     tables: dict[str, RoutedTable] = {}
     for name, rivals in claims.items():
         if name in reserved:
             conflicts += _reserved(rivals)
             continue
-        sources = _apart(rivals)
+        sources = _distinct(rivals)
         keeper = _keeper(sources, ledgers.get(name, frozenset()))
         if keeper is not None:
             tables[name] = RoutedTable(_concrete(keeper.rule, name), keeper.topics, keeper.missing)
@@ -141,17 +140,17 @@ def route(
     return Routing(tables, tuple(conflicts))
 
 
-def _listed(rule: TableRule, known: list[str], ledgers: ReadTopics) -> _Claim:
-    there = tuple(topic for topic in known if topic in rule.topics)
-    missing = tuple(sorted(set(rule.topics) - set(there)))
+def _list_claim(rule: TableRule, known: list[str], ledgers: ReadTopics) -> _Claim:
+    topics = tuple(topic for topic in known if topic in rule.topics)
+    missing = tuple(sorted(set(rule.topics) - set(topics)))
     read = (ledgers.get(rule.table) or frozenset()) & set(rule.topics)
-    return _Claim(rule=rule, table=rule.table, source=rule.table, topics=there, missing=missing, read=read)
+    return _Claim(rule=rule, table=rule.table, source=rule.table, topics=topics, missing=missing, read=read)
 
 
-def _matched(
+def _pattern_claims(
     rule: TableRule, known: list[str], ledgers: ReadTopics, conflicts: list[RouteConflict]
 ) -> list[_Claim]:
-    """The claims of a pattern's topics; those of topics that are only in a ledger where another topic claims its table."""
+    """Return the claims of a pattern's topics, including topics that exist only in a ledger."""
     pattern = re.compile(rule.pattern or "")
     claims: dict[tuple[str, tuple[str, ...]], _Claim] = {}
     for topic in known:
@@ -178,15 +177,15 @@ def _matched(
     return list(claims.values())
 
 
-def _apart(rivals: list[_Claim]) -> list[_Claim]:
-    """In the order of the map; a topic that an earlier rule brings into the table already is no pattern's any more."""
+def _distinct(rivals: list[_Claim]) -> list[_Claim]:
+    """Remove from the claims of patterns the topics that an earlier rule brings into the table, and empty claims."""
     claims: list[_Claim] = []
     for claim in rivals:
         earlier = frozenset(
             topic
             for other in claims
             if other.rule is not claim.rule
-            for topic in (*other.refused, *other.read)
+            for topic in (*other.all_topics, *other.read)
         )
         own = claim if claim.rule.pattern is None else claim.without(earlier)
         if own.rule.pattern is None or own.topics or own.read:
@@ -195,9 +194,9 @@ def _apart(rivals: list[_Claim]) -> list[_Claim]:
 
 
 def _keeper(claims: list[_Claim], ledger: frozenset[str] | None) -> _Claim | None:
-    """The one source whose topics flow into the table; None: that must be decided first."""
-    if not any(claim.refused for claim in claims):
-        return None  # its topics are all gone
+    """Return the source whose topics go into the table, None if there is none or it is not decided."""
+    if not any(claim.all_topics for claim in claims):
+        return None  # the topics exist only in the ledger
     if ledger is None and len(claims) > 1:
         return None
     readers = [claim for claim in claims if claim.read]
@@ -207,13 +206,13 @@ def _keeper(claims: list[_Claim], ledger: frozenset[str] | None) -> _Claim | Non
 
 
 def _conflicts(claims: list[_Claim], keeper: _Claim | None) -> list[RouteConflict]:
-    """Of every topic that flows into none; each names the other source."""
+    """Return a conflict for each topic that does not go into the table; it names the other source."""
     conflicts: list[RouteConflict] = []
     for claim in claims:
-        if claim is keeper or not claim.refused:
+        if claim is keeper or not claim.all_topics:
             continue
         other = keeper or next(one for one in claims if one is not claim)
-        for topic in claim.refused:
+        for topic in claim.all_topics:
             conflicts.append(claim.conflict(topic, _why(claim, other, keeper)))
     return conflicts
 
@@ -234,34 +233,34 @@ def _why(claim: _Claim, other: _Claim, keeper: _Claim | None) -> str:
 
 def _reserved(rivals: list[_Claim]) -> list[RouteConflict]:
     message = f"the name {rivals[0].table} belongs to the dead-letter table already"
-    return [claim.conflict(topic, message) for claim in rivals for topic in claim.refused]
+    return [claim.conflict(topic, message) for claim in rivals for topic in claim.all_topics]
 
 
 def _leave_out(topic: str) -> str:
-    """Python's syntax, as the map's patterns are."""
+    """Return the remedy for a topic of a pattern; like the map's patterns, the expression is Python's."""
     return (
-        f"give it a table of another name: let the pattern leave it out, beginning with (?!{re.escape(topic)}$),"
-        " and name it in an entry of its own; then start the run again"
+        f"give the topic another table: exclude it by beginning the pattern with (?!{re.escape(topic)}$),"
+        " and list it in a separate entry; then start the run again"
     )
 
 
 def _names(template: str, pattern: re.Pattern[str], topic: str) -> tuple[tuple[str, ...], str, str] | None:
-    """What the topic's groups in the table's name are; that name with them, and as Hive can have it. None: no match.
+    """Return the topic's groups in the table's name, that name as matched, and the legal name. None if nothing matches.
 
-    A group that took no part is empty.
+    A group that did not take part in the match is empty.
     """
-    found = None if topic.startswith(INTERNAL_PREFIX) else pattern.fullmatch(topic)
-    if found is None:
+    match = None if topic.startswith(INTERNAL_PREFIX) else pattern.fullmatch(topic)
+    if match is None:
         return None
 
     def group(reference: re.Match[str]) -> str:
         key = reference[1]
-        return found[int(key) if key.isdigit() else key] or ""
+        return match[int(key) if key.isdigit() else key] or ""
 
     groups = tuple(group(reference) for reference in GROUP.finditer(template))
-    written = GROUP.sub(group, template)
+    source = GROUP.sub(group, template)
     legal = GROUP.sub(lambda reference: _ILLEGAL.sub("_", group(reference).lower()), template)
-    return groups, written, legal.lower()
+    return groups, source, legal.lower()
 
 
 def _concrete(rule: TableRule, name: str) -> TableRule:

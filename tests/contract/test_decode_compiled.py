@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.native_library import FOUND, INTERFACE, LIBRARY, fits
+from kafka2hive.config.native_library import INSTALLED, INTERFACE, LIBRARY, fits
 from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.compiled import CompiledReader
 from kafka2hive.decode.contract.sources import as_it_stands, in_small_letters, own_names
@@ -60,7 +60,7 @@ def accepted(schema: pa.Schema, zone: str, messages: list[bytes], any_case: bool
 
 
 def test_the_library_that_is_installed_is_the_one_that_is_expected() -> None:
-    assert FOUND is None or fits(FOUND), "the compiled library is an older one: run scripts/setup"
+    assert INSTALLED is None or fits(INSTALLED), "the compiled library is an older one: run scripts/setup"
 
 
 @needs_compiled

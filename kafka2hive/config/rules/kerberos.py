@@ -4,7 +4,7 @@ import re
 
 from kafka2hive.config.keys.services import KerberosOptions
 from kafka2hive.config.yaml.problems import Path, Problems, closest
-from kafka2hive.config.yaml.shape import Sound
+from kafka2hive.config.yaml.shape import MapSections
 
 _PRINCIPAL = re.compile(r"[^\s/@]+(/[^\s/@]+)*@[^\s/@]+")
 _CACHE = re.compile(r"(FILE:)?/.+|(DIR|KEYRING|KCM):.*")
@@ -17,19 +17,19 @@ _WORDS = {
 }
 
 
-def check_kerberos(sound: Sound, problems: Problems) -> None:
+def check_kerberos(sections: MapSections, problems: Problems) -> None:
     """The map's own section, those of storage and Hive, and Hadoop's words in `storage.properties`."""
-    if sound.kerberos:
-        _check_section(sound.kerberos, ("kerberos",), problems)
-    if sound.hive and sound.hive.kerberos:
-        _check_section(sound.hive.kerberos, ("hive", "kerberos"), problems)
-    if not sound.storage:
+    if sections.kerberos:
+        _check_section(sections.kerberos, ("kerberos",), problems)
+    if sections.hive and sections.hive.kerberos:
+        _check_section(sections.hive.kerberos, ("hive", "kerberos"), problems)
+    if not sections.storage:
         return
-    if sound.storage.kerberos:
-        _check_section(sound.storage.kerberos, ("storage", "kerberos"), problems)
-        if sound.storage.uri.startswith("file:"):
+    if sections.storage.kerberos:
+        _check_section(sections.storage.kerberos, ("storage", "kerberos"), problems)
+        if sections.storage.uri.startswith("file:"):
             problems.add(("storage", "kerberos"), "is used with hdfs:// only")
-    for name, value in sound.storage.properties:
+    for name, value in sections.storage.properties:
         known = _WORDS.get(name)
         wrong = [word for word in value.split(",") if known and word.strip() not in known]
         if known and wrong:

@@ -9,7 +9,7 @@ from kafka2hive.config.keys.services import RegistryOptions
 from kafka2hive.config.rules.columns import uses_registry_for_keys
 from kafka2hive.config.rules.table_options import CheckedTable, declared_columns
 from kafka2hive.config.yaml.problems import Problems
-from kafka2hive.config.yaml.shape import Sound
+from kafka2hive.config.yaml.shape import MapSections
 
 _FORM = "expected http(s)://host:port[/path], several addresses of one registry separated by commas"
 _PRINTABLE = re.compile(r"[!-~]+")
@@ -145,11 +145,11 @@ def fault_of_schema(text: str) -> str:
     return ""
 
 
-def check_registry_is_used(sound: Sound, tables: list[CheckedTable], problems: Problems) -> None:
+def check_registry_is_used(sections: MapSections, tables: list[CheckedTable], problems: Problems) -> None:
     """`tables` are all of the map."""
     own = [checked for checked in tables if checked.table.format in ("avro", "protobuf")]
     uses = [c for c in own if getattr(c.table, f"{c.table.format}_schema") is None]
-    if sound.has_registry and tables and not uses and not any(map(uses_registry_for_keys, tables)):
+    if sections.has_registry and tables and not uses and not any(map(uses_registry_for_keys, tables)):
         message = "no table uses it: "
         if own:
             found = own[0].table.format

@@ -10,7 +10,7 @@ from kafka2hive.config.keys.service import DeadLetterOptions, KafkaOptions, Spar
 from kafka2hive.config.rules.hive import check_hive
 from kafka2hive.config.rules.kerberos import check_kerberos
 from kafka2hive.config.yaml.problems import Path, Problems, closest
-from kafka2hive.config.yaml.shape import Sound
+from kafka2hive.config.yaml.shape import MapSections
 
 _HIVE_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 _MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|yarn|k8s://.+")
@@ -58,17 +58,17 @@ def fault_of_table(name: str) -> str:
     return ""
 
 
-def check_service(sound: Sound, problems: Problems) -> None:
-    _check_kafka(sound.kafka, problems)
-    if sound.storage:
-        _check_storage(sound.storage, problems)
-    if sound.hive:
-        check_hive(sound.hive, sound.has_kerberos, problems)
-    check_kerberos(sound, problems)
-    if sound.spark:
-        _check_spark(sound.spark, problems)
-    if sound.dead_letters:
-        _check_dead_letters(sound.dead_letters, sound.storage, problems)
+def check_service(sections: MapSections, problems: Problems) -> None:
+    _check_kafka(sections.kafka, problems)
+    if sections.storage:
+        _check_storage(sections.storage, problems)
+    if sections.hive:
+        check_hive(sections.hive, sections.has_kerberos, problems)
+    check_kerberos(sections, problems)
+    if sections.spark:
+        _check_spark(sections.spark, problems)
+    if sections.dead_letters:
+        _check_dead_letters(sections.dead_letters, sections.storage, problems)
 
 
 def check_location(path: Path, location: str, storage: StorageOptions | None, problems: Problems) -> None:

@@ -1,7 +1,7 @@
-"""The shape of the map: plain data against the declared keys, every mistake at its place.
+"""Read plain data as the declared keys of the map, and report every mistake at its place.
 
-Strict and closed: no value is converted silently, no unknown key is accepted. What is malformed is told and left out, so
-that whatever is sound can be checked further.
+No value is converted silently and no unknown key is accepted. A malformed part is reported and left out, so that the rules
+can check the rest.
 """
 
 import dataclasses
@@ -27,10 +27,10 @@ from kafka2hive.config.keys.table import TableKeys, TableOptions
 from kafka2hive.config.yaml.problems import Path, Problems, closest
 
 FAULTY: Final[Any] = object()
-"""Instead of a value that is malformed, and told."""
+"""Stands for a malformed value that was reported."""
 
 _DECISIVE = frozenset({"topics", "pattern", "columns", "format", "avro_schema", "protobuf_schema", "create"})
-"""Keys of a table whose absence would make other checks see mistakes that are none."""
+"""Keys of a table without which other checks would report false mistakes."""
 
 _EXPECTED: dict[object, str] = {
     str: "expected a text; put it in quotes",
@@ -47,9 +47,9 @@ _TYPE_ENDS_HERE = (
 
 
 class MapShape:
-    """Reads values by their declared types: `hint` is the type, `data` what the map says, `path` where.
+    """Reads values by their declared types: `hint` is the type, `data` the map's data, `path` its place.
 
-    `tables`: those that are well-formed, by their place in the map.
+    `tables` holds the well-formed tables by their index in the map.
     """
 
     def __init__(self, problems: Problems) -> None:
@@ -57,7 +57,7 @@ class MapShape:
         self.tables: dict[int, TableKeys] = {}
 
     def fields(self, section: type, data: dict[Any, object], path: Path) -> dict[str, Any]:
-        """All fields of the section with their defaults; FAULTY where a key is malformed or missing."""
+        """Return all fields of the section with their defaults; FAULTY for a key that is malformed or missing."""
         declared, further = declared_keys(section), further_keys(section)
         fields: dict[str, Any] = {}
         for name, key in declared.items():
@@ -73,16 +73,17 @@ class MapShape:
                 self._unknown(str(name), key_names(section), path)
         else:
             place = (*path, further.first)
-            is_there = further.first in others
-            given = others.pop(further.first, None)
-            first = self._value(further.first_type, given, place) if is_there else self._missing(place)
+            if further.first in others:
+                first = self._value(further.first_type, others.pop(further.first), place)
+            else:
+                first = self._missing(place)
             rest = self._value(further.type, others, path)
             is_faulty = first is FAULTY or rest is FAULTY
             fields[further.field] = FAULTY if is_faulty else ((further.first, first), *rest)
         return fields
 
     def _default(self, key: DeclaredKey, path: Path) -> Any:
-        """A section that the map leaves out is one without keys."""
+        """Return the default; that of a section is the section without keys."""
         if dataclasses.is_dataclass(key.default):
             return self._section(type(key.default), {}, path)
         return key.default
@@ -92,7 +93,10 @@ class MapShape:
         return FAULTY
 
     def _section(self, section: type, data: object, path: Path) -> Any:
-        """A malformed key is left out of a section of the map where nothing depends on it, deeper it spoils the whole."""
+        """Return the section, FAULTY if a malformed key spoils it.
+
+        In a table or a top-level section, a malformed key that no other check depends on is replaced by its default.
+        """
         if not isinstance(data, dict):
             return self._unexpected(dict, path)
         fields = self.fields(section, data, path)
@@ -203,12 +207,12 @@ class MapShape:
 
 
 def is_pairs(hint: Any) -> bool:
-    """Whether a mapping of the map is kept as pairs."""
+    """Return whether values of this type are a mapping in the map and pairs in the value."""
     return get_origin(hint) is tuple and get_origin(get_args(hint)[0]) is tuple
 
 
 def _fitting(members: Sequence[Any], data: object) -> Any:
-    """Of a union the member that has the form of the data, else the first."""
+    """Return the first member of a union that has the form of the data (mapping, list, scalar), otherwise the first."""
     if data is None and NoneType in members:
         return NoneType
     members = [member for member in members if member is not NoneType]
@@ -221,16 +225,17 @@ def _fitting(members: Sequence[Any], data: object) -> Any:
 
 
 def _is_end_of_type(key: str) -> bool:
-    """Closes more brackets than it opens, as `2)` of an unquoted `decimal(10,2)` does."""
+    """Return whether the key closes more brackets than it opens, like `2)` of an unquoted `decimal(10,2)`."""
     return key.count(")") > key.count("(") or key.count(">") > key.count("<")
 
 
 @dataclass(frozen=True, slots=True)
-class Sound:
-    """The sections that are well-formed; None (or not in `tables`) where one is not. `tables` by index in the map.
+class MapSections:
+    """The well-formed sections of a map; a malformed one is None, and a malformed table is not in `tables`.
 
-    `kafka` is as written: its names can be checked whatever its values are. `has_hive`, `has_kerberos`, `has_registry`: there is
-    such a section, be it malformed. `whole`: None when anything is malformed.
+    `tables` is keyed by the index in the map. `kafka` holds the data as written, because its names can be checked even if
+    values are malformed. `has_hive`, `has_kerberos` and `has_registry` are also true for a malformed section. `keys` is the
+    whole map, None if anything is malformed.
     """
 
     service: str | None
@@ -246,32 +251,31 @@ class Sound:
     dead_letters: DeadLetterOptions | None
     defaults: TableOptions | None
     tables: dict[int, TableKeys]
-    whole: MapKeys | None
+    keys: MapKeys | None
 
 
-def read_map(data: object, problems: Problems) -> Sound | None:
-    """The map as declared, with every mistake of its shape in `problems`. None where it is no mapping at all."""
+def read_map(data: object, problems: Problems) -> MapSections | None:
+    """Read the map and add every mistake of its shape to `problems`. None if the data is not a mapping."""
     if not isinstance(data, dict):
         problems.add((), "expected keys with values: service, kafka, storage, tables")
         return None
     shape = MapShape(problems)
     fields = shape.fields(MapKeys, data, ())
-    is_whole = FAULTY not in fields.values()
-    sound = {name: None if value is FAULTY else value for name, value in fields.items()}
+    sections = {name: None if value is FAULTY else value for name, value in fields.items()}
     service, kafka = data.get("service"), data.get("kafka")
-    return Sound(
+    return MapSections(
         service=service if isinstance(service, str) else None,
         kafka=kafka if isinstance(kafka, dict) else {},
-        storage=sound["storage"],
+        storage=sections["storage"],
         has_hive=data.get("hive") is not None,
-        hive=sound["hive"],
+        hive=sections["hive"],
         has_kerberos=data.get("kerberos") is not None,
-        kerberos=sound["kerberos"],
+        kerberos=sections["kerberos"],
         has_registry=data.get("registry") is not None,
-        registry=sound["registry"],
-        spark=sound["spark"],
-        dead_letters=sound["dead_letters"],
-        defaults=sound["defaults"],
+        registry=sections["registry"],
+        spark=sections["spark"],
+        dead_letters=sections["dead_letters"],
+        defaults=sections["defaults"],
         tables=shape.tables,
-        whole=MapKeys(**fields) if is_whole else None,
+        keys=None if FAULTY in fields.values() else MapKeys(**fields),
     )

@@ -70,7 +70,7 @@ def test_status_shows_the_newcomer_and_ends_with_75_whether_or_not_a_ledger_is_t
     assert [table["state"] for table in document["tables"]] == ["not_running"]
     code, document = shown("status", "--json", "--table", "air.flights", "-c", str(config))
     assert code == 0 and document["errors"] == []
-    assert "what to do: give it a table of another name" in invoke("status", "-c", str(config)).stdout
+    assert "what to do: give the topic another table" in invoke("status", "-c", str(config)).stdout
 
 
 def test_validate_online_fails_on_it(config: Path) -> None:

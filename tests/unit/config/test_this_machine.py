@@ -70,9 +70,9 @@ def test_a_keytab_that_is_missing_foreign_or_of_somebody_else_is_refused(tmp_pat
     storage = replace(HDFS, properties=PROTECTED, kerberos=KerberosOptions("etl@K2H.TEST", str(file)))
     assert f"[kerberos.keytab] the keytab {file} cannot be read: No such file" in refusal(storage)
     file.write_text("-----BEGIN CERTIFICATE-----")
-    assert f"[kerberos.keytab] {file} is no keytab: it does not begin as a keytab" in refusal(storage)
+    assert f"[kerberos.keytab] {file} is not a keytab: it does not begin like a keytab" in refusal(storage)
     file.write_bytes(keytab("nfs@K2H.TEST", "etl@OTHER"))
-    assert "does not hold etl@K2H.TEST, but etl@OTHER, nfs@K2H.TEST" in refusal(storage)
+    assert "has no key of etl@K2H.TEST, only of etl@OTHER, nfs@K2H.TEST" in refusal(storage)
     file.write_bytes(keytab("nfs@K2H.TEST", "etl@K2H.TEST"))
     check(storage)
 
@@ -121,14 +121,14 @@ def test_authorities_of_hive_that_are_missing_or_no_certificates_are_refused(tmp
     file = tmp_path / "ca.pem"
     text = MAP + f"hive: {{url: 'hive://h:1/default?ssl=true', ca_file: {file}}}\n"
 
-    def told() -> str:
+    def error() -> str:
         with pytest.raises(ConfigError) as caught:
             check_this_machine(load_text(text, "m", {}), {})
         return str(caught.value)
 
-    assert f"[hive.ca_file] the authorities of hive.ca_file {file} cannot be read: [Errno 2]" in told()
+    assert f"[hive.ca_file] the certificates of hive.ca_file {file} cannot be read: [Errno 2]" in error()
     file.write_text("no certificate")
-    assert f"[hive.ca_file] the authorities of hive.ca_file {file} cannot be read: " in told()
+    assert f"[hive.ca_file] the certificates of hive.ca_file {file} cannot be read: " in error()
 
 
 # as DelegationTokenFetcher of Hadoop 3.4.3 wrote it
@@ -144,14 +144,14 @@ def test_the_tokens_of_a_file_must_be_for_the_storage_as_it_is_written(tmp_path:
     properties = (*PROTECTED, ("hadoop.security.authentication", "kerberos"))
     fits = StorageOptions("hdfs://127.0.0.1:13376/a", "hdfs://127.0.0.1:13376/l", "", properties)
     assert (
-        f"[kerberos.token] the delegation tokens of HADOOP_TOKEN_FILE_LOCATION: {file} cannot be read"
+        f"[kerberos.token] the token file of HADOOP_TOKEN_FILE_LOCATION, {file}, cannot be read"
         in refusal(fits, environ)
     )
     file.write_bytes(TOKENS)
     check(fits, environ)
     other = replace(fits, uri="hdfs://localhost:13376/a")
     assert (
-        f"no delegation token of {file} is for localhost:13376, as storage.uri has it, but for 127.0.0.1:13376"
+        f"storage.uri names localhost:13376, but the delegation tokens of {file} are for 127.0.0.1:13376"
         in (refusal(other, environ))
     )
     file.write_bytes(TOKENS.replace(b"\x0f127.0.0.1:13376\x00", b"\x0fha-hdfs:warehou\x00"))
