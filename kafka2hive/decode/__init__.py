@@ -1,6 +1,6 @@
 """Decode message bytes to rows of the table's schema, by the acceptance table of docs/decoding.md."""
 
-from kafka2hive.decode.contract.protocol import Changes
+from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.formats import make_decoder

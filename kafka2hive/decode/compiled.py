@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.decode.contract.protocol import Decoded, Reason
 from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
 from kafka2hive.decode.values.batch import Mask
 from kafka2hive.decode.values.epochs import UNITS
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE, wall_clock
+from kafka2hive.plugins import Decoded, Reason
 
 
 class CArray:

@@ -11,13 +11,13 @@ import pyarrow.csv as pcsv
 
 from kafka2hive.config.keys.csv import CsvOptions
 from kafka2hive.decode.columns.named import check_columns
-from kafka2hive.decode.contract.protocol import Decoded, Decoder, Reason
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.rows.csv import CsvLines
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
 from kafka2hive.decode.values.batch import Mask, cast_or_null, message_bytes
 from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.texts import TextColumn
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 
 def blanks_of(options: CsvOptions) -> str:

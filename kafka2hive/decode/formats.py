@@ -2,8 +2,8 @@
 
 from importlib import import_module
 
-from kafka2hive.decode.contract.protocol import Decoder
 from kafka2hive.decode.contract.spec import DecoderSpec, MakeDecoder
+from kafka2hive.plugins import Decoder
 
 _DECODE = "kafka2hive.decode"
 FORMATS = {

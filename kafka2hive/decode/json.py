@@ -14,7 +14,6 @@ from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.columns.leeway import with_leeway
 from kafka2hive.decode.columns.named import check_columns, of_named_columns
 from kafka2hive.decode.compiled import CompiledReader, PartReader, together
-from kafka2hive.decode.contract.protocol import Decoded, Decoder, Reason
 from kafka2hive.decode.contract.sources import (
     Source,
     SourceTree,
@@ -43,6 +42,7 @@ from kafka2hive.decode.values.json_values import (
     syntax_fault,
 )
 from kafka2hive.decode.values.scalars import taker
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 _BLANKS = b" \t\n\r"
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")

@@ -3,9 +3,9 @@
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.decode.contract.protocol import Decoded, Decoder, Reason
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.values.batch import cast_or_null
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 
 def make(spec: DecoderSpec) -> Decoder:

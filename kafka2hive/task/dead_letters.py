@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, dead_letter_path
 from kafka2hive.config.keys import MetadataColumn
-from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.plan.contract import Refusal
+from kafka2hive.plugins import Reason
 from kafka2hive.task.fetch.chunk import Chunk, Positions
 from kafka2hive.task.part import TablePart, TaskEnvironment
 from kafka2hive.task.rows import metadata_column

@@ -8,10 +8,11 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import Column, RecordPart, TableSettings, WireFormat
 from kafka2hive.decode import DecoderSpec, Source, make_decoder
-from kafka2hive.decode.contract.protocol import Changes, Reason
+from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.plugins import Reason
 from kafka2hive.task.fetch.chunk import Chunk, Positions
 from kafka2hive.task.rejections import Rejections, without_rejections
 from kafka2hive.task.rows import column_schema

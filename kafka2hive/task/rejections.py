@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.decode.contract.protocol import Reason
+from kafka2hive.plugins import Reason
 from kafka2hive.task.fetch.chunk import Positions
 
 Rejections = tuple[Positions, Sequence[Reason]]

@@ -11,8 +11,8 @@ from kafka2hive.config.keys.bucket_path import read_bucket_path
 from kafka2hive.config.keys.change_log import change_log_of, told_decimals
 from kafka2hive.config.keys.columns import METADATA_TYPES
 from kafka2hive.decode import Changes, DecoderSpec, Source, WriterSchema, WriterSchemas
-from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.plugins import Reason
 from kafka2hive.task.bucket.times import record_wall_clock
 from kafka2hive.task.fetch.chunk import Chunk, Positions
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys import ProtobufIndexes
-from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.decode.framing.frames import GUID_HEAD, HEAD
+from kafka2hive.plugins import Reason
 from kafka2hive.task.fetch.chunk import HeaderPairs
 
 OF_VALUES, OF_KEYS = "__value_schema_id", "__key_schema_id"

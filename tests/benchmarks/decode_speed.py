@@ -20,11 +20,11 @@ from kafka2hive.config.keys import CsvOptions
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.avro.decoder import AvroDecoder
-from kafka2hive.decode.contract.protocol import Decoder
 from kafka2hive.decode.csv import CsvDecoder
 from kafka2hive.decode.json import JsonDecoder
 from kafka2hive.decode.protobuf.decoder import ProtobufDecoder
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.plugins import Decoder
 from tests.benchmarks.avro_flights import ID, OneSchema, OneWriter, encoded
 from tests.harness.protobuf_flights import first, schema
 from tests.services.flights import flights

@@ -9,8 +9,8 @@ import pyarrow as pa
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.avro.decoder import AvroDecoder
-from kafka2hive.decode.contract.protocol import Decoded
 from kafka2hive.decode.schemas.writers import AVRO, SchemaReference, WriterSchema
+from kafka2hive.plugins import Decoded
 from tests.contract.decode_cases import Dead
 from tests.harness.reasons import texts_of
 

@@ -12,9 +12,9 @@ import pytest
 from kafka2hive.config.keys import ChangeLog
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.change_logs.canal import CanalDecoder
-from kafka2hive.decode.contract.protocol import Decoder
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.plugins import Decoder
 from tests.contract.decode_ways import EACH_WAY, WAYS
 from tests.harness.reasons import texts_of
 

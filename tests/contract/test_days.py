@@ -11,10 +11,11 @@ import pytest
 from kafka2hive.config.keys import ChangeLog
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.columns.leeway import with_leeway
-from kafka2hive.decode.contract.protocol import Changes, Decoder
+from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.wall_clock import NAIVE
+from kafka2hive.plugins import Decoder
 from tests.contract import avro_ways, protobuf_ways
 from tests.contract.avro_cases import number as zigzag
 from tests.contract.decode_ways import WAYS

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.contract.protocol import Decoded
+from kafka2hive.plugins import Decoded
 from tests.contract.decode_cases import CASES_OF_TYPE, MESSAGE_CASES
 from tests.contract.decode_reference import reference
 from tests.contract.decode_ways import WAYS

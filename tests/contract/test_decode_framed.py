@@ -6,7 +6,7 @@ import random
 import pyarrow as pa
 
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.contract.protocol import Decoded
+from kafka2hive.plugins import Decoded
 from tests.harness.reasons import texts_of
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])

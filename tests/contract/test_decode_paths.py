@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka2hive.decode.contract.protocol import Decoder, Reason
 from kafka2hive.decode.contract.sources import Source, in_small_letters
 from kafka2hive.decode.json import JsonExactDecoder
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.plugins import Decoder, Reason
 from tests.contract.decode_cases import Dead
 from tests.contract.decode_reference import Sources, reference
 from tests.contract.decode_ways import EACH_WAY, WAYS

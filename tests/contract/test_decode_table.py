@@ -5,9 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.decode.contract.protocol import Decoded, Reason
 from kafka2hive.decode.json import JsonExactDecoder
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.plugins import Decoded, Reason
 from tests.contract.decode_cases import KIND_CASES, MESSAGE_CASES, VALUE_CASES, Dead
 from tests.contract.decode_ways import WAYS
 from tests.harness.reasons import texts_of

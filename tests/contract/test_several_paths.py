@@ -12,9 +12,10 @@ from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.columns.defaults import with_defaults
 from kafka2hive.decode.columns.leeway import with_leeway
 from kafka2hive.decode.columns.several_paths import with_several_paths
-from kafka2hive.decode.contract.protocol import Changes, Decoded
+from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.plugins import Decoded
 from tests.contract import avro_ways, protobuf_ways
 from tests.contract.avro_cases import number, text
 from tests.contract.decode_ways import WAYS

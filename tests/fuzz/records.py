@@ -16,8 +16,8 @@ import orjson
 import pyarrow as pa
 
 from kafka2hive.decode import DecoderSpec, Source, make_decoder
-from kafka2hive.decode.contract.protocol import Decoded, Decoder
 from kafka2hive.decode.json import JsonDecoder
+from kafka2hive.plugins import Decoded, Decoder
 from tests.contract.decode_reference import Sources, reference
 from tests.contract.decode_ways import WAYS
 from tests.contract.test_decode_paths import (

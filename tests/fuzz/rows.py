@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys.csv import CsvOptions
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.contract.protocol import Decoder
+from kafka2hive.plugins import Decoder
 from tests.contract.rows_reference import Judge
 from tests.contract.test_csv_lines import ESCAPED, PLAIN
 from tests.contract.test_csv_lines import Judge as CsvJudge

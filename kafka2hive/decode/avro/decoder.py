@@ -15,13 +15,13 @@ from kafka2hive.decode.avro.plan import AvroPlan, words
 from kafka2hive.decode.avro.resolve import AvroUnresolvable, resolve
 from kafka2hive.decode.columns.named import check_columns, of_named_columns
 from kafka2hive.decode.compiled import Finish, NativeReader, Part, PartReader, together, type_words
-from kafka2hive.decode.contract.protocol import Decoded, Decoder, Reason
 from kafka2hive.decode.contract.sources import Source, as_it_stands, in_small_letters
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import FinerTimes, Written, truncating
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
 from kafka2hive.decode.schemas.avro import AvroSchema, AvroSchemaInvalid, parse
 from kafka2hive.decode.schemas.writers import AVRO, SchemaId, WriterSchema, WriterSchemas
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 
 class AvroPlanReader(PartReader):

@@ -13,10 +13,10 @@ from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.avro import plan
 from kafka2hive.decode.avro.cursor import AvroCursor
 from kafka2hive.decode.avro.plan import Shape
-from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.decode.contract.sources import Source, labels, own_columns
 from kafka2hive.decode.framing.numbers import BinaryRefusal, beyond, decimal, floating, moment, whole
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST
+from kafka2hive.plugins import Reason
 
 Skip = Callable[[AvroCursor], object]
 """Past one value. Raises Refused."""

@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys import ChangeLog
 from kafka2hive.config.keys.change_log import CHANGE_COLUMNS, OPERATION, POSITION, TIME
 from kafka2hive.decode.change_logs.decoder import check_change_columns
-from kafka2hive.decode.contract.protocol import Changes, Decoded, Decoder, Reason
+from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.rows.decoder import MOST_ROWS, too_many, with_ordinal
 from kafka2hive.decode.values.texts import TextColumn
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 OPERATIONS = {"INSERT": "c", "UPDATE": "u", "DELETE": "d", "TRUNCATE": "t"}
 _KNOWN = pa.array(OPERATIONS, pa.string())

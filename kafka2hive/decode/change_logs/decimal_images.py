@@ -38,11 +38,11 @@ from kafka2hive.decode.change_logs.schema_decimals import (
     SchemaDecimals,
     Told,
 )
-from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.values.connect_decimals import rescaled
 from kafka2hive.decode.values.scalars import NO_NUMBER
 from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.plugins import Reason
 
 BOTH = re.compile(r"\+?[0-9]+(?:[eE]\+?[0-9]+)?")
 """What numbers are spelled with and base64, too; of a length that four divides it is both."""

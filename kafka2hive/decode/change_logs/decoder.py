@@ -25,9 +25,9 @@ from kafka2hive.decode.change_logs.images import (
     joined,
     presence,
 )
-from kafka2hive.decode.contract.protocol import Decoded, Reason
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.plugins import Decoded, Reason
 
 PREFIXES: tuple[tuple[str, ...], ...] = ((), ("payload",))
 """The envelope is the record, or stands beside its schema (JSON converters with schemas.enable)."""

@@ -9,10 +9,10 @@ from kafka2hive.config.keys import ChangeLog
 from kafka2hive.decode.change_logs.canal import CanalDecoder
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm
 from kafka2hive.decode.change_logs.decoder import ChangeLogDecoder
-from kafka2hive.decode.contract.protocol import Decoder
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.formats import make_decoder
+from kafka2hive.plugins import Decoder
 
 
 def make(spec: DecoderSpec) -> Decoder:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.decode.contract.protocol import Decoded, Decoder, Reason
 from kafka2hive.decode.contract.sources import Source
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 IMAGE = pa.struct([("_a_row", pa.bool_())])
 """Not null wherever an object stands; nobody's row has the member."""

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.decode.change_logs.images import ImageRows, Numbers, rows_of
-from kafka2hive.decode.contract.protocol import Decoder, Reason
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.values.connect_decimals import NAME
+from kafka2hive.plugins import Decoder, Reason
 
 UNTOLD, TEXT, OTHER, NUMBER = -1001, -1002, -1003, -1004
 """Of a column of a record: there is no schema, or it lacks the key; a text or a number; bytes that are no decimal; a number,

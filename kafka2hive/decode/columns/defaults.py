@@ -6,10 +6,11 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.decode.contract.protocol import Changes, Decoded, Decoder
+from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.texts import text_taker
+from kafka2hive.plugins import Decoded, Decoder
 
 
 def with_defaults(decoder: Decoder, sources: Sequence[Source], zone: str, changes: Changes) -> Decoder:

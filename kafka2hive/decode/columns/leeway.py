@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.keys.columns import STRICT
-from kafka2hive.decode.contract.protocol import FRACTION, Changes, Decoded, Decoder, Reason
+from kafka2hive.decode.contract.changes import FRACTION, Changes
 from kafka2hive.decode.contract.sources import Source, labels, own_columns
 from kafka2hive.decode.values.connect_decimals import decimals_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers, zone_of
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 Open = Callable[[pa.Schema, Sequence[Source]], Decoder]
 Made = tuple[pa.Array, Mapping[int, Reason]]

@@ -2,10 +2,10 @@
 
 from kafka2hive.decode.columns.defaults import with_defaults
 from kafka2hive.decode.columns.several_paths import with_several_paths
-from kafka2hive.decode.contract.protocol import Decoder
 from kafka2hive.decode.contract.spec import DecoderSpec, MakeDecoder
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import check_zone
+from kafka2hive.plugins import Decoder
 
 
 def of_named_columns(spec: DecoderSpec, make: MakeDecoder) -> Decoder:

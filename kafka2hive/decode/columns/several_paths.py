@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.columns.leeway import Open, without
-from kafka2hive.decode.contract.protocol import Decoded, Decoder, Reason
 from kafka2hive.decode.contract.sources import Source
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 
 def with_several_paths(

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 from kafka2hive.config.keys import ChangeLog, CsvOptions, WireFormat
 from kafka2hive.config.keys.services import PluginOptions
-from kafka2hive.decode.contract.protocol import Changes, Decoder
+from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source, own_names
 from kafka2hive.decode.schemas.writers import SchemaCheck, WriterSchema, WriterSchemas
+from kafka2hive.plugins import Decoder
 
 if TYPE_CHECKING:
     import pyarrow as pa

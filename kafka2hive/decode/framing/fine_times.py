@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.decode.contract.protocol import FRACTION, Changes, Reason
+from kafka2hive.decode.contract.changes import FRACTION, Changes
 from kafka2hive.decode.contract.sources import Source, labels, own_columns
 from kafka2hive.decode.values.batch import Mask
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE
+from kafka2hive.plugins import Reason
 
 SECONDS_AND_NANOS = pa.struct([("seconds", pa.int64()), ("nanos", pa.int32())])
 """google.protobuf.Timestamp."""

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.config.keys import Framing
-from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.model.writer_schema import SchemaId
+from kafka2hive.plugins import Reason
 
 _GLUE_COMPRESSIONS = (0, 5)
 _GLUE_HEAD = 18

@@ -5,9 +5,9 @@ from struct import Struct
 
 import pyarrow as pa
 
-from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock_of
+from kafka2hive.plugins import Reason
 
 
 class BinaryRefusal(Exception):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.columns.named import check_columns, of_named_columns
 from kafka2hive.decode.compiled import Finish, NativeReader, Part, PartReader, together, type_words
-from kafka2hive.decode.contract.protocol import Changes, Decoded, Decoder, Reason
+from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source, as_it_stands, in_small_letters
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import FinerTimes, Written, truncating
@@ -24,6 +24,7 @@ from kafka2hive.decode.schemas.protobuf import ProtobufSchema, parse
 from kafka2hive.decode.schemas.protoc import ProtobufSchemaInvalid
 from kafka2hive.decode.schemas.writers import PROTOBUF, SchemaId, WriterSchema, WriterSchemas
 from kafka2hive.decode.values.epochs import UNITS
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 
 class ProtobufPlanReader(PartReader):

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.config.keys.json_path import path_text
-from kafka2hive.decode.contract.protocol import Changes, Reason
+from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source, labels, own_columns
 from kafka2hive.decode.framing.numbers import BinaryRefusal
 from kafka2hive.decode.protobuf import plan
@@ -18,6 +18,7 @@ from kafka2hive.decode.protobuf.cursor import ProtobufCursor, Range, small_messa
 from kafka2hive.decode.protobuf.plan import Shape
 from kafka2hive.decode.protobuf.values import Read, default_value, key_text, scalar
 from kafka2hive.decode.schemas.protobuf import WIRE_OF
+from kafka2hive.plugins import Reason
 
 Skip = Callable[[ProtobufCursor, Range], object]
 """Past the payload of one value. Raises Refused."""

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.decode.contract.protocol import Decoded, Decoder, Reason
 from kafka2hive.decode.values.batch import message_bytes
 from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 MOST_ROWS = 250_000
 """Of one message. One with more is a dead letter: its rows are in memory together, none is written before all are decoded."""

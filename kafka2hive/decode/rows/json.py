@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.decode.rows.decoder import MOST_ROWS, Elements, Numbers, too_many
 from kafka2hive.decode.values.batch import Mask, message_bytes
 from kafka2hive.decode.values.json_values import MAX_DEPTH, deeper_than, syntax_fault
+from kafka2hive.plugins import Reason
 
 _BLANKS = b" \t\n\r"
 _QUOTE, _ESCAPE, _COMMA, _OPEN, _CLOSE, _OBJECT, _END, _LINE_FEED = b'"\\,[]{}\n'

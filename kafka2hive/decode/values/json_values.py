@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.decode.contract.sources import Spelling
 from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.plugins import Reason
 
 Take = Callable[[Any, str], Any]
 """(JSON value, never null; column and JSON path) -> what pyarrow.array understands. Raises Refused."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys.columns import STRICT, Leeway
-from kafka2hive.decode.contract.protocol import FRACTION, Changes, Reason
+from kafka2hive.decode.contract.changes import FRACTION, Changes
 from kafka2hive.decode.values.batch import Mask, cast_or_null
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.json_values import Fraction, ValueRefusal, Whole
@@ -18,6 +18,7 @@ from kafka2hive.decode.values.scalars import epoch_number, taker
 from kafka2hive.decode.values.text_kernels import Converted, beyond_exactness, of_texts
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE
+from kafka2hive.plugins import Reason
 
 TakeText = Callable[[str, str], Any]
 """(text; column as reasons name it) -> what pyarrow.array understands. Raises Refused."""

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.contract.protocol import Decoder
 from kafka2hive.decode.rows.json import split_arrays, split_lines
 from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.scalars import taker
 from kafka2hive.model.text import counted
 from kafka2hive.model.wall_clock import NAIVE
+from kafka2hive.plugins import Decoder
 
 _HEADS = {
     b"\xef\xbb\xbf": "texts with a byte order mark, which JSON and CSV must not have",

@@ -14,7 +14,6 @@ from kafka2hive.config.keys.change_log import TIME
 from kafka2hive.config.keys.librdkafka import is_sensitive
 from kafka2hive.config.load import load_text
 from kafka2hive.decode import Changes, make_decoder
-from kafka2hive.decode.contract.protocol import Decoded
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.tables import describe
@@ -22,6 +21,7 @@ from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.offsets import first_ranges
 from kafka2hive.model.text import counted, duration, size
+from kafka2hive.plugins import Decoded
 from kafka2hive.service.draft.advice import EventTime, Rate, event_times, personal_names, rate_of
 from kafka2hive.service.draft.hive_columns import with_table
 from kafka2hive.service.draft.map_text import STORAGE, Draft, DraftColumn, key_text, map_of

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.decode.contract.protocol import Reason
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.plan.contract import Refusal
+from kafka2hive.plugins import Reason
 from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.task.dead_letters import DeadLetterFiles
 from kafka2hive.task.fetch.chunk import Chunk, Positions

@@ -8,13 +8,12 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.keys import Bucketing, BucketTime, Column, MetadataColumn, PluginOptions, TableSettings
-from kafka2hive.decode.contract.protocol import Decoded
 from kafka2hive.decode.plugin import PluginDecoder, fault_of
 from kafka2hive.model.entry_points import PluginKind, installed, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.plan.contract import TableManifest
-from kafka2hive.plugins import DecoderContext, Reason
+from kafka2hive.plugins import Decoded, DecoderContext, Reason
 from tests.harness.fake_consumer import FakeLog
 from tests.harness.task_files import MemoryFiles, offsets, read_rows, table_settings
 from tests.unit.config.test_config_load import HEAD, problems_of

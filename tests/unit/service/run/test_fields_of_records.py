@@ -14,7 +14,7 @@ from kafka2hive.config.keys import Column
 from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.config.load import load_text
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.contract.protocol import DEFAULT, FRACTION, UNKNOWN_ENUM, Decoded
+from kafka2hive.decode.contract.changes import DEFAULT, FRACTION, UNKNOWN_ENUM
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.files import FileMoves
@@ -24,6 +24,7 @@ from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.plan.contract import ColumnsSeen, TableManifest, TaskPlan, UnmappedField, UnmappedFields
+from kafka2hive.plugins import Decoded
 from kafka2hive.service.run.telemetry.records import WORDS, ChangedValuesWatch, UnmappedFieldsWatch
 from kafka2hive.service.tables.manifests import Outcome, judge_manifests
 from kafka2hive.service.tables.never_filled import ColumnWatch, never_filled
