@@ -23,7 +23,7 @@ from kafka2hive.service.run.result import (
 )
 from kafka2hive.service.run.signals import StopSignals
 from kafka2hive.service.tables.routes import task_settings
-from kafka2hive.service.validate.before_start import refuse_to_start, warn_beside
+from kafka2hive.service.validate.before_start import refuse_to_start, warn_of_topic_settings
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.spark.jvm import Jvm
 from kafka2hive.spark.scratch import Scratch
@@ -88,7 +88,7 @@ class Run:
         parts, service_map = self._parts, self._wiring.map
         parts.owned_tables.refresh(parts.kafka.cluster().topics)
         parts.owned_tables.check_all()
-        warn_beside(
+        warn_of_topic_settings(
             self._wiring, parts.kafka.kafka, list(parts.owned_tables.tables.values()), parts.kafka.cluster()
         )
         with Scratch(Path(service_map.run_directory)) as scratch:

@@ -1,1 +1,1 @@
-"""Asking the services of the map whether a run would work: all for `validate --online`, the quick part before a run."""
+"""Checks of a map against its services: all of them for `validate --online`, the quick ones before a run starts."""

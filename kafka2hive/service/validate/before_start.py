@@ -1,6 +1,6 @@
-"""What `run` asks before it starts Spark or takes anything over: only what fails late, or not at all, without it.
+"""The checks of `run` before it starts Spark or takes a table over: problems that would otherwise show late or never.
 
-Kafka's metadata, the ledgers and their owners are looked at by the run itself. Nothing is written.
+Kafka's metadata, the ledgers and their owners are not checked here, because the run reads them anyway. Nothing is written.
 """
 
 import logging
@@ -20,27 +20,21 @@ log = logging.getLogger(__name__)
 
 
 def refuse_to_start(wiring: Wiring) -> None:
-    """Raises ServiceUnavailable: a file system of the map does not answer, or there is no Java for Spark."""
-    refuse_silent_storage(wiring.ports.files, wiring.map)
+    """Raise ServiceUnavailable if a file system of the map does not answer, or if there is no Java for Spark."""
+    require_storage(wiring.ports.files, wiring.map)
     require_java()
 
 
-def refuse_silent_storage(files: FileSystem, service_map: ServiceMap) -> None:
-    """One question to every file system of the map; a directory that is not there, or not allowed, is an answer."""
-    places = [service_map.storage.ledger_root, service_map.dead_letters.location]
-    places += [rule.location for rule in service_map.tables]
-    asked: set[str] = set()
-    for place in places:
-        root = root_of(place)
-        if root in asked:
-            continue
-        asked.add(root)
+def require_storage(files: FileSystem, service_map: ServiceMap) -> None:
+    """Call every file system of the map once; raise ServiceUnavailable for the first that does not answer.
+
+    A directory that does not exist, or that may not be read, is an answer.
+    """
+    ledger_root = service_map.storage.ledger_root
+    places = [ledger_root, service_map.dead_letters.location, *(rule.location for rule in service_map.tables)]
+    for root in dict.fromkeys(map(root_of, places)):
         try:
-            files.stat(
-                service_map.storage.ledger_root
-                if root_of(service_map.storage.ledger_root) == root
-                else root + "/"
-            )
+            files.stat(ledger_root if root_of(ledger_root) == root else root + "/")
         except (NotFound, Denied):
             continue
         except StorageError as error:
@@ -51,17 +45,19 @@ def refuse_silent_storage(files: FileSystem, service_map: ServiceMap) -> None:
             ) from error
 
 
-def warn_beside(wiring: Wiring, kafka: Kafka, tables: Collection[Table], cluster: ClusterView) -> None:
-    """Log what is worth a warning about the topics' settings, from a thread of its own: nobody waits for it."""
+def warn_of_topic_settings(
+    wiring: Wiring, kafka: Kafka, tables: Collection[Table], cluster: ClusterView
+) -> None:
+    """Log warnings about the topics' settings from a background thread, without waiting for it."""
 
     def warn() -> None:
-        read = topics_of(tables, cluster)
+        readers = topics_of(tables, cluster)
         try:
-            settings = kafka.topic_settings(cluster, sorted(read))
+            settings = kafka.topic_settings(cluster, sorted(readers))
         except Kafka2HiveError as error:
             log.debug("the settings of topics are not known: %s", error)
             return
-        for warned in settings_warnings(settings, read):
-            log.warning("%s", warned.error)
+        for warning in settings_warnings(settings, readers):
+            log.warning("%s", warning.error)
 
     wiring.background.start("ask-kafka", warn)

@@ -1,4 +1,4 @@
-"""What a check of a service came to, as values; and the exit code of them all."""
+"""The results of checks as values, and the exit code of several checks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,27 +6,27 @@ from typing import assert_never
 
 from kafka2hive.model.errors import AmbiguousOutcome, ExitCode, Kafka2HiveError, ServiceUnavailable, worst
 
-# Errors whose cause lies outside of the map: rights, room.
+# Errors whose cause is outside the map: rights and disk space.
 _OUTSIDE = frozenset({"kafka.denied", "storage.denied", "storage.no_room", "hive.refused"})
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """As it should be; `message` says what was found."""
+    """The check passed; `message` says what was found."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A run would work, and perhaps not for long, or not as meant."""
+    """A run would work, but perhaps not for long, or not as intended."""
 
     error: Kafka2HiveError
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A run would not dump this."""
+    """A run would not dump the table or topic."""
 
     error: Kafka2HiveError
 
@@ -36,7 +36,10 @@ Result = Passed | Warned | Failed
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line: `system` is `kafka`, `registry`, `storage`, `ledger`, `hive` or `spark`, `subject` what was asked about."""
+    """One line of the report; `system` is `kafka`, `registry`, `storage`, `ledger`, `hive` or `spark`.
+
+    `subject` is what was checked, such as a table's name.
+    """
 
     system: str
     subject: str
@@ -44,7 +47,11 @@ class Check:
 
 
 def exit_code_of(checks: Iterable[Check]) -> ExitCode:
-    """69 when a service does not answer (not all could be checked), else 78 where map and world do not fit, else 75."""
+    """Return the worst exit code.
+
+    It is 69 if a service did not answer (not everything was checked), otherwise 78 if the map does not match its
+    services, otherwise 75 if rights or room are missing.
+    """
     return worst({_exit_code(check.result) for check in checks})
 
 

@@ -1,4 +1,4 @@
-"""Does Kafka have what the map reads, may we read it, and does it keep records long enough?"""
+"""The checks that Kafka has the map's topics, that the service may read them, and that records are kept long enough."""
 
 from collections.abc import Collection, Mapping
 
@@ -9,48 +9,47 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned
 
-FLUSHES_KEPT = 10  # records should outlive so many flush intervals: a night's outage is longer than a minute
+FLUSHES_KEPT = 10
+"""How many flush intervals records should outlive."""
 
 
 def topics_of(tables: Collection[Table], cluster: ClusterView) -> dict[str, list[Table]]:
-    """The topics that exist, each with the tables that read it."""
-    found: dict[str, list[Table]] = {}
+    """Return the topics that exist, each with the tables that read it."""
+    readers: dict[str, list[Table]] = {}
     for table in tables:
         for topic in table.topics:
             if topic in cluster.topics:
-                found.setdefault(topic, []).append(table)
-    return found
+                readers.setdefault(topic, []).append(table)
+    return readers
 
 
 def check_kafka(kafka: Kafka, tables: Collection[Table], cluster: ClusterView) -> list[Check]:
-    """One line a table for its topics, one a topic for its records. Fetches one record of each topic that has any."""
+    """Check each table's topics, and each topic's records; fetches one record of every topic that has any."""
     checks = [Check("kafka", table.name, _topics(table)) for table in tables]
-    read = topics_of(tables, cluster)
-    settings = kafka.topic_settings(cluster, sorted(read))
-    for topic, readers in sorted(read.items()):
+    by_topic = topics_of(tables, cluster)
+    settings = kafka.topic_settings(cluster, sorted(by_topic))
+    for topic, readers in sorted(by_topic.items()):
         partitions = cluster.topics[topic].topic_partitions()
-        checks.append(
-            Check("kafka", f"topic {topic}", _records(kafka, readers[0].name, partitions, settings[topic]))
-        )
-        checks += [
-            Check("kafka", f"topic {topic}", warned)
-            for warned in kept_too_short(topic, readers, settings[topic])
-        ]
+        results: list[Result] = [_records(kafka, readers[0].name, partitions, settings[topic])]
+        results += retention_warnings(topic, readers, settings[topic])
+        checks += [Check("kafka", f"topic {topic}", result) for result in results]
     return checks
 
 
-def settings_warnings(settings: Mapping[str, TopicSettings], read: Mapping[str, list[Table]]) -> list[Warned]:
-    """What is worth a warning in the log before a run: no right to read, records that are not kept for long."""
-    found: list[Warned] = []
-    for topic, readers in sorted(read.items()):
+def settings_warnings(
+    settings: Mapping[str, TopicSettings], by_topic: Mapping[str, list[Table]]
+) -> list[Warned]:
+    """Return warnings for the log before a run: topics that may not be read, or that keep records too short."""
+    warnings: list[Warned] = []
+    for topic, readers in sorted(by_topic.items()):
         if settings[topic].may_read is False:
-            found.append(Warned(_denied(topic)))
-        found += kept_too_short(topic, readers, settings[topic])
-    return found
+            warnings.append(Warned(_denied(topic)))
+        warnings += retention_warnings(topic, readers, settings[topic])
+    return warnings
 
 
-def kept_too_short(topic: str, readers: Collection[Table], settings: TopicSettings) -> list[Warned]:
-    """Records may age out before they are read: retention against the longest flush interval of its tables."""
+def retention_warnings(topic: str, readers: Collection[Table], settings: TopicSettings) -> list[Warned]:
+    """Warn if the topic's retention is shorter than FLUSHES_KEPT times the longest flush interval of its tables."""
     kept_ms = settings.retention_ms
     if kept_ms is None or kept_ms < 0 or "delete" not in (settings.cleanup_policy or "delete"):
         return []

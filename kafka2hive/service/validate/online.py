@@ -1,4 +1,4 @@
-"""`validate --online`: everything that can be asked of the services of a map before anything is dumped."""
+"""`validate --online`: the checks of a map against its services."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -33,107 +33,12 @@ from kafka2hive.service.validate.storage_check import LEDGER_ROOT, check_storage
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.spark.java import require_java
 
-
-def check_hive(
-    metastore: Hive, catalogue: Catalogue, tables: Collection[Table], dead_letters: str
-) -> list[Check]:
-    """One line a table, the dead letters' among them; after the first that Hive does not answer, only that one."""
-    checks: list[Check] = []
-    for name, table in [*((t.name, t) for t in tables), (dead_letters, None)]:
-        result = _check(metastore, catalogue, name, table)
-        checks.append(Check("hive", name, result))
-        if isinstance(result, Failed) and isinstance(result.error, ServiceUnavailable):
-            break
-    return checks
-
-
-def _check(metastore: Hive, catalogue: Catalogue, name: str, table: Table | None) -> Result:
-    try:
-        if table is not None:
-            catalogue.resolve(table)
-        found = catalogue.compare(metastore.session, name)
-        if isinstance(found, ToSend):
-            count = counted(len(found.statements), "statement")
-            return Passed(
-                f"is not the table of the map yet: a run sends {count} (`kafka2hive plan` shows them)"
-            )
-        return Passed(f"is the table of the map, at {found.location}")
-    except MetastoreUnavailable as error:
-        return Failed(error.ending(str(error)))
-    except (TableError, ServiceUnavailable, ConfigError) as error:
-        return Failed(error)
-
-
 _ANY_ID = 1
-
-
-def check_registry(registry: Registry, url: str) -> Check:
-    return Check("registry", url, _result(registry))
-
-
-def _result(registry: Registry) -> Result:
-    try:
-        kinds = registry.kinds()
-        registry.schema(_ANY_ID)  # some registries tell their kinds to anybody
-    except SchemaRegistryUnavailable as error:
-        return Failed(ServiceUnavailable(error.code, error.message, error.remedy))
-    except TableError as error:
-        return Failed(error)
-    return Passed(f"gives schemas of {', '.join(kinds)}")
-
-
-def tables_behind(places: Collection[Check], tables: Collection[Table]) -> list[Table]:
-    """The tables whose places refused nothing: another ledger could only be refused for the reason that was told."""
-    refused = {place.subject for place in places if isinstance(place.result, Failed)}
-    return [] if LEDGER_ROOT in refused else [table for table in tables if table.name not in refused]
-
-
-def check_ledgers(wiring: Wiring, tables: Collection[Table], kafka: Kafka | None) -> list[Check]:
-    """One line a table: it fails where a start would STOP. A live owner is no error: nobody is watched.
-
-    `kafka` None: it does not answer, and positions are not compared with it.
-    """
-    ledgers = wiring.side_by_side.map(lambda table: _looked(wiring, table), tables)
-    views, _ = apart(chain.from_iterable(ledgers))
-    routed = {table.name: RoutedTable(table.rule, table.topics, table.missing) for table in tables}
-    starts = StartPreview(wiring, kafka, look_at_kafka(kafka, views, routed), routed)
-
-    def check(looked: tuple[Table, list[View | UnreadableLedger]]) -> Check:
-        table, found = looked
-        result = _check_marker(table, starts, found[0]) if found else _without_ledger(wiring, table)
-        return Check("ledger", table.name, result)
-
-    return wiring.side_by_side.map(check, list(zip(tables, ledgers, strict=True)))
-
-
-def _looked(wiring: Wiring, table: Table) -> list[View | UnreadableLedger]:
-    """Empty: there is no ledger."""
-    return list(attempt(table.name, lambda: [look(wiring.ports.files, table.paths)]))
-
-
-def _check_marker(table: Table, starts: StartPreview, found: View | UnreadableLedger) -> Result:
-    if isinstance(found, UnreadableLedger):
-        return Failed(found.error)
-    for would in attempt(table.name, lambda: [starts.of(found)]):
-        if isinstance(would, UnreadableLedger):
-            return Failed(would.error)
-        if would.stop is not None:
-            return Failed(would.stop)
-    return Passed(f"{table.paths.table_directory} feeds {table.location}")
-
-
-def _without_ledger(wiring: Wiring, table: Table) -> Result:
-    directory = table.paths.table_directory
-    try:
-        refuse_vanished_ledger(wiring.ports.files, table.location, directory)
-    except Kafka2HiveError as error:
-        return Failed(error)
-    return Passed(f"there is none yet: a run makes {directory}")
 
 
 @dataclass(frozen=True, slots=True)
 class OnlineResult:
-    """All checks, in the order Kafka, schema registry, storage, Hive, Spark."""
+    """All checks, in the order Kafka, schema registry, storage, ledgers, Hive, Spark."""
 
     checks: tuple[Check, ...]
 
@@ -143,9 +48,9 @@ class OnlineResult:
 
 
 def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = None) -> OnlineResult:
-    """Touches nothing but probe files that it deletes itself. What does not answer is a failed check.
+    """Check everything; a service that does not answer is a failed check. Writes only probe files, which it deletes.
 
-    `selects` None: no table of the map has SQL.
+    `selects` is None if no table of the map has SQL.
     """
     checks: list[Check] = []
     brokers = dict(wiring.map.kafka.properties).get("bootstrap.servers", "")
@@ -167,19 +72,19 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = 
         answers = True
     except (ServiceUnavailable, ConfigError) as error:
         checks.append(Check("kafka", brokers, Failed(error)))
-        listed = {topic for rule in wiring.map.tables for topic in rule.topics}
-        routes = routes or topic_routes(wiring, listed)
+        named = {topic for rule in wiring.map.tables for topic in rule.topics}
+        routes = routes or topic_routes(wiring, named)
     tables = routes.tables
     if (registry := wiring.registry()) is not None and wiring.map.registry is not None:
         checks.append(check_registry(registry, wiring.map.registry.url))
-    places = check_storage(wiring, tables)
-    checks += places
-    checks += check_ledgers(wiring, tables_behind(places, tables), kafka if answers else None)
+    storage = check_storage(wiring, tables)
+    checks += storage
+    checks += check_ledgers(wiring, tables_without_failure(storage, tables), kafka if answers else None)
     metastore = wiring.hive()
     catalogue = Catalogue(wiring.map, metastore)
     if metastore is not None:
         checks += check_hive(metastore, catalogue, tables, wiring.map.dead_letters.table)
-    checks.append(_java())
+    checks.append(_check_java())
     if selects is not None:
         checks += check_selects_online(selects, catalogue, tables)
     if metastore is not None:
@@ -187,7 +92,101 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = 
     return OnlineResult(tuple(checks))
 
 
-def _java() -> Check:
+def check_registry(registry: Registry, url: str) -> Check:
+    return Check("registry", url, _registry_result(registry))
+
+
+def _registry_result(registry: Registry) -> Result:
+    try:
+        kinds = registry.kinds()
+        registry.schema(_ANY_ID)  # some registries list their kinds without a login, so this tests the login
+    except SchemaRegistryUnavailable as error:
+        return Failed(ServiceUnavailable(error.code, error.message, error.remedy))
+    except TableError as error:
+        return Failed(error)
+    return Passed(f"gives schemas of {', '.join(kinds)}")
+
+
+def tables_without_failure(storage: Collection[Check], tables: Collection[Table]) -> list[Table]:
+    """Return the tables whose storage checks passed: a ledger's check would only fail again for the same reason."""
+    failed = {check.subject for check in storage if isinstance(check.result, Failed)}
+    return [] if LEDGER_ROOT in failed else [table for table in tables if table.name not in failed]
+
+
+def check_ledgers(wiring: Wiring, tables: Collection[Table], kafka: Kafka | None) -> list[Check]:
+    """Check each table's ledger; it fails if a start would STOP. A live owner is no error, and heartbeats are not watched.
+
+    `kafka` is None if it does not answer; positions are then not compared with it.
+    """
+    ledgers = wiring.side_by_side.map(lambda table: _look(wiring, table), tables)
+    views, _ = apart(chain.from_iterable(ledgers))
+    routed = {table.name: RoutedTable(table.rule, table.topics, table.missing) for table in tables}
+    starts = StartPreview(wiring, kafka, look_at_kafka(kafka, views, routed), routed)
+
+    def check(pair: tuple[Table, list[View | UnreadableLedger]]) -> Check:
+        table, ledger = pair
+        result = _ledger_result(table, starts, ledger[0]) if ledger else _without_ledger(wiring, table)
+        return Check("ledger", table.name, result)
+
+    return wiring.side_by_side.map(check, list(zip(tables, ledgers, strict=True)))
+
+
+def _look(wiring: Wiring, table: Table) -> list[View | UnreadableLedger]:
+    """Return one item, or an empty list if the table has no ledger."""
+    return list(attempt(table.name, lambda: [look(wiring.ports.files, table.paths)]))
+
+
+def _ledger_result(table: Table, starts: StartPreview, ledger: View | UnreadableLedger) -> Result:
+    if isinstance(ledger, UnreadableLedger):
+        return Failed(ledger.error)
+    for start in attempt(table.name, lambda: [starts.of(ledger)]):
+        if isinstance(start, UnreadableLedger):
+            return Failed(start.error)
+        if start.stop is not None:
+            return Failed(start.stop)
+    return Passed(f"{table.paths.table_directory} feeds {table.location}")
+
+
+def _without_ledger(wiring: Wiring, table: Table) -> Result:
+    directory = table.paths.table_directory
+    try:
+        refuse_vanished_ledger(wiring.ports.files, table.location, directory)
+    except Kafka2HiveError as error:
+        return Failed(error)
+    return Passed(f"there is none yet: a run makes {directory}")
+
+
+def check_hive(
+    metastore: Hive, catalogue: Catalogue, tables: Collection[Table], dead_letters: str
+) -> list[Check]:
+    """Check each table and the dead-letter table; ends after the first check that Hive does not answer."""
+    checks: list[Check] = []
+    for name, table in [*((t.name, t) for t in tables), (dead_letters, None)]:
+        result = _hive_result(metastore, catalogue, name, table)
+        checks.append(Check("hive", name, result))
+        if isinstance(result, Failed) and isinstance(result.error, ServiceUnavailable):
+            break
+    return checks
+
+
+def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: Table | None) -> Result:
+    try:
+        if table is not None:
+            catalogue.resolve(table)
+        comparison = catalogue.compare(metastore.session, name)
+        if isinstance(comparison, ToSend):
+            count = counted(len(comparison.statements), "statement")
+            return Passed(
+                f"is not the table of the map yet: a run sends {count} (`kafka2hive plan` shows them)"
+            )
+        return Passed(f"is the table of the map, at {comparison.location}")
+    except MetastoreUnavailable as error:
+        return Failed(error.ending(str(error)))
+    except (TableError, ServiceUnavailable, ConfigError) as error:
+        return Failed(error)
+
+
+def _check_java() -> Check:
     try:
         return Check("spark", "Java", Passed(require_java()))
     except ServiceUnavailable as error:

@@ -1,4 +1,4 @@
-"""The schemas that a map has itself (`avro_schema`, `protobuf_schema`) against its tables' columns, without any cluster."""
+"""The check of a map's own schemas (`avro_schema`, `protobuf_schema`) against its tables' columns, without any cluster."""
 
 from pathlib import Path as FilePath
 
@@ -9,24 +9,24 @@ from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
 
 
 def check_own_schemas(service_map: ServiceMap) -> None:
-    """Raises MapInvalid: a schema is none, has no field for a column, or one that does not fill it.
+    """Raise MapInvalid if a schema is not valid, lacks a column's field, or has a field that cannot fill its column.
 
-    All records of such a table are of this schema, so what is wrong is wrong for each of them. Envelopes of change logs
-    are not looked into.
+    All records of such a table have this schema, so the column would never be filled. Envelopes of change logs are not
+    checked.
     """
-    own = {
+    schemas = {
         index: schema
         for index, rule in enumerate(service_map.tables)
         if rule.source in ("events", "binlog") and (schema := _own_schema(rule)) is not None
     }
-    if not own:
+    if not schemas:
         return
     problems = Problems()
     read_document(FilePath(service_map.path).read_text(encoding="utf-8"), problems)
-    for index, schema in own.items():
+    for index, schema in schemas.items():
         _check(service_map.tables[index], schema, ("tables", index), problems)
-    if found := problems.all():
-        raise MapInvalid(service_map.path, found)
+    if all_problems := problems.all():
+        raise MapInvalid(service_map.path, all_problems)
 
 
 def _own_schema(rule: TableRule) -> WriterSchema | None:
@@ -38,7 +38,7 @@ def _own_schema(rule: TableRule) -> WriterSchema | None:
 
 
 def _check(rule: TableRule, schema: WriterSchema, table: Path, problems: Problems) -> None:
-    from kafka2hive.schema_evolution.map_schemas import faults_of_own  # costs a map without them nothing
+    from kafka2hive.schema_evolution.map_schemas import faults_of_own  # slow, and most maps have no schema
 
     key, columns = ("records", rule.records) if rule.records else ("columns", rule.columns)
     values = [column for column in columns if column.part is RecordPart.VALUE]

@@ -1,4 +1,4 @@
-"""Spark for the commands that look at SELECTs: started where there is one, and imported for nothing else."""
+"""Spark for commands that check SELECTs: imported and started only if a table has SQL."""
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 
 class SelectCheck(Protocol):
-    """Plans SELECTs without running them (sql/selects.py). Raises TableError, ServiceUnavailable."""
+    """Plans SELECTs without running them (implemented in sql/selects.py). Raises TableError, ServiceUnavailable."""
 
     def check(self, table: TableSettings) -> None:
-        """All of it; a table without SQL is as it should be."""
+        """Check the whole SELECT; a table without SQL passes."""
 
     def check_text(self, table: TableSettings) -> None:
-        """As far as it goes without the lookups and the columns."""
+        """Check what can be checked without the lookups and the columns."""
 
 
 def selects_of(
     rules: Collection[TableRule], service_map: ServiceMap
 ) -> "AbstractContextManager[Selects | None]":
-    """Spark is started where one of the rules has SQL, and for nothing else; else None. Raises ServiceUnavailable."""
+    """Start Spark if one of the rules has SQL; otherwise give None. Raises ServiceUnavailable."""
     if all(rule.sql is None for rule in rules):
         return nullcontext()
     from kafka2hive.sql.local import local_selects

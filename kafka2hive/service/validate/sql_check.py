@@ -1,4 +1,4 @@
-"""Would Spark make the tables' rows by their SELECTs? Each is planned as a dump plans it; no record is read."""
+"""The check of the tables' SELECTs: Spark plans each one as in a run. No record is read."""
 
 from collections.abc import Collection
 from pathlib import Path as FilePath
@@ -17,9 +17,9 @@ _PLANNED = "Spark makes the table's columns by its SELECT, one row or none of ea
 
 
 def check_selects(service_map: ServiceMap, selects: SelectCheck) -> list[Check]:
-    """Without any cluster: one line for each table with SQL, a warning where only a part of it can be checked so.
+    """Check each table with SQL without any cluster, with a warning if only a part of its SELECT can be checked this way.
 
-    Raises MapInvalid with all that are wrong, ServiceUnavailable (Spark is gone).
+    Raises MapInvalid with all that are wrong, ServiceUnavailable (Spark has ended).
     """
     problems = Problems()
     read_document(FilePath(service_map.path).read_text(encoding="utf-8"), problems)
@@ -30,17 +30,17 @@ def check_selects(service_map: ServiceMap, selects: SelectCheck) -> list[Check]:
         try:
             checks.append(Check("spark", rule.table, _planned(rule, selects)))
         except TableError as error:
-            told = f"{error.message.removeprefix(f'{rule.table}: ')}; {error.remedy}"
-            problems.add(("tables", index, _KEYS.get(error.code, "sql")), told)
-    if found := problems.all():
-        raise MapInvalid(service_map.path, found)
+            text = f"{error.message.removeprefix(f'{rule.table}: ')}; {error.remedy}"
+            problems.add(("tables", index, _KEYS.get(error.code, "sql")), text)
+    if all_problems := problems.all():
+        raise MapInvalid(service_map.path, all_problems)
     return checks
 
 
 def check_selects_online(
     selects: SelectCheck, catalogue: Catalogue, tables: Collection[Table]
 ) -> list[Check]:
-    """With the columns that are Hive's, and the lookups as they are now; one line for each table with SQL."""
+    """Check each table with SQL, with its columns from Hive and the present contents of its lookups."""
     return [
         Check("spark", table.name, _planned_online(table, selects, catalogue))
         for table in tables
@@ -50,12 +50,12 @@ def check_selects_online(
 
 def _planned(rule: TableRule, selects: SelectCheck) -> Result:
     settings = rule.resolved(rule.columns)
-    away = [name for name, path in rule.lookups if not path.startswith("file:")]
-    if rule.columns and not away:
+    remote = [name for name, path in rule.lookups if not path.startswith("file:")]
+    if rule.columns and not remote:
         selects.check(settings)
         return Passed(_PLANNED)
     selects.check_text(settings)
-    missing = f"lookup {away[0]} is on a cluster" if away else "its columns are Hive's"
+    missing = f"lookup {remote[0]} is on a cluster" if remote else "its columns are Hive's"
     error = TableError(
         "sql.unchecked",
         f"{rule.table}: the SELECT was parsed only: {missing}",

@@ -1,4 +1,7 @@
-"""May we do in the ledger's and the tables' directories what a dump does there? Tried with a file that is deleted again."""
+"""The check that the service may create, rename and delete files in the directories of the ledgers and tables.
+
+It does so with a probe file.
+"""
 
 from collections.abc import Collection
 
@@ -12,11 +15,11 @@ from kafka2hive.storage.connect import root_of
 from kafka2hive.storage.port import Denied, FileSystem, NoRoom, NotFound, StorageError, write_file
 
 LEDGER_ROOT = "ledger root"
-"""The subject of its check."""
+"""The subject of the ledger root's check."""
 
 
 def check_storage(wiring: Wiring, tables: Collection[Table]) -> list[Check]:
-    """One line for the ledger root, one for each table's directory and the dead letters'."""
+    """Check the ledger root, each table's directory and that of the dead letters."""
     ledger_root = wiring.map.storage.ledger_root
     places = {LEDGER_ROOT: ledger_root, wiring.map.dead_letters.table: wiring.map.dead_letters.location}
     places |= {table.name: table.location for table in tables}
@@ -36,43 +39,47 @@ def _place(wiring: Wiring, place: str, ledger_root: str) -> Result:
         )
         return Failed(error)
     try:
-        there = probe(wiring.ports.files, place, wiring.ports.new_uuid())
+        ancestor = probe(wiring.ports.files, place, wiring.ports.new_uuid())
     except StorageError as error:
         return Failed(_refusal(place, error))
-    except TableError as in_the_way:
-        return Failed(in_the_way)
-    return Passed(f"{place}: made, renamed and deleted a file" + ("" if there == place else f" in {there}"))
+    except TableError as error:
+        return Failed(error)
+    where = "" if ancestor == place else f" in {ancestor}"
+    return Passed(f"{place}: made, renamed and deleted a file{where}")
 
 
 def probe(files: FileSystem, place: str, uuid: str) -> str:
-    """Make a directory and a file of one byte, rename the file, delete both; gives where: `place` or what is above it.
+    """Create a directory with a file of one byte in `place` or its nearest existing ancestor, and return which.
 
-    State before and after: the same, whatever fails in between, but for what the file system does not let us delete.
-    Where `place` has a staging directory the file is made there and renamed into the new directory, as a promote does.
+    The file is renamed, then file and directory are deleted, after an error too. If `place` has a staging directory, the
+    file is created there and renamed into the new directory, as a promote does. A crash in the middle leaves the probe's
+    directory or file.
     Raises StorageError, TableError (a file is where a directory is needed).
     """
-    near = _nearest(files, place)
-    directory = probe_directory(near, uuid)
+    ancestor = _existing_ancestor(files, place)
+    directory = probe_directory(ancestor, uuid)
     staging = staging_directory(place)
-    made_in = staging if near == place and _is_there(files, staging) else directory
-    first, second = join(made_in, f"_probe-{uuid}.in-progress"), join(directory, "_probe.final")
-    made = [directory]  # also what was made by a lost response is deleted
+    source = staging if ancestor == place and _is_directory(files, staging) else directory
+    first, second = join(source, f"_probe-{uuid}.in-progress"), join(directory, "_probe.final")
+    leftovers = [
+        directory
+    ]  # added before each call, because a call without an answer may have been carried out
     try:
         files.mkdirs(directory)
-        made.append(first)
+        leftovers.append(first)
         write_file(files, first, b"?")
-        made.append(second)
+        leftovers.append(second)
         files.rename(first, second)
     finally:
-        for path in reversed(made):
+        for path in reversed(leftovers):
             _delete(files, path)
-    return near
+    return ancestor
 
 
-def _nearest(files: FileSystem, place: str) -> str:
-    """The directory itself, or the lowest one above it that is there; at last the root, which is written with its `/`."""
+def _existing_ancestor(files: FileSystem, place: str) -> str:
+    """Return `place` if it exists, otherwise the lowest directory above it that does; the root ends in `/`."""
     top = root_of(place)
-    while not _is_there(files, place):
+    while not _is_directory(files, place):
         above = parent(place)
         if above == top:
             return top + "/"
@@ -80,7 +87,8 @@ def _nearest(files: FileSystem, place: str) -> str:
     return place
 
 
-def _is_there(files: FileSystem, path: str) -> bool:
+def _is_directory(files: FileSystem, path: str) -> bool:
+    """Whether `path` exists. Raises TableError if it is a file."""
     try:
         status = files.stat(path)
     except NotFound:
@@ -98,7 +106,7 @@ def _delete(files: FileSystem, path: str) -> None:
     try:
         files.delete(path)
     except StorageError:
-        pass  # the error that matters is told; a name of its own does no harm
+        pass  # the first error is the one to report; a leftover has a unique name and does no harm
 
 
 def _refusal(place: str, error: StorageError) -> Kafka2HiveError:

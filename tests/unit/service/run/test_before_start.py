@@ -17,7 +17,7 @@ from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.service.run.result import not_registered
 from kafka2hive.service.tables.registrar import EnsureTable, Registrar
 from kafka2hive.service.tables.table_state import Table
-from kafka2hive.service.validate.before_start import refuse_silent_storage, warn_beside
+from kafka2hive.service.validate.before_start import require_storage, warn_of_topic_settings
 from kafka2hive.service.wiring import wire
 from kafka2hive.spark.java import require_java
 from kafka2hive.storage.concurrency import DaemonThreads
@@ -44,14 +44,14 @@ def test_a_file_system_that_answers_anything_is_there_and_asked_once(
 ) -> None:
     service_map = load_map(str(write_map(tmp_path)), {})
     files: Any = Answers(answer)
-    refuse_silent_storage(files, service_map)
+    require_storage(files, service_map)
     assert files.asked == [service_map.storage.ledger_root]
 
 
 def test_a_file_system_that_does_not_answer_ends_the_start_with_69(tmp_path: Path) -> None:
     files: Any = Answers(Unavailable)
     with pytest.raises(ServiceUnavailable, match="Connection refused") as ended:
-        refuse_silent_storage(files, load_map(str(write_map(tmp_path)), {}))
+        require_storage(files, load_map(str(write_map(tmp_path)), {}))
     assert (ended.value.code, ended.value.exit_code) == ("storage.unavailable", ExitCode.UNAVAILABLE)
     assert len(files.asked) == 1
 
@@ -130,7 +130,7 @@ def test_a_run_warns_of_topics_whose_records_it_may_not_read_or_not_in_time(
     rule = wiring.map.tables[0]
     table = Table(rule, wiring.paths(rule.table), ("flights",), rule.location)
     cluster = ClusterView("id", {"flights": TopicView("flights", "1", (0,))})
-    warn_beside(wiring, Tells(settings), [table], cluster)
+    warn_of_topic_settings(wiring, Tells(settings), [table], cluster)
     warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert [text.partition("]")[0] for text in warnings] == [f"[{code}" for code in told]
     assert all("topic flights" in text for text in warnings)

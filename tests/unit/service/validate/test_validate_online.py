@@ -1,4 +1,4 @@
-"""`validate --online` against what can be had without a cluster: local disk, a mock broker, nobody at Hive's port."""
+"""`validate --online` against services that need no cluster: local disk, a mock broker, a port where Hive does not listen."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -15,8 +15,8 @@ from kafka2hive.model.paths.path import parent
 from kafka2hive.model.paths.table_directory import owner_marker
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned, exit_code_of
-from kafka2hive.service.validate.kafka_check import check_kafka, kept_too_short, settings_warnings
-from kafka2hive.service.validate.online import tables_behind
+from kafka2hive.service.validate.kafka_check import check_kafka, retention_warnings, settings_warnings
+from kafka2hive.service.validate.online import tables_without_failure
 from kafka2hive.service.validate.storage_check import LEDGER_ROOT, check_storage, probe
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.port import (
@@ -116,7 +116,7 @@ def test_where_a_directory_refuses_the_ledger_is_not_asked_for_the_same_reason(w
 
     def asked(root: Result, place: Result) -> bool:
         places = [Check("storage", LEDGER_ROOT, root), Check("storage", TABLE, place)]
-        return tables_behind(places, [table]) == [table]
+        return tables_without_failure(places, [table]) == [table]
 
     assert asked(Passed(""), Passed("")) and not asked(refused, Passed("")) and not asked(Passed(""), refused)
 
@@ -143,7 +143,7 @@ def test_services_that_are_away_end_with_69_and_the_rest_is_checked(tmp_path: Pa
 
 
 class Refusing:
-    """A file system that refuses one operation."""
+    """A file system that rejects one operation."""
 
     def __init__(self, files: FileSystem, operation: str, error: StorageError) -> None:
         self._files = files
@@ -225,7 +225,7 @@ def test_a_probe_goes_the_way_of_a_data_file_where_there_is_a_staging_directory(
 
 
 class FreshHdfs:
-    """An HDFS with nothing but its root; like the real one it knows no path without a `/` behind the address."""
+    """An empty HDFS; like the real one it rejects a path without a `/` after the address."""
 
     ROOT = "hdfs://nn:8020"
 
@@ -256,7 +256,7 @@ class FreshHdfs:
 
 
 class FakeWriter:
-    """Takes anything."""
+    """Accepts every write."""
 
     def write(self, data: bytes | memoryview) -> None: ...
 
@@ -311,7 +311,7 @@ def test_records_must_outlive_ten_flush_intervals(
 ) -> None:
     table = make_table(wiring)
     assert table.rule.flush.interval_seconds == 60
-    assert [w.error.code for w in kept_too_short("flights", [table], settings)] == [
+    assert [w.error.code for w in retention_warnings("flights", [table], settings)] == [
         "kafka.retention"
     ] * warned
 
@@ -324,7 +324,7 @@ def test_a_topic_that_may_not_be_read_is_warned_about_before_a_run(wiring: Wirin
 
 
 class Denies(FakeKafka):
-    """A Kafka that says whether the topic may be read, and is asked for nothing else."""
+    """A Kafka that only answers whether the topic may be read."""
 
     def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> Mapping[str, TopicSettings]:
         return dict.fromkeys(topics, TopicSettings(may_read=False))

@@ -1,4 +1,4 @@
-"""`validate --online` asks the schema registry: what it gives, and every way in which a run would not get its schemas."""
+"""`validate --online` checks the schema registry, including every way in which a run would not get its schemas."""
 
 import json
 from collections.abc import Callable
