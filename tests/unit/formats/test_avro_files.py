@@ -22,27 +22,14 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from tests.harness.compiled_library import needs_compiled
 from tests.harness.task_files import read_rows
-from tests.unit.formats.written_files import run_task, tail_of, written
+from tests.unit.formats.written_files import FLOATS, PLAIN, plain_row, run_task, table_of, tail_of, written
 
 CodecName = Literal["gzip", "zstd", "snappy", "none"]
 CODECS: list[CodecName] = ["gzip", "zstd", "snappy", "none"]
 TRAILED: list[CodecName] = ["gzip", "zstd"]
 INNER = pa.struct([("at", pa.timestamp("us")), ("by", pa.map_(pa.string(), pa.list_(pa.decimal128(5, 2))))])
 SCHEMA = pa.schema(
-    [
-        ("N", pa.int64()),
-        ("text", pa.string()),
-        ("at", pa.timestamp("us")),
-        ("day", pa.date32()),
-        ("price", pa.decimal128(38, 10)),
-        ("raw", pa.binary()),
-        ("flag", pa.bool_()),
-        ("whole", pa.int32()),
-        ("ratio", pa.float32()),
-        ("double", pa.float64()),
-        ("deep", pa.list_(INNER)),
-        ("one", INNER),
-    ]
+    [("N", pa.int64()), *list(PLAIN)[1:], ("whole", pa.int32()), ("deep", pa.list_(INNER)), ("one", INNER)]
 )
 TEXTS = ["", "Grüße", "\\N", "\n\x00", "\U0001f600" * 50]
 TIMES = [
@@ -54,25 +41,16 @@ PRICES = [
     Decimal(text) for text in ("0E-10", "0.0000000127", "0.0000000128", "-0.0000000128", "-0.0000000129")
 ]
 PRICES += [Decimal(f"{sign}9999999999999999999999999999.9999999999") for sign in ("", "-")]
-DOUBLES = [0.1, -0.0, float("inf"), float("-inf"), 5e-324, 1.7976931348623157e308]
-FLOATS = [0.5, -0.0, 1.401298464324817e-45, 3.4028234663852886e38]
 LONGS = [0, -1, 63, 64, -65, 2**63 - 1, -(2**63)]
 
 
 def row(number: int) -> dict[str, Any]:
     time, text = TIMES[number % 3], TEXTS[number % 5]
     inner = {"at": time, "by": [(text, [Decimal("-1.28"), None]), ("k", [])]}
-    values = {
+    values = plain_row(number, time, text) | {
         "N": LONGS[number % 7],
-        "text": text,
-        "at": time,
-        "day": time.date(),
         "price": PRICES[number % 7],
-        "raw": bytes([number % 256]) * (number % 5),
-        "flag": number % 2 == 0,
         "whole": number - 2**31,
-        "ratio": FLOATS[number % 4],
-        "double": DOUBLES[number % 6],
         "deep": [None, inner, {"at": None, "by": None}][: number % 4],
         "one": inner if number % 3 else None,
     }
@@ -80,7 +58,7 @@ def row(number: int) -> dict[str, Any]:
 
 
 def table(count: int) -> pa.Table:
-    return pa.Table.from_pylist([row(number) for number in range(count)], schema=SCHEMA)
+    return table_of(count, row, SCHEMA)
 
 
 def options(codec: CodecName) -> WriterOptions:

@@ -27,29 +27,15 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.plan.contract import TableManifest
 from tests.harness.task_files import MemoryFiles, read_rows
-from tests.unit.formats.written_files import run_task, tail_of, written
+from tests.unit.formats.written_files import PLAIN, plain_row, run_task, table_of, tail_of, written
 
 CodecName = Literal["gzip", "zstd", "none"]
 CODECS: list[CodecName] = ["gzip", "zstd", "none"]
-FLAT = pa.schema(
-    [
-        ("n", pa.int64()),
-        ("text", pa.string()),
-        ("at", pa.timestamp("us")),
-        ("day", pa.date32()),
-        ("price", pa.decimal128(38, 10)),
-        ("raw", pa.binary()),
-        ("flag", pa.bool_()),
-        ("ratio", pa.float32()),
-        ("double", pa.float64()),
-    ]
-)
 INNER = pa.struct([("At", pa.timestamp("us")), ("by", pa.map_(pa.string(), pa.list_(pa.int8())))])
-DEEP = pa.schema([*FLAT, ("deep", pa.list_(INNER)), ("days", pa.map_(pa.date32(), pa.binary()))])
-SCHEMAS: dict[FileFormat, pa.Schema] = {"json": DEEP, "text": FLAT}
+DEEP = pa.schema([*PLAIN, ("deep", pa.list_(INNER)), ("days", pa.map_(pa.date32(), pa.binary()))])
+SCHEMAS: dict[FileFormat, pa.Schema] = {"json": DEEP, "text": PLAIN}
 FORMATS: list[FileFormat] = ["json", "text"]
 TEXTS = ["", "Grüße", "\\N", "a,b", 'q"\\', "\n\r\n", "\\n", "\t\x00\x1f", "null", "\u2028", " ", "\\", ","]
-DOUBLES = [0.1, -0.0, float("inf"), float("-inf"), 5e-324, 1e300, 1e21, 2.0**53]
 TIMES = [
     datetime.datetime(1, 1, 1),
     datetime.datetime(1969, 12, 31, 23, 59, 59, 1),
@@ -59,25 +45,16 @@ TIMES = [
 
 def row(number: int) -> dict[str, Any]:
     time, text = TIMES[number % len(TIMES)], TEXTS[number % len(TEXTS)]
-    raw = bytes([number % 256]) * (number % 5)
-    values = {
-        "n": number * 7_919 - 2**40,
-        "text": text,
-        "at": time,
-        "day": time.date(),
-        "price": Decimal(f"{number}12345678901234.0123456789"),
-        "raw": raw,
-        "flag": number % 2 == 0,
-        "ratio": [0.5, 1e-45, 3.4028234663852886e38][number % 3],
-        "double": DOUBLES[number % len(DOUBLES)],
+    values = plain_row(number, time, text)
+    values |= {
         "deep": [None, {"At": time, "by": [(text, [number % 100, None])]}, {"At": None, "by": None}],
-        "days": [(time.date(), raw), (datetime.date(2000, 2, 29), None)],
+        "days": [(time.date(), values["raw"]), (datetime.date(2000, 2, 29), None)],
     }
     return values if number % 11 else dict.fromkeys(values)
 
 
 def table(count: int, schema: pa.Schema = DEEP) -> pa.Table:
-    return pa.Table.from_pylist([row(number) for number in range(count)], schema=DEEP).select(schema.names)
+    return table_of(count, row, DEEP).select(schema.names)
 
 
 def lines_of(data: bytes, codec: CodecName) -> list[str]:
@@ -194,7 +171,7 @@ def test_a_cut_or_changed_trailer_is_unreadable_or_says_something_and_raises_not
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
 def test_a_file_that_lost_or_gained_lines_is_unreadable_though_its_codec_is_content(codec: CodecName) -> None:
-    rows = table(50, FLAT)
+    rows = table(50, PLAIN)
     options = WriterOptions(format="text", compression=codec)
     one, other = written([rows], options), written([rows.slice(0, 20)], options)
     for joined in (one + other, other + one):

@@ -5,7 +5,6 @@ import io
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -24,21 +23,14 @@ from kafka2hive.plan.contract import TableManifest
 from kafka2hive.service.verify.row_sources import read_rows as file_rows
 from kafka2hive.service.verify.rows import Span
 from tests.harness.task_files import MemoryFiles, offsets, read_rows
-from tests.unit.formats.written_files import run_task, tail_of, written
+from tests.unit.formats.written_files import PLAIN, plain_row, run_task, table_of, tail_of, written
 
 CodecName = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 CODECS: list[CodecName] = ["zstd", "snappy", "gzip", "lz4", "none"]
 KIND = pa.struct([("At", pa.timestamp("us")), ("by", pa.map_(pa.string(), pa.list_(pa.int8())))])
 SCHEMA = pa.schema(
     [
-        ("n", pa.int64()),
-        ("text", pa.string()),
-        ("at", pa.timestamp("us")),
-        ("day", pa.date32()),
-        ("price", pa.decimal128(38, 10)),
-        ("raw", pa.binary()),
-        ("flag", pa.bool_()),
-        ("ratio", pa.float32()),
+        *PLAIN,
         ("deep", pa.list_(KIND)),
         ("never", pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))])),
     ]
@@ -53,15 +45,7 @@ TIMES = [
 
 def row(number: int) -> dict[str, Any]:
     time = TIMES[number % len(TIMES)]
-    values = {
-        "n": number * 7_919,
-        "text": f"Grüße {number % 97}",
-        "at": time,
-        "day": time.date(),
-        "price": Decimal(f"{number}12345678901234.0123456789"),
-        "raw": bytes([number % 256]) * 3,
-        "flag": number % 2 == 0,
-        "ratio": 0.5,
+    values = plain_row(number, time, f"Grüße {number % 97}") | {
         "deep": [None, {"At": time, "by": [("k", [number % 100, None])]}],
         "never": {"a": None, "b": [None]} if number % 2 else None,
     }
@@ -69,7 +53,7 @@ def row(number: int) -> dict[str, Any]:
 
 
 def table(count: int) -> pa.Table:
-    return pa.Table.from_pylist([row(number) for number in range(count)], schema=SCHEMA)
+    return table_of(count, row, SCHEMA)
 
 
 def file_of(groups: Sequence[pa.Table], codec: CodecName = "zstd", **metadata: str) -> bytes:

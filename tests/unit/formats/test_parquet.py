@@ -2,7 +2,6 @@
 
 import datetime
 import io
-from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,22 +10,12 @@ import pytest
 
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.contract.times import rows_not_in_millis
-from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.parquet.encoding import leaf_paths
 from kafka2hive.formats.readers import opened
 from kafka2hive.model.files import FileKind
-from kafka2hive.plan.contract import TableManifest, TaskPlan
-from kafka2hive.task.watchdog import Watchdog
-from tests.harness.fake_consumer import FakeConsumer, FakeLog
-from tests.harness.task_files import (
-    MemoryFiles,
-    offsets,
-    read_rows,
-    table_settings,
-    table_task,
-    task_of,
-    task_settings,
-)
+from kafka2hive.plan.contract import TableManifest
+from tests.harness.task_files import MemoryFiles, read_rows
+from tests.unit.formats.written_files import run_task, written
 
 INNER = pa.struct([("at", pa.timestamp("us")), ("by", pa.map_(pa.string(), pa.timestamp("us")))])
 SCHEMA = pa.schema(
@@ -54,15 +43,6 @@ def table(count: int, seed: int = 1) -> pa.Table:
             }
         )
     return pa.Table.from_pylist(rows, schema=SCHEMA)
-
-
-def written(groups: Sequence[pa.Table], options: WriterOptions) -> bytes:
-    sink = pa.BufferOutputStream()
-    file = encoding_of(options).open(sink, groups[0])
-    for group in groups:
-        file.write(group)
-    assert file.end({"kind": "data"}) == sum(map(len, groups))
-    return bytes(sink.getvalue())
 
 
 def footer(data: bytes) -> pq.FileMetaData:
@@ -166,25 +146,17 @@ def test_a_part_of_a_millisecond_is_found_at_any_depth() -> None:
     assert rows_not_in_millis(pa.array([whole, None], pa.timestamp("us"))) is None
 
 
-def run(writer: WriterOptions) -> tuple[TableManifest, MemoryFiles]:
+def run(writer: WriterOptions) -> tuple[MemoryFiles, TableManifest]:
     values = [
         b'{"n": 2, "at": "2013-01-01T00:00:00.001"}',
         b'{"n": 1, "at": "2013-01-01T00:00:00.000001"}',
         b"x",
     ]
-    log = FakeLog(dict(enumerate(values)), 3)
-    settings = table_settings("db.t", "json", (("n", "int"), ("at", "timestamp")), writer=writer)
-    files = MemoryFiles()
-    plan = TaskPlan(0, (table_task("db.t", offsets("t", 0, 0, 3)),))
-    with Watchdog(30.0) as watchdog:
-        task = task_of(plan, task_settings("", settings), files, FakeConsumer({("t", 0): log}), watchdog)
-        (manifest,) = task.run()
-    assert manifest.failure is None, manifest.failure
-    return manifest, files
+    return run_task(writer, (("n", "int"), ("at", "timestamp")), values)
 
 
 def test_a_time_that_milliseconds_cannot_hold_is_a_dead_letter() -> None:
-    manifest, files = run(WriterOptions(timestamps="millis"))
+    files, manifest = run(WriterOptions(timestamps="millis"))
     assert [row["n"] for row in read_rows(files, manifest, FileKind.DATA)] == [2]
     letters = sorted(read_rows(files, manifest, FileKind.DEAD_LETTER), key=lambda row: row["offset"])
     assert [(r["offset"], r["reason"]) for r in letters] == [(1, "parquet.timestamp"), (2, "json.syntax")]
@@ -195,7 +167,7 @@ def test_dead_letters_have_the_timestamps_that_readers_of_the_table_know_and_non
     options = WriterOptions(
         timestamps="int96", sorted_by=("n",), bloom_filter=("n",), dictionary=(("n", False),)
     )
-    manifest, files = run(options)
+    files, manifest = run(options)
     (letters,) = (file for file in manifest.files if file.kind is FileKind.DEAD_LETTER)
     schema = footer(files.content[letters.staged]).schema
     types = {column.path: column.physical_type for column in map(schema.column, range(len(schema)))}

@@ -1,6 +1,9 @@
-"""Files of any format in memory: of tables, and of a whole task."""
+"""Files of any format in memory, of tables and of a whole task, and rows whose values are near the edges."""
 
+import datetime
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,6 +20,41 @@ from tests.harness.task_files import (
     task_of,
     task_settings,
 )
+
+PLAIN = pa.schema(
+    [
+        ("n", pa.int64()),
+        ("text", pa.string()),
+        ("at", pa.timestamp("us")),
+        ("day", pa.date32()),
+        ("price", pa.decimal128(38, 10)),
+        ("raw", pa.binary()),
+        ("flag", pa.bool_()),
+        ("ratio", pa.float32()),
+        ("double", pa.float64()),
+    ]
+)
+FLOATS = [0.5, -0.0, 1.401298464324817e-45, 3.4028234663852886e38]
+DOUBLES = [0.1, -0.0, float("inf"), float("-inf"), 5e-324, 1.7976931348623157e308, 1e300, 1e21, 2.0**53]
+
+
+def plain_row(number: int, time: datetime.datetime, text: str) -> dict[str, Any]:
+    """Values of PLAIN."""
+    return {
+        "n": number * 7_919 - 2**40,
+        "text": text,
+        "at": time,
+        "day": time.date(),
+        "price": Decimal(f"{number}12345678901234.0123456789"),
+        "raw": bytes([number % 256]) * (number % 5),
+        "flag": number % 2 == 0,
+        "ratio": FLOATS[number % len(FLOATS)],
+        "double": DOUBLES[number % len(DOUBLES)],
+    }
+
+
+def table_of(count: int, row: Callable[[int], dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_pylist([row(number) for number in range(count)], schema=schema)
 
 
 def written(groups: Sequence[pa.Table], options: WriterOptions, **metadata: str) -> bytes:
