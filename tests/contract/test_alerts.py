@@ -96,7 +96,7 @@ class _Looks:
         self._watcher = EpochWatcher(exporter, self.clock, False)
 
     def see(self, lag: int | None) -> None:
-        self.table.lag_records, self.table.lag_known = lag or 0, lag is not None
+        self.table.lag = lag
         self._watcher.idle([self.table])
         self.clock.seconds += 60
 

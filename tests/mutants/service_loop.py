@@ -153,7 +153,7 @@ SERVICE_LOOP = (
                 (
                     "self._clock.monotonic())\n"
                     "        for name in self._in_flight.tables:\n"
-                    "            self._owned_tables.tables[name].planned_at = self._in_flight.began\n"
+                    "            self._backlogs.note_epoch(self._owned_tables.tables[name], self._in_flight.began, ())\n"
                     "        return self._in_flight.epoch"
                 ),
             ),

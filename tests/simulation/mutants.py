@@ -649,10 +649,8 @@ MUTANTS = (
         "first positions are not committed",
         BACKLOGS,
         (
-            "        publish(\n            table,\n"
-            "            change_before_reading(decision=decision, topic_ids=learned, logs=logs, table=table, now=now),\n"
-            "        )\n",
-            "",
+            "            self._publish(table, before)\n",
+            "            pass\n",
         ),
     ),
     _of_service(

@@ -1,7 +1,9 @@
 """The backlog of each table: its ledger's positions compared with Kafka's watermarks."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from kafka2hive.kafka.port import ClusterView, Watermark
@@ -9,6 +11,7 @@ from kafka2hive.kafka.positions import Halt, Logs, PositionsToCommit, Resume, Ta
 from kafka2hive.kafka.problems import stop
 from kafka2hive.ledger.snapshot import change
 from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import UNKNOWN_START, Snapshot
 from kafka2hive.plan import TableBacklog
@@ -20,41 +23,114 @@ log = logging.getLogger(__name__)
 Publish = Callable[[Table, change.Change], object]
 
 
-def ranges_to_read(
-    table: Table, logs: Logs, born_later: Collection[str], now: str, publish: Publish
-) -> tuple[OffsetRange, ...]:
-    """Return `[position, log end)` for every topic partition of a table that owns its ledger.
+@dataclass(slots=True, eq=False)
+class Backlogs:
+    """Compares the ledgers of a run's tables with Kafka's logs, and keeps the tables' `lag`. `_publish` commits a change.
 
-    New positions are committed first, through `publish`, in a snapshot without files: a crash between "latest is 100"
-    and the first data must not move the start. Topic ids that the ledger lacks (it was rebuilt, or the brokers gave none
-    before) are committed the same way, so that a topic that is recreated later is noticed.
-    Raises ManualActionRequired (Kafka and the ledger contradict each other) and what `publish` raises.
+    Calls for one table must not overlap.
     """
-    intent = TableIntent(table.topics, table.rule.start, table.rule.pattern is not None, born_later)
-    decision = decide(table.owned.state, logs, intent)
-    warnings = [*decision.warnings, *changed_start(table)]
-    learned = unknown_ids(table.owned.state, table.topics, logs.cluster)
-    if isinstance(decision, PositionsToCommit) or (isinstance(decision, Resume) and learned):
-        publish(
-            table,
-            change_before_reading(decision=decision, topic_ids=learned, logs=logs, table=table, now=now),
-        )
+
+    _publish: Publish
+    _planned_at: dict[str, float] = field(default_factory=dict, init=False)
+    _warned: dict[str, set[str]] = field(default_factory=dict, init=False)
+
+    def ranges_to_read(
+        self, table: Table, logs: Logs, born_later: Collection[str], now: str
+    ) -> tuple[OffsetRange, ...]:
+        """Return `[position, log end)` for every topic partition of a table that owns its ledger.
+
+        New positions are committed first, in a snapshot without files: a crash between "latest is 100"
+        and the first data must not move the start. Topic ids that the ledger lacks (it was rebuilt, or the brokers gave none
+        before) are committed the same way, so that a topic that is recreated later is noticed.
+        Raises ManualActionRequired (Kafka and the ledger contradict each other) and what the commit raises.
+        """
+        intent = TableIntent(table.topics, table.rule.start, table.rule.pattern is not None, born_later)
         decision = decide(table.owned.state, logs, intent)
-        warnings += decision.warnings
-    table.warnings["positions"] = tuple(dict.fromkeys((*decision.warnings, *changed_start(table))))
-    for warning in warnings:
-        if warning not in table.warned:
-            table.warned.add(warning)
-            log.warning("%s: %s", table.name, warning)
-    match decision:
-        case Resume(ranges):
-            return ranges
-        case Halt(problems):
-            raise stop(table.name, problems)
-        case PositionsToCommit():
-            return ()
-        case _:
-            assert_never(decision)
+        warnings = [*decision.warnings, *changed_start(table)]
+        learned = unknown_ids(table.owned.state, table.topics, logs.cluster)
+        if isinstance(decision, PositionsToCommit) or (isinstance(decision, Resume) and learned):
+            before = change_before_reading(
+                decision=decision, topic_ids=learned, logs=logs, table=table, now=now
+            )
+            self._publish(table, before)
+            decision = decide(table.owned.state, logs, intent)
+            warnings += decision.warnings
+        table.warnings["positions"] = tuple(dict.fromkeys((*decision.warnings, *changed_start(table))))
+        warned = self._warned.setdefault(table.name, set())
+        for warning in warnings:
+            if warning not in warned:
+                warned.add(warning)
+                log.warning("%s: %s", table.name, warning)
+        match decision:
+            case Resume(ranges):
+                return ranges
+            case Halt(problems):
+                raise stop(table.name, problems)
+            case PositionsToCommit():
+                return ()
+            case _:
+                assert_never(decision)
+
+    def count_lag_of_set_aside(self, tables: Collection[Table], kafka: KafkaView) -> None:
+        """Update the lag of tables that are set aside, for display only: if Kafka does not answer, the lag stays unchanged."""
+        aside = [(t, state) for t in tables if (state := t.last_state) is not None]
+        try:
+            ends = kafka.ends([state for _, state in aside])
+        except ServiceUnavailable as error:
+            log.debug("the lag of tables that are set aside is not known: %s", error.message)
+            return
+        for table, state in aside:
+            table.lag = records_waiting(state, ends) if state.positions else None
+
+    def backlog(
+        self,
+        table: Table,
+        ranges: Collection[OffsetRange],
+        high: Mapping[TopicPartition, Watermark],
+        now: float,
+        target: Mapping[TopicPartition, int] | None,
+    ) -> TableBacklog:
+        """Return the planner's view of one table and update its lag; with a `target` (`--once`) nothing beyond it is planned.
+
+        The plan covers what readers can get now, while the lag covers all that Kafka has acknowledged, up to the `high`
+        watermarks. `now` is in monotonic seconds.
+        """
+        ends = {
+            r.topic_partition: max(r.end, high[r.topic_partition].offset if r.topic_partition in high else 0)
+            for r in ranges
+        }
+        if target is not None:
+            ranges = [
+                OffsetRange(
+                    r.topic_partition,
+                    r.start,
+                    max(r.start, min(r.end, target.get(r.topic_partition, r.start))),
+                )
+                for r in ranges
+            ]
+            ends = {tp: min(end, target.get(tp, 0)) for tp, end in ends.items()}
+        table.lag = sum(max(ends[r.topic_partition] - r.start, 0) for r in ranges)
+        return TableBacklog(
+            table=table.name,
+            ledger_id=table.owned.state.ledger_id,
+            generation=table.owned.ledger.generation.number,
+            epoch=table.owned.ledger.next_epoch,
+            ranges=tuple(ranges),
+            bytes_per_record=table.record_sizes.mean,
+            most_bytes_per_record=table.record_sizes.bound,
+            seconds_since_epoch=now - self._planned_at.get(table.name, -math.inf),
+            flush=table.rule.flush,
+        )
+
+    def note_epoch(self, table: Table, planned_at: float, accounts: Sequence[RangeAccounting]) -> None:
+        """Note an epoch of the table that was published; it was planned at `planned_at` (monotonic seconds).
+
+        What was not committed is not noted, so that it is still due at the next try.
+        """
+        self._planned_at[table.name] = planned_at
+        table.record_sizes.learn(accounts)
+        done = sum(each.account.read + each.account.absent for each in accounts)
+        table.lag = max((table.lag or 0) - done, 0)
 
 
 def contradicts(table: Table, logs: Logs) -> bool:
@@ -103,55 +179,3 @@ def records_waiting(state: Snapshot, latest: Mapping[TopicPartition, Watermark])
     """Count the offsets between a table's positions and the ends of their logs, as far as Kafka returned those."""
     known = (p for p in state.positions if p.topic_partition in latest)
     return sum(max(latest[p.topic_partition].offset - p.end, 0) for p in known)
-
-
-def count_lag_of_set_aside(tables: Collection[Table], kafka: KafkaView) -> None:
-    """Update the lag of tables that are set aside, for display only: if Kafka does not answer, the lag stays unchanged."""
-    aside = [(t, state) for t in tables if (state := t.last_state) is not None]
-    try:
-        ends = kafka.ends([state for _, state in aside])
-    except ServiceUnavailable as error:
-        log.debug("the lag of tables that are set aside is not known: %s", error.message)
-        return
-    for table, state in aside:
-        table.lag_records = records_waiting(state, ends)
-        table.lag_known = bool(state.positions)
-
-
-def backlog(
-    table: Table,
-    ranges: Collection[OffsetRange],
-    high: Mapping[TopicPartition, Watermark],
-    now: float,
-    target: Mapping[TopicPartition, int] | None,
-) -> TableBacklog:
-    """Return the planner's view of one table and update its lag; with a `target` (`--once`) nothing beyond it is planned.
-
-    The plan covers what readers can get now, while the lag covers all that Kafka has acknowledged, up to the `high`
-    watermarks. `now` is in monotonic seconds.
-    """
-    ends = {
-        r.topic_partition: max(r.end, high[r.topic_partition].offset if r.topic_partition in high else 0)
-        for r in ranges
-    }
-    if target is not None:
-        ranges = [
-            OffsetRange(
-                r.topic_partition, r.start, max(r.start, min(r.end, target.get(r.topic_partition, r.start)))
-            )
-            for r in ranges
-        ]
-        ends = {tp: min(end, target.get(tp, 0)) for tp, end in ends.items()}
-    table.lag_records = sum(max(ends[r.topic_partition] - r.start, 0) for r in ranges)
-    table.lag_known = True
-    return TableBacklog(
-        table=table.name,
-        ledger_id=table.owned.state.ledger_id,
-        generation=table.owned.ledger.generation.number,
-        epoch=table.owned.ledger.next_epoch,
-        ranges=tuple(ranges),
-        bytes_per_record=table.bytes_per_record,
-        most_bytes_per_record=table.most_bytes_per_record,
-        seconds_since_epoch=now - table.planned_at,
-        flush=table.rule.flush,
-    )

@@ -15,7 +15,7 @@ from kafka2hive.plan import TableBacklog, plan_epoch
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest
 from kafka2hive.plan.failure_isolation import FailureIsolation
 from kafka2hive.service.progress_lock import BusyLock
-from kafka2hive.service.run.backlogs import backlog, contradicts, count_lag_of_set_aside, ranges_to_read
+from kafka2hive.service.run.backlogs import Backlogs, contradicts
 from kafka2hive.service.run.once import OnceTarget
 from kafka2hive.service.run.open_transactions import OpenTransactions
 from kafka2hive.service.run.owned_tables import OwnedTables
@@ -89,6 +89,7 @@ class EpochLoop:
         self._steps = TableSteps(
             wiring=wiring, owned_tables=owned_tables, registrar=registrar, reporter=reporter, lock=self._lock
         )
+        self._backlogs = Backlogs(self._steps.publish)
         self.settings = self._steps.settings
         """What the tasks must know about each table; tables that are taken over later are added."""
 
@@ -200,7 +201,7 @@ class EpochLoop:
             if self._once is None:
                 self._steps.take_up_repaired()
             self._owned_tables.refresh(topics)  # a ledger may read others than was known before its start
-            backlogs = self._backlogs()
+            backlogs = self._compare()
             epoch = self._plan_due(backlogs)
             if epoch is None and not (with_sql and self._owned_tables.routed_by(self._kafka.topics)):
                 continue  # tables with SQL are left to start, or the look has met other topics than those routed
@@ -238,7 +239,7 @@ class EpochLoop:
                     self._owned_tables.set_aside(table, error, until="for the rest of this run")
         return retry_at
 
-    def _backlogs(self) -> list[TableBacklog]:
+    def _compare(self) -> list[TableBacklog]:
         """Compare Kafka with the ledger of each table that serves."""
         tables = self._owned_tables.serving()
         kafka_offsets = self._kafka.look(tables)
@@ -255,16 +256,14 @@ class EpochLoop:
 
         def read(table: Table) -> TableBacklog:
             logs, born_later = offsets_of[table.name].of(table.name), self._kafka.born_later
-            ranges = ranges_to_read(
-                table=table, logs=logs, born_later=born_later, now=now, publish=self._steps.publish
-            )
+            ranges = self._backlogs.ranges_to_read(table, logs, born_later, now)
             if knows_all:
                 self._owned_tables.completion.looked(table, logs, offsets_of[table.name].asked_at_ms)
-            return backlog(
+            return self._backlogs.backlog(
                 table=table, ranges=ranges, high=logs.high, now=self._clock.monotonic(), target=target
             )
 
-        count_lag_of_set_aside(self._owned_tables.set_aside_tables(), self._kafka)
+        self._backlogs.count_lag_of_set_aside(self._owned_tables.set_aside_tables(), self._kafka)
         return self._steps.each(tables, read)
 
     def _judged(self, tables: Sequence[Table], seen: KafkaOffsets) -> dict[str, KafkaOffsets]:
@@ -322,9 +321,7 @@ class EpochLoop:
             location=table.location,
         )
         published = self._steps.publish(table, outcome.change)
-        table.planned_at = in_flight.began  # not before: what was not committed is still due at the next try
-        table.learn_record_sizes(outcome.change.accounts)
-        table.lag_records = max(table.lag_records - outcome.total.read - outcome.total.absent, 0)
+        self._backlogs.note_epoch(table, in_flight.began, outcome.change.accounts)
         return TableReport(
             table=table.name,
             outcome=outcome,

@@ -11,7 +11,7 @@ from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.text import counted, utc_text
 from kafka2hive.service.tables.kafka_view import KafkaOffsets
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import HeldRecords, Table
 from kafka2hive.storage.port import Clock
 
 log = logging.getLogger(__name__)
@@ -71,13 +71,15 @@ class OpenTransactions:
             of_table = [
                 self._held[tp] for tp in logs.cluster.topic_partitions(table.topics) if tp in self._held
             ]
-            table.held_records = sum(held.records for held in of_table)
-            table.held_since_ms = min((held.since_ms for held in of_table), default=None)
+            table.held = HeldRecords(
+                sum(held.records for held in of_table),
+                min((held.since_ms for held in of_table), default=None),
+            )
             told = sorted(held for held in map(str, (h for h in of_table if h.topic_partition in noticed)))
             more = (f"and {counted(len(told) - 5, 'topic partition')} more",) if len(told) > 5 else ()
             table.warnings[_ABOUT] = (*told[:5], *more)
         for table in others:
-            table.held_records, table.held_since_ms, table.warnings[_ABOUT] = 0, None, ()
+            table.held, table.warnings[_ABOUT] = HeldRecords(), ()
 
     def since_ms(self, topic_partition: TopicPartition) -> int | None:
         """Wall clock since when the last stable offset has not moved; None if nothing is held back."""

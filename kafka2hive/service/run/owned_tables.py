@@ -299,7 +299,7 @@ class OwnedTables:
             started = self._start_begun(order)
         table.ownership = Owned(started.owned, settings)
         self.completion.certified(table)
-        table.learn_record_sizes(started.owned.state.accounts)
+        table.record_sizes.learn(started.owned.state.accounts)
         if started.owned.state.topics - {*table.topics, *table.missing}:
             self._decided_until = -math.inf  # another run may have decided whose topics the table reads
         if started.owned.state.added != table.added:

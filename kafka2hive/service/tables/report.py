@@ -63,7 +63,7 @@ class EpochReport:
 
     @property
     def lag_records(self) -> int:
-        return sum(t.lag_records for t in self.tables)
+        return sum(t.lag or 0 for t in self.tables)
 
 
 @dataclass(frozen=True, slots=True)

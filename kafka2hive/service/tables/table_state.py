@@ -87,6 +87,43 @@ class SetAside:
         return isinstance(self.error, ManualActionRequired)
 
 
+@dataclass(frozen=True, slots=True)
+class HeldRecords:
+    """`records` offsets of a table are behind open transactions; the longest has waited since `since_ms` (wall clock)."""
+
+    records: int = 0
+    since_ms: int | None = None
+
+
+@dataclass(slots=True)
+class RecordSizes:
+    """The sizes of a table's records in Kafka, as the last epochs showed them, in bytes.
+
+    `mean` is the planner's estimate; `bound` limits epochs that must not become too large.
+    """
+
+    mean: float = FIRST_GUESS_BYTES
+    bound: float = FIRST_BOUND_BYTES
+
+    def learn(self, accounts: Sequence[RangeAccounting]) -> None:
+        """Update both from an epoch's accounts: at once if records grew, otherwise by halves.
+
+        The bound is the mean of the topic partition with the largest records plus a quarter, because the next epoch may
+        read that one alone. Topic partitions with under 1 % of the records are ignored.
+        """
+        read = sum(a.account.read for a in accounts)
+        if not read:
+            return
+        mean = max(sum(a.account.bytes for a in accounts) / read, 1.0)
+        enough = max(1.0, read * _SHARE_THAT_COUNTS)
+        largest = max(
+            (a.account.bytes / a.account.read for a in accounts if a.account.read >= enough), default=mean
+        )
+        bound = max(largest, 1.0) * _GROWTH
+        self.mean = max((self.mean + mean) / 2, mean)
+        self.bound = max((self.bound + bound) / 2, bound)
+
+
 @dataclass(slots=True)
 class Table:
     """The state of one table, which several modules of a run write. Each field has one writer unless noted.
@@ -102,15 +139,10 @@ class Table:
     | `in_hive` | Hive partitions that Hive has confirmed in this run | OwnedTables |
     | `failures` | failures since the last published epoch; a take-over does not reset it | `set_aside`, OwnedTables |
     | `added` | columns that the ledger adds to the map's | OwnedTables; without a run `routes` and `inspect/plan` |
-    | `bytes_per_record` | the planner's estimate, from the last epochs | `learn_record_sizes` |
-    | `most_bytes_per_record` | the bound used if an epoch must not become too large | `learn_record_sizes` |
-    | `planned_at` | monotonic seconds at which the last published epoch was planned | EpochLoop |
-    | `lag_records` | the lag, in offsets | `run/backlogs.py`; EpochLoop after an epoch |
-    | `lag_known` | `lag_records` was counted at least once | `run/backlogs.py` |
-    | `held_records` | offsets behind an open transaction, part of the lag | OpenTransactions |
-    | `held_since_ms` | wall clock since when the longest of them waits | OpenTransactions |
+    | `record_sizes` | the sizes of its records | itself: see `RecordSizes.learn` |
+    | `lag` | the lag, in offsets; None before it was counted | Backlogs |
+    | `held` | the part of the lag that is behind open transactions | OpenTransactions |
     | `uncertified` | paths of complete partitions whose certificates are still to be written | CompletionTracker |
-    | `warned` | warnings about positions that the log already has | `run/backlogs.py` |
     | `warnings` | texts that `status` shows, by source | each source its own entry, which it replaces when it is over |
 
     Within `state`, CompletionTracker also replaces `Owned.read_through` and `Owned.completion_asked`, KafkaView updates
@@ -129,17 +161,12 @@ class Table:
     state: Unowned | Owned | SetAside = Unowned()
     refused: dict[HivePartition, TableError] = field(default_factory=dict)
     failures: int = 0
-    bytes_per_record: float = FIRST_GUESS_BYTES
-    most_bytes_per_record: float = FIRST_BOUND_BYTES
-    planned_at: float = -math.inf
-    lag_records: int = 0
-    lag_known: bool = False
-    held_records: int = 0
-    held_since_ms: int | None = None
+    record_sizes: RecordSizes = field(default_factory=RecordSizes)
+    lag: int | None = None
+    held: HeldRecords = HeldRecords()
     added: tuple[AddedColumn, ...] = ()
     in_hive: set[HivePartition] = field(default_factory=set)
     uncertified: set[str] = field(default_factory=set)
-    warned: set[str] = field(default_factory=set)
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -226,21 +253,3 @@ class Table:
         """Whether the table is taken over, and Hive's table matches the map."""
         ownership = self.ownership
         return isinstance(ownership, Owned) and ownership.admitted
-
-    def learn_record_sizes(self, accounts: Sequence[RangeAccounting]) -> None:
-        """Update the estimates of record sizes from an epoch's accounts: at once if records grew, otherwise by halves.
-
-        The bound is the mean of the topic partition with the largest records plus a quarter, because the next epoch may
-        read that one alone. Topic partitions with under 1 % of the records are ignored.
-        """
-        read = sum(a.account.read for a in accounts)
-        if not read:
-            return
-        mean = max(sum(a.account.bytes for a in accounts) / read, 1.0)
-        enough = max(1.0, read * _SHARE_THAT_COUNTS)
-        largest = max(
-            (a.account.bytes / a.account.read for a in accounts if a.account.read >= enough), default=mean
-        )
-        self.bytes_per_record = max((self.bytes_per_record + mean) / 2, mean)
-        bound = max(largest, 1.0) * _GROWTH
-        self.most_bytes_per_record = max((self.most_bytes_per_record + bound) / 2, bound)

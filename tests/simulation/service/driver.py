@@ -357,7 +357,7 @@ class Process:
                 continue
             tables = self.tables.tables.values()
             self.settled = len(tables) == len(TABLES[self.order.service]) and all(
-                isinstance(t.state, Owned) and not t.lag_records and self._is_certified(t) for t in tables
+                isinstance(t.state, Owned) and not t.lag and self._is_certified(t) for t in tables
             )
             if self.order.once:
                 return self._drained()

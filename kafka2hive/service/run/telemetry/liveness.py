@@ -188,7 +188,7 @@ class ConditionTeller:
         aside = table.aside  # read once
         if aside is None:
             tried = self._retrying.get(table.name)
-            if tried is not None and table.failures and table.lag_records > table.held_records:
+            if tried is not None and table.failures and (table.lag or 0) > table.held.records:
                 return tried
             self._retrying.pop(table.name, None)
             return Serving()

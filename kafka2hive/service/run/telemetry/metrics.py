@@ -48,7 +48,7 @@ class EpochWatcher:
         return total_line(
             self._totals,
             seconds=self.seconds,
-            lag_records=sum(t.lag_records for t in tables) if all(t.lag_known for t in tables) else None,
+            lag_records=None if any(t.lag is None for t in tables) else sum(t.lag or 0 for t in tables),
             unregistered=sum(len(t.open_registrations) for t in tables),
             hive=self._hive,
             set_aside=sum(t.aside is not None for t in tables),
@@ -58,12 +58,12 @@ class EpochWatcher:
         """Lag, pending registrations, set-aside tables and topics that flow nowhere, also when there was no epoch."""
         now = self._clock.epoch_ms() / 1000
         for table in tables:
-            if table.lag_known:
-                self._metrics.observe_lag(table.name, table.lag_records, self._freshness.of(table, now))
+            if (lag := table.lag) is not None:
+                self._metrics.observe_lag(table.name, lag, self._freshness.of(table, now))
             self._metrics.observe_unregistered(table.name, len(table.open_registrations))
-            since_ms = table.held_since_ms
+            since_ms = table.held.since_ms
             held_seconds = 0.0 if since_ms is None else max(now - since_ms / 1000, 0.0)
-            self._metrics.observe_held(table.name, table.held_records, held_seconds)
+            self._metrics.observe_held(table.name, table.held.records, held_seconds)
             if (owned := table.ownership) and isinstance(owned, Owned) and owned.state.tracking is not None:
                 through_ms = owned.read_through.through_ms
                 through = None if through_ms is None else through_ms / 1000
@@ -90,7 +90,7 @@ def epoch_numbers(report: EpochReport, fresh: Mapping[str, float | None], hive: 
                 moves=r.moves,
                 unregistered=len(tables[r.table].open_registrations),
                 overdue=len(tables[r.table].open_registrations & r.unregistered_before) if hive else 0,
-                lag_records=tables[r.table].lag_records,
+                lag_records=tables[r.table].lag or 0,
                 freshness_seconds=fresh[r.table],
             )
             for r in report.reports
@@ -117,9 +117,9 @@ class Freshness:
         what a quiet topic showed last says nothing of a record that came just now. For a table that never showed a
         row and never caught up: the time since records were first seen to wait.
         """
-        if not table.lag_known:
+        if table.lag is None:
             return None
-        if table.lag_records == 0:
+        if table.lag == 0:
             self._caught_up[table.name] = now
             self._waiting.pop(table.name, None)
             return 0.0

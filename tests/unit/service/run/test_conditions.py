@@ -32,7 +32,7 @@ from kafka2hive.service.tables.condition import (
     decode,
     encode,
 )
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import HeldRecords, Table
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.port import Denied, FileSystem, OutcomeUnknown, StorageWriter, write_file
 from tests.harness.cli_ledger import TABLE, write_map
@@ -276,18 +276,18 @@ def test_a_table_that_is_tried_again_is_served_only_when_it_has_published_or_has
         return condition
 
     table.set_aside(REFUSED, 0.0)
-    retrying, table.lag_records, table.state = told(), 7, table.ownership
+    retrying, table.lag, table.state = told(), 7, table.ownership
     assert isinstance(retrying.state, Retrying)
     assert told() == retrying, "taken over again, and nothing published yet"
-    table.held_records = 7
+    table.held = HeldRecords(7)
     assert told().state == Serving(), "what waits for it is behind an open transaction"
     table.set_aside(REFUSED, 0.0)
     assert told().state != Serving()
-    table.lag_records, table.held_records, table.state = 0, 0, table.ownership
+    table.lag, table.held, table.state = 0, HeldRecords(), table.ownership
     assert told().state == Serving(), "nothing waits for it"
     table.set_aside(REFUSED, 0.0)
     assert told().state != Serving()
-    table.lag_records, table.failures, table.state = 7, 0, table.ownership
+    table.lag, table.failures, table.state = 7, 0, table.ownership
     assert told().state == Serving(), "published"
 
 

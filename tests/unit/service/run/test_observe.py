@@ -109,7 +109,7 @@ def test_a_partition_is_overdue_when_it_was_open_before_the_epoch_and_the_map_na
         SimpleNamespace(
             name="d.t",
             open_registrations=frozenset({owed, new}),
-            lag_records=0,
+            lag=0,
             aside=None,
             last_state=None,
         ),
@@ -122,11 +122,11 @@ def test_a_partition_is_overdue_when_it_was_open_before_the_epoch_and_the_map_na
 
 
 def test_a_table_is_as_fresh_as_its_newest_record_or_as_the_time_since_nothing_waited() -> None:
-    table = SimpleNamespace(name="d.t", lag_known=False, lag_records=0, last_state=None)
+    table = SimpleNamespace(name="d.t", lag=None, last_state=None)
     fresh = Freshness()
 
     def seen(now: float, lag: int | None, newest: float | None = None) -> float | None:
-        table.lag_known, table.lag_records = lag is not None, lag or 0
+        table.lag = lag
         table.last_state = None if newest is None else SimpleNamespace(newest_ms=newest * 1000)
         return fresh.of(cast("Table", table), now)
 

@@ -11,6 +11,7 @@ from kafka2hive.kafka.port import Watermark
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.service.run.open_transactions import NOTICED_SECONDS
+from kafka2hive.service.tables.table_state import HeldRecords
 from tests.harness.cli_ledger import wired
 from tests.unit.service.run.test_once import (
     EARLY,
@@ -53,7 +54,7 @@ def test_a_run_of_once_dumps_what_can_be_read_and_is_not_done_behind_an_open_tra
     run(loop, first)
     run(loop, next_epoch(loop))
     early = owned_tables.tables["air.early"]
-    assert early.lag_records == 5
+    assert early.lag == 5
     assert loop.plan() is None
     assert early.aside is not None and early.aside.error.code == "kafka.open_transaction"
     assert early.aside.error.message == (
@@ -81,7 +82,7 @@ def test_a_service_warns_of_a_transaction_that_stays_open_until_it_is_over(
     loop, owned_tables = make_loop_and_tables(wiring, kafka, once=False)
     run(loop, next_epoch(loop))
     early = owned_tables.tables["air.early"]
-    assert (early.held_records, early.warnings["transactions"]) == (5, ())
+    assert (early.held.records, early.warnings["transactions"]) == (5, ())
     wiring.ports.clock.sleep(NOTICED_SECONDS)
     with caplog.at_level(logging.INFO):
         loop.plan()
@@ -90,7 +91,7 @@ def test_a_service_warns_of_a_transaction_that_stays_open_until_it_is_over(
         assert warning.startswith("early-0: a transaction at offset 7 has been open since ")
         kafka.looks = 0
         loop.plan()
-    assert (early.held_records, early.held_since_ms, early.warnings["transactions"]) == (0, None, ())
+    assert (early.held, early.warnings["transactions"]) == (HeldRecords(), ())
     told = [line for line in caplog.messages if line.startswith("early-0: ")]
     assert told == [warning, "early-0: the transaction is over, readers get on"]
 
@@ -103,10 +104,10 @@ def test_of_a_table_that_is_set_aside_nothing_is_said_of_transactions(tmp_path: 
     wiring.ports.clock.sleep(NOTICED_SECONDS)
     loop.plan()
     early = owned_tables.tables["air.early"]
-    assert early.warnings["transactions"] and early.held_records == 5
+    assert early.warnings["transactions"] and early.held.records == 5
     owned_tables.set_aside(early, TableError("a.b", "no room"))
     loop.plan()
-    assert (early.held_records, early.held_since_ms, early.warnings["transactions"]) == (0, None, ())
+    assert (early.held, early.warnings["transactions"]) == (HeldRecords(), ())
 
 
 def test_a_transaction_is_open_since_its_end_stands_still_and_a_table_since_its_oldest(
@@ -119,7 +120,7 @@ def test_a_transaction_is_open_since_its_end_stands_still_and_a_table_since_its_
     loop, owned_tables = make_loop_and_tables(wiring, kafka, once=False, schemas=AtOnce())
     run(loop, next_epoch(loop))
     both, began = owned_tables.tables["air.both"], wiring.ports.clock.epoch_ms()
-    assert both.held_since_ms == began
+    assert both.held.since_ms == began
     for _ in range(3):  # other producers go on behind it
         kafka.ends[EARLY] += 5
         wiring.ports.clock.sleep(10)
@@ -127,7 +128,7 @@ def test_a_transaction_is_open_since_its_end_stands_still_and_a_table_since_its_
     kafka.stable[LATE] = 11
     kafka.ends[LATE] = 15
     loop.plan()
-    assert (both.held_records, both.held_since_ms) == (24, began)
+    assert (both.held.records, both.held.since_ms) == (24, began)
     kafka.stable[EARLY] = 9  # the next one, in the place of one that is over
     loop.plan()
-    assert both.held_since_ms == began + 30_000
+    assert both.held.since_ms == began + 30_000

@@ -14,7 +14,7 @@ from kafka2hive.ledger.snapshot.change import Change
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 from kafka2hive.model.paths.ledger import Generation
-from kafka2hive.service.run.backlogs import ranges_to_read
+from kafka2hive.service.run.backlogs import Backlogs
 from kafka2hive.service.tables.table_state import Table
 from tests.harness.cli_ledger import wired
 from tests.harness.values import snapshot
@@ -44,6 +44,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
+        self._backlogs = Backlogs(self.publish)
 
     def publish(self, table: Table, change: Change) -> None:
         self.changes.append(change)
@@ -51,7 +52,7 @@ class Ledger:
         own(table, replace(ledger, state=draft(ledger, "view", "now", change)))
 
     def ranges(self, table: Table, now: Logs) -> tuple[OffsetRange, ...]:
-        return ranges_to_read(table, now, (), "now", self.publish)
+        return self._backlogs.ranges_to_read(table, now, (), "now")
 
 
 def test_a_topic_made_again_after_a_rebuilding_stops_the_table_although_it_has_grown_past_the_position(

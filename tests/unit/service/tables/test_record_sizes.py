@@ -36,10 +36,10 @@ def epoch(table: Table, sizes: list[int]) -> int:
         1,
         1,
         waiting,
-        table.bytes_per_record,
+        table.record_sizes.mean,
         1e9,
         Flush(),
-        most_bytes_per_record=table.most_bytes_per_record,
+        most_bytes_per_record=table.record_sizes.bound,
     )
     accounts = [
         RangeAccounting(plan.index, r, OffsetAccounting(read=len(r), bytes=len(r) * size, written=len(r)))
@@ -48,7 +48,7 @@ def epoch(table: Table, sizes: list[int]) -> int:
         for r in share.ranges
         for size in [sizes[r.topic_partition.number]]
     ]
-    table.learn_record_sizes(accounts)
+    table.record_sizes.learn(accounts)
     return sum(a.account.bytes for a in accounts)
 
 
@@ -87,5 +87,5 @@ def test_one_large_record_does_not_make_epochs_small(table: Table) -> None:
         OffsetRange(TopicPartition("t", 1), 0, 10_000),
         OffsetAccounting(read=10_000, bytes=5_000_000, written=10_000),
     )
-    table.learn_record_sizes([few, many])
+    table.record_sizes.learn([few, many])
     assert epoch(table, [500]) > LIMITS.epoch_bytes / 4
