@@ -73,7 +73,7 @@ def read_bucket_path(text: str) -> BucketPath:
         if not _LEVEL_NAME.fullmatch(name):
             faults.append(f"{name!r} is no name for a partition column: use a-z, 0-9 and _")
         elif any(name == known for known, _ in levels):
-            faults.append(f"the partition column {name} stands here twice")
+            faults.append(f"the partition column {name} is repeated")
         levels.append((name, tuple(_parts(template, level, faults))))
     return BucketPath(tuple(levels), tuple(faults))
 

@@ -98,7 +98,7 @@ def check_columns(checked: CheckedTable, has_hive: bool) -> None:
                 path, f"a column's name has letters, digits and _, at most 128{_renamed(checked, column)}"
             )
         elif name.lower() in lower:
-            checked.add(path, "the column stands here twice (Hive ignores case)")
+            checked.add(path, "the column is repeated (Hive ignores case)")
         else:
             _check_type(checked, path, column.type)
             _check_source(checked, path, column)
@@ -152,7 +152,7 @@ def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> 
     try:
         paths = [column.keys, *column.whole_leeway.others]
         if len(set(paths)) < len(paths):
-            checked.add((*path, "from"), "a path stands here twice")
+            checked.add((*path, "from"), "a path is repeated")
     except ValueError as error:
         checked.add((*path, "from"), str(error))
 
@@ -215,7 +215,7 @@ def check_metadata(checked: CheckedTable) -> None:
                 path, f"the table has a column {name} already: give it another name, {{{kind.value}: ..}}"
             )
         elif name.lower() in seen:
-            checked.add(path, f"the name {name} stands here twice")
+            checked.add(path, f"the name {name} is repeated")
         seen.add(name.lower())
 
 

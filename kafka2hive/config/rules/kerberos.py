@@ -44,7 +44,7 @@ def _check_section(options: KerberosOptions, path: Path, problems: Problems) -> 
     if not _PRINCIPAL.fullmatch(options.principal):
         problems.add((*path, "principal"), "expected name@REALM or name/host@REALM")
     if options.cache is not None and options.keytab is not None:
-        problems.add((*path, "cache"), "stands beside keytab: keep one of the two")
+        problems.add((*path, "cache"), "excludes keytab: keep one of the two")
     elif options.cache is not None and not _CACHE.fullmatch(options.cache):
         problems.add((*path, "cache"), "expected FILE:/path, DIR:/path, KEYRING:.. or KCM:..")
     elif options.cache is None and options.keytab is None:

@@ -56,7 +56,7 @@ def fault_of_url(url: str) -> str:
 
 def _check_credentials(options: RegistryOptions, problems: Problems) -> None:
     if options.token is not None and (options.username is not None or options.password is not None):
-        problems.add(("registry", "token"), "stands beside username and password: keep one of the two ways")
+        problems.add(("registry", "token"), "excludes username and password: keep one of the two")
     elif options.username is not None and options.password is None:
         problems.add(("registry", "username"), "needs registry.password")
     elif options.password is not None and options.username is None:

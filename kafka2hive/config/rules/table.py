@@ -117,7 +117,7 @@ def _check_topics(checked: CheckedTable) -> None:
             message = "a topic's name has letters, digits, ., _ and -, at most 249; regular expressions go to `pattern`"
             checked.add(path, message)
         elif topic in seen:
-            checked.add(path, f"the topic {topic} stands here twice")
+            checked.add(path, f"the topic {topic} is repeated")
         seen.add(topic)
 
 

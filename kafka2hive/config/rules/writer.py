@@ -133,7 +133,7 @@ def _faults(key: str, given: Iterable[str], types: dict[str, str]) -> Iterable[t
         if name not in types:
             yield name, "is no column of the files", closest(name, types)
         elif name in seen:
-            yield name, "stands here twice", ""
+            yield name, "is repeated", ""
         elif key != "dictionary" and kind.startswith(_NESTED):
             yield name, f"is of type {types[name]}: only columns with one value per row are possible", ""
         elif key == "bloom_filter" and kind == "boolean":

@@ -1,1 +1,1 @@
-"""From the map's text to plain data with places, and from that to the map as written."""
+"""Read the map's text: YAML to plain data with places, and plain data to declared keys."""

@@ -1,11 +1,11 @@
-"""The map's text as plain data, with the place of every key: YAML composed to nodes, its 1.1 traps refused.
+"""Read the map's text as plain data with the place of every key, and resolve references to variables and files.
 
-What YAML 1.1 reads differently from what most people mean (`no` as false, `010` as 8, `1:30` as 90) is never guessed:
-it is a problem with its line, and quotes or another spelling settle it. Duplicate keys are problems too.
+Values that YAML 1.1 reads differently from what most people mean (`no` as false, `010` as 8, `1:30` as 90) are reported with
+their line, as are duplicate keys. Quotes or another spelling settle them.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
@@ -20,10 +20,40 @@ DEEPEST = 20
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9_]{0,99})")  # int() refuses thousands of digits
 _FRACTION = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?")
 _TAG = "tag:yaml.org,2002:"
+_REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHORTEST_HIDDEN = 3
+_SECRETS = frozenset({("hive", "password"), ("registry", "password"), ("registry", "token")})
+_SHOWN = frozenset({("kafka", "group.id")})
+"""Properties that are part of ledgers and messages, and so cannot be hidden."""
+
+
+def read_document(text: str, problems: Problems) -> object:
+    """Return the dicts, lists, texts, numbers, booleans and None of `text`; add places and problems to `problems`.
+
+    None if the text cannot be read at all.
+    """
+    try:
+        if _is_too_deep(text):
+            problems.add((), f"is nested more than {DEEPEST} deep")
+            return None
+        root = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = MapPosition(mark.line + 1, mark.column + 1) if mark else MapPosition(1, 1)
+        problems.add_at(place, (), f"not YAML: {_harmless(error)}")
+        return None
+    except yaml.YAMLError:
+        problems.add((), "not YAML: a character that cannot stand in a text file")
+        return None
+    data = None if root is None else _NodeReader(problems).value(root, ())
+    if data is None and not problems.all():
+        problems.add((), "the map is empty")
+    return data
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the base is chosen at run time
-    """SafeLoader whose plain timestamps and `=` stay texts."""
+    """A SafeLoader that reads plain timestamps and `=` as texts."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -32,12 +62,28 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def may_show(path: Path) -> bool:
-    """Whether a value at this path may stand in a message: whatever can hold a secret may not."""
-    return not (path[:1] == ("kafka",) or path[:2] == ("hive", "password"))
+def _is_too_deep(text: str) -> bool:
+    """Return whether the text is nested too deep, from the parser's events: composing deep nodes would end the process."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                return True
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return False
 
 
-class _Walk:
+def _harmless(error: yaml.MarkedYAMLError) -> str:
+    """Return the parser's message without quotations longer than a character, which could be secrets."""
+    message = "; ".join(part for part in (error.context, error.problem) if part)
+    return re.sub(r"'[^']{2,}'|\"[^\"]{2,}\"", "...", message)
+
+
+class _NodeReader:
+    """Reads composed nodes as plain data, and notes the place of each."""
+
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
         self._places = problems.places
@@ -54,11 +100,11 @@ class _Walk:
             return None
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
-        if len(path) > DEEPEST:  # by aliases: the text itself was checked before
+        if len(path) > DEEPEST:  # only by aliases: the text was checked before
             self._problems.add(path[:1], f"is nested more than {DEEPEST} deep")
             return None
         if id(node) in self._open:
-            self._problems.add(path, "an alias stands inside its own anchor")
+            self._problems.add(path, "an alias is inside its own anchor")
             return None
         self._open.add(id(node))
         try:
@@ -86,7 +132,7 @@ class _Walk:
             key = self._key(key_node, path)
             if key in result:
                 first = self._places[(*path, key)].line
-                message = f"the key stands here a second time (first in line {first})"
+                message = f"the key is repeated (first in line {first})"
                 self._problems.add_at(_place(key_node), (*path, key), message)
                 continue
             self._places.setdefault((*path, key), _place(key_node))
@@ -94,7 +140,7 @@ class _Walk:
         return result
 
     def _key(self, node: ScalarNode, path: Path) -> str | int:
-        """Numbers of topic partitions stay numbers, every other key is a text."""
+        """Return the key as text; as number only where it is the number of a topic partition."""
         step = node.value
         self._places.setdefault((*path, step), _place(node))
         key = self._scalar(node, (*path, step))
@@ -104,7 +150,7 @@ class _Walk:
     def _scalar(self, node: ScalarNode, path: Path) -> object:
         text = str(node.value)
         kind = node.tag.removeprefix(_TAG)
-        shown = f"`{text}`" if may_show(path) else "this value"
+        shown = f"`{text}`" if _may_show(path) else "this value"
         match kind:
             case "str":
                 return text
@@ -127,67 +173,24 @@ class _Walk:
         return text
 
 
+def _may_show(path: Path) -> bool:
+    """Return whether a message may show the value at this path: not if it could be a secret."""
+    return not (path[:1] == ("kafka",) or path[:2] == ("hive", "password"))
+
+
 def _place(node: Node) -> MapPosition:
     return MapPosition(node.start_mark.line + 1, node.start_mark.column + 1)
 
 
-def read_document(text: str, problems: Problems) -> object:
-    """Dicts, lists, texts, numbers, booleans and None of `text`; places and problems go to `problems`.
-
-    None when the text cannot be read at all.
-    """
-    try:
-        if _is_too_deep(text):
-            problems.add((), f"is nested more than {DEEPEST} deep")
-            return None
-        root = yaml.compose(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = MapPosition(mark.line + 1, mark.column + 1) if mark else MapPosition(1, 1)
-        problems.add_at(place, (), f"not YAML: {_harmless(error)}")
-        return None
-    except yaml.YAMLError:
-        problems.add((), "not YAML: a character that cannot stand in a text file")
-        return None
-    data = None if root is None else _Walk(problems).value(root, ())
-    if data is None and not problems.all():
-        problems.add((), "the map is empty")
-    return data
-
-
-def _is_too_deep(text: str) -> bool:
-    """Judged on the parser's events, which need no recursion: composing nodes does, and ends the process when too deep."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > DEEPEST:
-                return True
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-    return False
-
-
-def _harmless(error: yaml.MarkedYAMLError) -> str:
-    """The parser's words without any part of the text longer than a character: it could be a secret."""
-    words = "; ".join(part for part in (error.context, error.problem) if part)
-    return re.sub(r"'[^']{2,}'|\"[^\"]{2,}\"", "...", words)
-
-
-_REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}?")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SHORTEST_HIDDEN = 3
-
-
 @dataclass(slots=True)
 class References:
-    """`resolved`: path -> text as written, for every value that held a reference; `hidden`: value -> text as written."""
+    """The references of a map: its text by path (`resolved`), and by the value that must not be shown (`hidden`)."""
 
     resolved: dict[Path, str] = field(default_factory=dict)
     hidden: dict[str, str] = field(default_factory=dict, repr=False)
 
     def scrub(self, problem: MapProblem) -> MapProblem:
-        """The problem with every resolved value put back to what the map says."""
+        """Return the problem with each hidden value replaced by its reference."""
         message, suggestion = problem.message, problem.suggestion
         for value in sorted(self.hidden, key=len, reverse=True):
             message = message.replace(value, self.hidden[value])
@@ -201,46 +204,19 @@ class References:
         )
 
 
-_SECRETS = frozenset({("hive", "password"), ("registry", "password"), ("registry", "token")})
-
-# It stands in ledgers and messages, and is no property that could be hidden.
-_SHOWN = frozenset({("kafka", "group.id")})
-
-
-def may_be_file(path: Path) -> bool:
-    """Where `file:` is understood."""
-    return (
-        (path[:1] == ("kafka",) and len(path) == 2 and path not in _SHOWN)
-        or path in _SECRETS
-        or is_schema(path)
-    )
-
-
-def is_schema(path: Path) -> bool:
-    return path[-1:] in (("avro_schema",), ("protobuf_schema",)) and path[0] in ("tables", "defaults")
-
-
-def read_text(path: str) -> str:
-    """Text of a file, without its last line break. OSError, UnicodeDecodeError."""
-    return FilePath(path).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
-
-
-def resolve(
-    data: object, environ: Mapping[str, str], problems: Problems, read: Callable[[str], str] = read_text
-) -> tuple[object, References]:
-    """`data` with every reference resolved. A missing variable or unreadable file is a problem with its line."""
-    resolver = _Resolver(environ, problems, read)
+def resolve(data: object, environ: Mapping[str, str], problems: Problems) -> tuple[object, References]:
+    """Return `data` with every reference resolved. A missing variable or an unreadable file is added to `problems`."""
+    resolver = _Resolver(environ, problems)
     return resolver.value(data, ()), resolver.references
 
 
 class _Resolver:
-    """Resolves the values of one map, and keeps which were references."""
+    """Resolves the values of one map and notes its references."""
 
-    def __init__(self, environ: Mapping[str, str], problems: Problems, read: Callable[[str], str]) -> None:
+    def __init__(self, environ: Mapping[str, str], problems: Problems) -> None:
         self.references = References()
         self._environ = environ
         self._problems = problems
-        self._read = read
 
     def value(self, value: object, path: Path) -> object:
         match value:
@@ -254,39 +230,53 @@ class _Resolver:
                 return value
 
     def _text(self, value: str, path: Path) -> str:
-        result = _REFERENCE.sub(lambda found: self._variable(found, path), value) if "${" in value else value
-        if may_be_file(path) and result.startswith("file:"):
+        result = _REFERENCE.sub(lambda match: self._variable(match, path), value) if "${" in value else value
+        if _may_be_file(path) and result.startswith("file:"):
             result = self._file(result, path)
         if result != value:
             self.references.resolved[path] = value
-            if len(result) >= _SHORTEST_HIDDEN and not is_schema(path):
+            if len(result) >= _SHORTEST_HIDDEN and not _is_schema(path):
                 self.references.hidden[result] = value
         return result
 
-    def _variable(self, found: re.Match[str], path: Path) -> str:
-        if found[1]:
+    def _variable(self, match: re.Match[str], path: Path) -> str:
+        if match[1]:
             return "${"
-        name, whole = found[2], found[0]
-        if not whole.endswith("}") or not _VARIABLE.fullmatch(name):
+        name, reference = match[2], match[0]
+        if not reference.endswith("}") or not _VARIABLE.fullmatch(name):
             self._problems.add(
                 path, "expected ${NAME} with the name of an environment variable ($${ is a plain ${)"
             )
-            return whole
+            return reference
         if name not in self._environ:
             self._problems.add(path, f"the environment variable {name} is not set")
-            return whole
+            return reference
         if len(self._environ[name]) >= _SHORTEST_HIDDEN:
-            self.references.hidden[self._environ[name]] = whole
+            self.references.hidden[self._environ[name]] = reference
         return self._environ[name]
 
     def _file(self, reference: str, path: Path) -> str:
-        """The file's text; the reference itself if it cannot be read."""
+        """Return the file's text without its last line break, or the reference if the file cannot be read."""
         try:
-            return self._read(reference.removeprefix("file:"))
+            text = FilePath(reference.removeprefix("file:")).read_text(encoding="utf-8")
+            return text.removesuffix("\n").removesuffix("\r")
         except OSError as error:
             self._problems.add(path, f"cannot read the file this points at: {error.strerror}")
         except UnicodeDecodeError:
             self._problems.add(path, "the file this points at is not UTF-8 text")
-        except ValueError:  # Path's word for a NUL in the name
+        except ValueError:  # a NUL in the name
             self._problems.add(path, "no file has such a name")
         return reference
+
+
+def _may_be_file(path: Path) -> bool:
+    """Return whether a value at this path may be `file:PATH`."""
+    return (
+        (path[:1] == ("kafka",) and len(path) == 2 and path not in _SHOWN)
+        or path in _SECRETS
+        or _is_schema(path)
+    )
+
+
+def _is_schema(path: Path) -> bool:
+    return path[-1:] in (("avro_schema",), ("protobuf_schema",)) and path[0] in ("tables", "defaults")

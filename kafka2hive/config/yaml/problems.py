@@ -1,4 +1,4 @@
-"""What is wrong with a map: every problem with its line, collected before anything is raised."""
+"""The mistakes of a map, each with its line: all are collected before an error is raised."""
 
 import difflib
 import re
@@ -21,7 +21,7 @@ class MapPosition:
 
 @dataclass(frozen=True, slots=True)
 class MapProblem:
-    """One mistake: `where` is the key's path (`tables[0].bucket.field`), `suggestion` what was probably meant."""
+    """A mistake: `where` is the key's path (`tables[0].bucket.field`), `suggestion` what was probably meant."""
 
     line: int
     column: int
@@ -30,14 +30,14 @@ class MapProblem:
     suggestion: str = ""
 
     def render(self, name: str) -> str:
-        """`file:line: where: message (did you mean ..?)`, one line."""
+        """Return one line: `file:line: where: message (did you mean ..?)`."""
         where = f" {self.where}:" if self.where else ""
         tail = f" (did you mean {self.suggestion}?)" if self.suggestion else ""
         return f"{name}:{self.line}:{where} {self.message}{tail}"
 
 
 class MapInvalid(ConfigError):
-    """The map is wrong; `problems` holds all mistakes in the order of their lines. Never holds a secret."""
+    """The map is wrong; `problems` holds all mistakes in the order of their lines, without secrets."""
 
     def __init__(self, name: str, problems: tuple[MapProblem, ...]) -> None:
         count = f"{len(problems)} mistake{'s' if len(problems) != 1 else ''}"
@@ -52,7 +52,7 @@ class MapInvalid(ConfigError):
 
 
 def where(path: Path) -> str:
-    """`("tables", 0, "bucket")` -> `tables[0].bucket`."""
+    """Return a path as text: `tables[0].bucket` for `("tables", 0, "bucket")`."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -65,30 +65,30 @@ def where(path: Path) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str:
-    """The known word most like `word`, empty when none is like it."""
+    """Return the known word that is most similar to `word`, empty if none is."""
     by_lower = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(word.lower(), by_lower, 1, 0.6)
-    return by_lower[found[0]] if found else ""
+    matches = difflib.get_close_matches(word.lower(), by_lower, 1, 0.6)
+    return by_lower[matches[0]] if matches else ""
 
 
 class Problems:
-    """Collects problems by path; at most one for each path, the first: what follows from it is noise.
+    """Collects problems. Only the first one of a path is kept, because others usually follow from it.
 
-    `places` is filled by whoever reads the text: the place of each key (in a mapping) or item (in a list).
+    The reader of the text fills `places`: the place of each key of a mapping and each item of a list.
     """
 
     def __init__(self) -> None:
         self.places: dict[Path, MapPosition] = {}
-        self._found: dict[Path, MapProblem] = {}
-        self._loose: list[MapProblem] = []
+        self._by_path: dict[Path, MapProblem] = {}
+        self._by_place: list[MapProblem] = []
 
     def add(self, path: Path, message: str, suggestion: str = "") -> None:
-        """A problem at `path`; a path that is not in the text takes the place of its nearest parent."""
-        self._found.setdefault(path, self._problem(path, message, suggestion))
+        """Add a problem at `path`; a path that is not in the text gets the place of its nearest parent."""
+        self._by_path.setdefault(path, self._problem(path, message, suggestion))
 
     def add_at(self, place: MapPosition, path: Path, message: str) -> None:
-        """A further problem at a place of its own, whatever the path has already."""
-        self._loose.append(MapProblem(place.line, place.column, where(path), message))
+        """Add a problem at a given place, even if the path already has one."""
+        self._by_place.append(MapProblem(place.line, place.column, where(path), message))
 
     def _problem(self, path: Path, message: str, suggestion: str) -> MapProblem:
         known = path
@@ -100,6 +100,6 @@ class Problems:
         )
 
     def all(self) -> tuple[MapProblem, ...]:
-        """Sorted by place; without repetitions."""
-        unique = dict.fromkeys([*self._found.values(), *self._loose])
+        """Return the problems without duplicates, sorted by place."""
+        unique = dict.fromkeys([*self._by_path.values(), *self._by_place])
         return tuple(sorted(unique, key=lambda p: (p.line, p.column, p.where)))

@@ -84,7 +84,7 @@ def test_the_url_of_hive_says_service_protection_and_tls() -> None:
         ("{keytab: /etc/etl.keytab}", "kerberos.principal: is required"),
         ("{principal: etl, keytab: /etc/etl.keytab}", "kerberos.principal: expected name@REALM or name/host@REALM"),
         ("{principal: etl@K2H.TEST, keytab: etl.keytab}", "kerberos.keytab: expected a full local path"),
-        ("{principal: etl@K2H.TEST, cache: /run/cc, keytab: /k}", "kerberos.cache: stands beside keytab"),
+        ("{principal: etl@K2H.TEST, cache: /run/cc, keytab: /k}", "kerberos.cache: excludes keytab"),
         ("{principal: etl@K2H.TEST, cache: run/cc}", "kerberos.cache: expected FILE:/path, DIR:/path, KEYRING:.. or KCM:.."),
         ("{principle: etl@K2H.TEST}", "kerberos.principle: unknown key (did you mean principal?)"),
     ],

@@ -107,9 +107,9 @@ tables:
         "map.yaml:4: trigger: expected a duration with its unit",
         "map.yaml:5: limits.epoch_bytes: expected a size such as 128MiB",
         "map.yaml:7: defaults.zone: unknown time zone Europe/Berln (did you mean Europe/Berlin?)",
-        "map.yaml:10: tables[0].topics[1]: the topic flights stands here twice",
+        "map.yaml:10: tables[0].topics[1]: the topic flights is repeated",
         "map.yaml:11: tables[0].columns.carrier: type 'strng', character 1: unknown type 'strng' (did you mean string?)",
-        "map.yaml:11: tables[0].columns.Carrier: the column stands here twice (Hive ignores case)",
+        "map.yaml:11: tables[0].columns.Carrier: the column is repeated (Hive ignores case)",
         "map.yaml:12: tables[0].bucket.field: huor is no column of the table (did you mean hour?)",
         "map.yaml:12: tables[0].bucket.path: %Q is not supported",
         "map.yaml:13: tables[0].tombstones: expected skip or write (did you mean write?)",
@@ -168,7 +168,7 @@ def test_a_file_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
             "tables: [{table: a.b, topics: [t], columns: {m: map<string,int>}}]",
             "quote types that hold a comma",
         ),
-        ("a: &a [*a]\n", "map.yaml:1: a[0]: an alias stands inside its own anchor"),
+        ("a: &a [*a]\n", "map.yaml:1: a[0]: an alias is inside its own anchor"),
     ],
 )
 def test_a_text_that_is_no_map_is_refused_with_its_line(text: str, message: str) -> None:
@@ -205,7 +205,7 @@ def test_the_traps_of_yaml_are_reported_not_guessed(written: str, message: str) 
 
 def test_a_key_that_stands_twice_names_both_lines() -> None:
     found = problems_of(HEAD + "service: again\n" + TABLE)
-    assert found == ["map.yaml:5: service: the key stands here a second time (first in line 1)"]
+    assert found == ["map.yaml:5: service: the key is repeated (first in line 1)"]
 
 
 def test_aliases_that_explode_are_refused_quickly() -> None:
@@ -310,14 +310,14 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ('bucket: {field: time_hour, path: ""}', "is not used: the path has no time code"),
         ('bucket: {path: "dt=%Y/%m"}', "each part must be name=value, found '%m'"),
         ('bucket: {path: "Dt=%Y"}', "'Dt' is no name for a partition column"),
-        ('bucket: {path: "d=%Y/d=%m"}', "the partition column d stands here twice"),
+        ('bucket: {path: "d=%Y/d=%m"}', "the partition column d is repeated"),
         ('bucket: {path: "d={carier}"}', "{carier} is no column of the table (did you mean carrier?)"),
         ('bucket: {path: "d={fare}"}', "{fare} is decimal(12,2); a bucket can be named by"),
         ('bucket: {path: "d={carrier"}', "a single {"),
         ('bucket: {path: "flight=%Y"}', "the partition column flight is a column of the table too"),
         ("metadata: {topic: dt}", "the partition column dt is a metadata column of the table too"),
         ("metadata: {topic: Carrier}", "the table has a column Carrier already"),
-        ("metadata: {topic: a, offset: A}", "the name A stands here twice"),
+        ("metadata: {topic: a, offset: A}", "the name A is repeated"),
         ("metadata: {ofset: a}", "did you mean offset?"),
         (
             "metadata: [tpic]",
@@ -360,7 +360,7 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ),
         ("writer: {format: avro, timestamps: millis, page_index: true}", "is an option of Parquet files"),
         ("writer: {sorted_by: [carier]}", "carier is no column of the files (did you mean carrier?)"),
-        ("writer: {sorted_by: [carrier, carrier]}", "carrier stands here twice"),
+        ("writer: {sorted_by: [carrier, carrier]}", "carrier is repeated"),
         (
             "writer: {bloom_filter: [kafka_headers]}\nmetadata: [headers]",
             "only columns with one value per row",

@@ -82,7 +82,7 @@ def test_a_schema_stands_in_the_map_or_in_a_file(tmp_path: Path) -> None:
         (f"{URL}, username: etl", "registry.username: needs registry.password"),
         (f"{URL}, password: x", "registry.password: needs registry.username"),
         (f"{URL}, username: 'a:b', password: x", "registry.username: a user of basic authentication has no colon"),
-        (f"{URL}, token: t, username: u, password: p", "registry.token: stands beside username and password"),
+        (f"{URL}, token: t, username: u, password: p", "registry.token: excludes username and password"),
         (f'{URL}, token: "t\\nx"', "registry.token: a token is one word of ASCII characters"),
         (f"{URL}, ca_file: /a.pem", "registry.ca_file: is used with https:// only"),
         ("url: 'https://a', key_file: /a.pem", "registry.key_file: is used with certificate_file"),

@@ -68,7 +68,7 @@ def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None
         ("    source: debezium\n    format: raw\n", "for raw write source: binlog"),
         ("    source: debezim\n" + COLUMNS, "debezium"),
         ("    source: {debezium: {befor: true}}\n" + COLUMNS, "before"),
-        ("    source: debezium\n    columns: {id: bigint, __op: string}\n", "stands here twice"),
+        ("    source: debezium\n    columns: {id: bigint, __op: string}\n", "is repeated"),
         (
             "    source: {debezium: {before: true}}\n    columns: {id: {type: bigint, from: $.x}}\n",
             "none of them can have from, unit or leeway",

@@ -88,7 +88,7 @@ def test_both_forms_of_columns_mean_the_same(form: str) -> None:
         ('{a: {type: string, from: "$.x[0]"}}', "columns.a.from", "elements of arrays"),
         ("{a: {type: string, unit: ms}}", "columns.a.unit", "a is string"),
         ("{a: {type: timestamp, unit: m}}", "columns.a.unit", "expected d, s, ms, us or ns"),
-        ("[{name: a, type: int}, {name: A, type: int}]", "columns[1]", "stands here twice"),
+        ("[{name: a, type: int}, {name: A, type: int}]", "columns[1]", "is repeated"),
         (
             "[{name: US Gross, type: int}]",
             "columns[0]",
@@ -207,7 +207,7 @@ def test_a_column_may_have_several_paths() -> None:
     assert (number.path, number.leeway.others) == (("no",), ())
     for lines, told in (
         ("columns: {x: {type: int, from: []}}", "list should have at least 1 item"),
-        ("columns: {x: {type: int, from: [$.a, $.b, $.a]}}", "a path stands here twice"),
+        ("columns: {x: {type: int, from: [$.a, $.b, $.a]}}", "a path is repeated"),
         ("columns: {x: {type: int, from: [$.a, b]}}", "begins with $, as in $.b"),
         (
             "columns: {x: {type: int, from: [$.a, $.b]}}\n    source: debezium",
