@@ -24,6 +24,7 @@ _REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORTEST_HIDDEN = 3
 _SECRETS = frozenset({("hive", "password"), ("registry", "password"), ("registry", "token")})
+_PROPERTIES = frozenset({("storage", "properties"), ("spark", "conf")})
 _SHOWN = frozenset({("kafka", "group.id")})
 """Properties that are part of ledgers and messages, and so cannot be hidden."""
 
@@ -175,7 +176,7 @@ class _NodeReader:
 
 def _may_show(path: Path) -> bool:
     """Return whether a message may show the value at this path: not if it could be a secret."""
-    return not (path[:1] == ("kafka",) or path[:2] == ("hive", "password"))
+    return path[:1] != ("kafka",) and path[:2] not in _SECRETS | _PROPERTIES
 
 
 def _place(node: Node) -> MapPosition:

@@ -96,9 +96,13 @@ def test_what_is_shown_holds_every_value_but_the_secrets() -> None:
         ("air.flights", "${TOKEN}.x"),
         ("topics: [flights]", 'topics: ["${TOKEN}", "${TOKEN}"]'),
         ("bigint", '"${TOKEN}"'),
+        ("{fs.client.secret.key: literal-4711}", "{fs.client.secret.key: 04711}"),
+        ('"${TOKEN}", spark.ui.port', "04711, spark.ui.port"),
+        ("tables:", 'registry: {url: "http://h:1", token: 04711}\ntables:'),
+        ("tables:", 'registry: {url: "http://h:1", username: u, password: 04711}\ntables:'),
     ],
 )
-def test_no_mistake_tells_a_secret(was: str, becomes: str) -> None:
+def test_no_mistake_shows_a_secret(was: str, becomes: str) -> None:
     assert was in MAP
     with pytest.raises(MapInvalid) as caught:
         load_text(MAP.replace(was, becomes), "m", SECRETS)
