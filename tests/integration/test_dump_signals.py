@@ -1,4 +1,4 @@
-"""What ends a run from outside: Ctrl-C while Spark starts, and the time limit that operations.md gives for cron."""
+"""What ends a run from outside: Ctrl-C while Spark starts, and the time limit that installation.md gives for cron."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from tests.services.produce import produce
 if TYPE_CHECKING:
     from tests.services.kafka_broker import KafkaBroker
 
-OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
+INSTALLATION = Path(__file__).parents[2] / "docs" / "installation.md"
 
 
 def has_jvm(run: Running) -> bool:
@@ -71,8 +71,8 @@ def test_the_time_limit_for_cron_lets_the_epoch_under_way_finish(
     kafka: "KafkaBroker", unique: str, tmp_path: Path
 ) -> None:
     """`timeout` hands on a signal that it gets in the way it sends its own: no need to wait for the limit."""
-    found = re.search(r"`(timeout [^`]* 6h)`", OPERATIONS.read_text())
-    assert found is not None, "operations.md names no time limit for cron"
+    found = re.search(r"`(timeout [^`]* 6h)`", INSTALLATION.read_text())
+    assert found is not None, "installation.md names no time limit for cron"
     uri, table, tree = f"file://{tmp_path}/disk", f"{unique}.flights", LocalTree()
     (tmp_path / "disk").mkdir()
     kafka.create_topic(unique, 2)
