@@ -1,6 +1,6 @@
-"""Cleanup: rule R9 of docs/protocol.md. Never needed for right data; every answer is ignored but logged.
+"""Delete what crashes left and archive old snapshots: rule R9 of docs/protocol.md. Errors are logged, not raised.
 
-Called only after R4 (a start rolled everything forward) and by the owner alone (W2, I5).
+No correctness depends on it. Only the owner calls it, after R4, when everything is rolled forward (W2, I5).
 """
 
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ from kafka2hive.storage.port import FileStatus, StorageError, children
 
 
 def clean_up(ports: Ports, owned: OwnedLedger, location: str, keep: int) -> int:
-    """Do all of R9 for a table whose files are in `location`. Return how many files were deleted."""
+    """Do all of R9 for the table at `location`. Return the number of deleted files."""
     deleted = delete_stale_snapshots(ports, owned) + delete_orphans(ports, owned, staging_directory(location))
     archive_snapshots(ports, owned, keep)
     return deleted
 
 
 def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str) -> int:
-    """Delete staged files of this ledger below (my generation, my next epoch): orphans, by I5. Returns how many.
+    """Delete this ledger's staged files below (my generation, my next epoch), which are orphans (I5). Return how many.
 
-    Other ledgers' files, later generations' and the running epoch's are left alone.
+    Files of other ledgers, of later generations and of the epoch under way stay.
     """
     _only_when_final(owned)
     mine = (owned.generation.number, owned.next_epoch)
@@ -39,7 +39,7 @@ def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str) -> int:
 
 
 def delete_stale_snapshots(ports: Ports, owned: OwnedLedger) -> int:
-    """Delete stale drafts and junk pendings of my generation directory. Only while no commit is under way."""
+    """Delete drafts and outdated pendings in the generation directory. No commit may be under way."""
     _only_when_final(owned)
     junk = []
     for child in _children(ports, owned.directory):
@@ -51,11 +51,10 @@ def delete_stale_snapshots(ports: Ports, owned: OwnedLedger) -> int:
 
 
 def archive_snapshots(ports: Ports, owned: OwnedLedger, keep: int) -> int:
-    """Move final snapshots older than the newest `keep` into the archive by rename. Returns how many moved.
+    """Rename final snapshots older than the newest `keep` into the archive, for `verify`. Return how many.
 
-    History is kept: the audit needs it. The newest final and a pending never move. An empty final is no snapshot: a
-    commit's create and renames that all came again as delayed RPCs leave one, once the real one is archived. It is deleted where
-    that one is found in the archive, and otherwise left for `verify` to tell.
+    The newest final and a pending never move. An empty final is junk: delayed RPCs repeated the create and the renames of a
+    commit after its snapshot was archived. It is deleted if the archive has that snapshot, else left for `verify` to report.
     """
     finals: dict[int, FileStatus] = {}
     for child in _children(ports, owned.directory):
@@ -71,7 +70,7 @@ def archive_snapshots(ports: Ports, owned: OwnedLedger, keep: int) -> int:
 
 
 def _archive(ports: Ports, path: str, archive: str) -> bool:
-    """Move one snapshot; a failure does not hold up the others."""
+    """Move one snapshot. Return whether it moved; a failure is logged."""
     try:
         ports.files.mkdirs(archive)
         ports.files.rename(path, join(archive, base_name(path)))
@@ -91,7 +90,7 @@ def _delete_junk(ports: Ports, owned: OwnedLedger, empty: Mapping[int, FileStatu
 
 
 def _only_when_final(owned: OwnedLedger) -> None:
-    """Before R4, the staged files of the pending epoch are not orphans."""
+    """Raise ValueError before R4, when the staged files of the pending epoch are not orphans."""
     if owned.pending:
         raise ValueError(f"{owned.state_path} is not rolled forward yet: nothing may be deleted")
 

@@ -1,4 +1,4 @@
-"""Drafting the next snapshot: pure. Offsets must join without hole or overlap (I3), accounts must add up."""
+"""Draft the next snapshot (pure). Offsets must join without hole or overlap (I3), and accounts must add up."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -24,15 +24,15 @@ from kafka2hive.model.snapshot import Snapshot
 _NOTHING_YET: dict[str, Any] = {
     line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER
 }
-"""The lines of an epoch before it has read anything."""
+"""The lines of an epoch that has read nothing."""
 
 
 class OffsetsDoNotJoin(ValueError):
-    """A draft would leave a hole or read an offset twice: a bug, never committed."""
+    """A draft would skip an offset or read it twice; this is a bug, and is never committed."""
 
 
 def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> Snapshot:
-    """The snapshot of the owned ledger's next epoch. Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen."""
+    """Return the snapshot of the owned ledger's next epoch. Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen."""
     state = owned.state
     registered = change.registered.intersection(state.unregistered)
     compared = {c.table: c for c in state.compared + change.compared}
@@ -56,7 +56,7 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
 
 
 def touched(files: Iterable[DataFile]) -> frozenset[HivePartition]:
-    """The Hive partitions files go to; that of an unpartitioned table (path '') stands for the table itself."""
+    """Return the Hive partitions of the files. That of an unpartitioned table has the path ''."""
     return frozenset(f.hive_partition for f in files)
 
 
@@ -67,7 +67,7 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
                 state,
                 files=change.files,
                 accounts=change.accounts,
-                positions=_advanced(state, change),
+                positions=_advance(state, change),
                 newest_ms=max(
                     (ms for ms in (state.newest_ms, change.newest_ms) if ms is not None), default=None
                 ),
@@ -75,10 +75,12 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
                 location=change.location or state.location,
             )
         case FirstPositions():
-            identified = replace(state, positions=_identified(state.positions, change.topic_ids))
-            return replace(_joined(identified, change), start=change.start or state.start)
+            with_ids = replace(state, positions=_with_topic_ids(state.positions, change.topic_ids))
+            return replace(_with_positions(with_ids, change), start=change.start or state.start)
         case Repair():
-            return replace(_joined(state, change), files=change.files, losses=state.losses + change.losses)
+            return replace(
+                _with_positions(state, change), files=change.files, losses=state.losses + change.losses
+            )
         case RegistrationUpdate():
             return replace(state, forgotten=state.forgotten + change.forgotten)
         case ColumnsAdded():
@@ -87,8 +89,8 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
             assert_never(change)
 
 
-def _joined(state: Snapshot, change: FirstPositions | Repair) -> Snapshot:
-    """New positions join the table's; one that a gap explains replaces the known one."""
+def _with_positions(state: Snapshot, change: FirstPositions | Repair) -> Snapshot:
+    """Add new positions to the table's, or replace a known position for which the change has a gap."""
     positions = {p.topic_partition: p for p in state.positions}
     explained = {gap.range.topic_partition for gap in change.gaps}
     for first in change.positions:
@@ -108,7 +110,7 @@ def _joined(state: Snapshot, change: FirstPositions | Repair) -> Snapshot:
     )
 
 
-def _advanced(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
+def _advance(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
     positions = {p.topic_partition: p for p in state.positions}
     for account in change.accounts:
         account.check()
@@ -123,8 +125,8 @@ def _advanced(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
     return _sorted(positions)
 
 
-def _identified(positions: Iterable[Position], topic_ids: Mapping[str, str]) -> tuple[Position, ...]:
-    """A topic's ID is recorded once and then kept."""
+def _with_topic_ids(positions: Iterable[Position], topic_ids: Mapping[str, str]) -> tuple[Position, ...]:
+    """Fill in the topic IDs of positions that have none; a known ID is never changed."""
     return tuple(
         replace(p, topic_id=topic_ids.get(p.topic_partition.topic, UNKNOWN_ID))
         if p.topic_id == UNKNOWN_ID

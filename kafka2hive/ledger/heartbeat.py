@@ -1,8 +1,8 @@
-"""Heartbeats of live owners: advice, so that cron and a second `run` do not fence a healthy one. Safety never depends on it.
+"""Heartbeats of live owners, so that cron or a second `run` does not fence a healthy run. No safety depends on them.
 
-`<ledger root>/alive/<service>/beat.<owner>.<k>` is renamed to `k+1` every few seconds by the main loop's progress. Its
-content identifies the process, so that a starter on the same host sees at once that it is gone. A starter looks in all
-services' directories: the map's service may have been renamed since. A command that repairs tables renames
+While its main loop makes progress, a run renames `<ledger root>/alive/<service>/beat.<owner>.<k>` to `k+1` every few seconds.
+The content identifies the process, so that a starter on the same host sees at once if it is gone. A starter looks in the
+directories of all services, because the map's service may have been renamed. A command that repairs tables renames
 `repair.<owner>.<k>` in the same way.
 """
 
@@ -32,9 +32,9 @@ UNKNOWN_NAMESPACE = "-"
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """One process of one boot of one host; `started` in clock ticks since boot, as the kernel counts them.
+    """One process of one boot of one host; `started` is in the kernel's clock ticks since boot.
 
-    `namespace` is the one that `pid` counts in: two containers of one host, even of one host name, may both have a process 1.
+    `namespace` is the pid namespace: two containers with the same host name may both have a process 1.
     """
 
     host: str
@@ -48,20 +48,20 @@ class Processes(Protocol):
     def me(self) -> ProcessIdentity: ...
 
     def is_gone(self, identity: ProcessIdentity) -> bool:
-        """True only if it certainly ran on this host, in this pid namespace, and no longer exists."""
+        """Return whether it certainly ran on this host, in this pid namespace, and no longer exists."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LiveOwner:
-    """Who beats: the service whose directory that is in, and whether it is a run or a command that repairs tables."""
+    """An owner with a heartbeat: its service, and whether it is a command that repairs tables, not a run."""
 
     service: str
     repairs: bool = False
 
 
 class Heartbeat:
-    """The heartbeat of one process for one service; `repairs`: of a command. Failures are logged and change nothing."""
+    """The heartbeat of one process for one service; `repairs` is as in LiveOwner. Failures are logged, not raised."""
 
     def __init__(
         self,
@@ -79,10 +79,10 @@ class Heartbeat:
         self._identity = identity
         self._repairs = repairs
         self._count: int | None = None
-        self._failing = False  # said already: a directory that may not be written fails every two seconds
+        self._failing = False  # logged already: a directory without write permission fails every two seconds
 
     def send(self) -> None:
-        """Begin or renew; call it from the main loop only."""
+        """Create the heartbeat, or rename it to the next count. Only the main loop may call it."""
         files = self._ports.files
         try:
             if self._count is None:
@@ -105,7 +105,7 @@ class Heartbeat:
             self._failing = False
 
     def end(self) -> None:
-        """Delete it on a clean shutdown, so that the next start need not watch."""
+        """Delete the heartbeat at a clean end, so that the next start need not watch it."""
         if self._count is None:
             return
         try:
@@ -119,25 +119,25 @@ class Heartbeat:
         return join(self._directory, name(self._owner, count))
 
     def _find_count(self) -> None:
-        """After a lost response the directory shows the count; nothing of this owner there: begin again."""
+        """Read the count from the directory after a lost response. If this owner has no file there, begin again."""
         self._count = next(
             (b.count for b in _heartbeats(self._ports, self._directory) if b.owner == self._owner), None
         )
 
 
 def live_owners(
-    ports: Ports, root: str, processes: Processes, wanted: Callable[[str, str], bool]
+    ports: Ports, root: str, processes: Processes, is_wanted: Callable[[str, str], bool]
 ) -> dict[str, LiveOwner]:
-    """Watch the heartbeats that `wanted(service, owner)` picks. Returns the live owners.
+    """Watch the heartbeats for which `is_wanted(service, owner)` is true, and return the live owners.
 
-    Watches for WATCHED_HEARTBEATS on its own monotonic clock; with nothing to watch it returns at once. Several owners of
-    a service may be alive: a fenced run sends until it notices. Owners whose process is gone from this host are dead
-    without watching.
+    Watches for WATCHED_HEARTBEATS by this process's monotonic clock, and returns at once if it has nothing to watch. Several
+    owners of a service may be alive, because a fenced run sends until it notices. Owners whose process is gone from this host
+    are dead without watching.
     """
     before = {
         beat.owner: beat
         for beat in _all_heartbeats(ports, root)
-        if wanted(beat.service, beat.owner) and _may_be_another(ports, beat.path, processes)
+        if is_wanted(beat.service, beat.owner) and _may_be_another(ports, beat.path, processes)
     }
     alive: dict[str, LiveOwner] = {}
     until = ports.clock.monotonic() + HEARTBEAT_SECONDS * WATCHED_HEARTBEATS
@@ -150,7 +150,7 @@ def live_owners(
 
 
 class HeartbeatWatch:
-    """Who beats, for a process that looks from time to time and waits for nothing."""
+    """The live owners, for a process that looks from time to time and never waits."""
 
     def __init__(self, ports: Ports, root: str, processes: Processes) -> None:
         self._ports = ports
@@ -159,8 +159,9 @@ class HeartbeatWatch:
         self._seen: dict[str, tuple[int, float]] = {}
 
     def look(self) -> dict[str, LiveOwner]:
-        """Every owner but this process that may be alive: new since the last look, changed, or unchanged for less than
-        WATCHED_HEARTBEATS. One whose process is gone from this host is dead.
+        """Return the owners other than this process that may be alive.
+
+        Their heartbeat is new, or has changed within WATCHED_HEARTBEATS, and their process is not gone from this host.
         """
         now = self._ports.clock.monotonic()
         before, self._seen = self._seen, {}
@@ -176,19 +177,19 @@ class HeartbeatWatch:
 
 
 def _may_be_another(ports: Ports, path: str, processes: Processes) -> bool:
-    """The heartbeat is not this process's, and its process is not certainly gone."""
+    """Return whether the heartbeat is of another process, which is not certainly gone."""
     identity = _identity(ports, path)
     return identity != processes.me() and not (identity and processes.is_gone(identity))
 
 
 def is_known_dead(ports: Ports, path: str, processes: Processes) -> bool:
-    """Whether the process of this heartbeat certainly ran on this host and is gone; False where nothing is known."""
+    """Return whether the process of this heartbeat certainly ran on this host and is gone."""
     identity = _identity(ports, path)
     return identity is not None and processes.is_gone(identity)
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Beat:
     service: str
     owner: str
     count: int
@@ -196,22 +197,22 @@ class _Seen:
     repairs: bool
 
 
-def _all_heartbeats(ports: Ports, root: str) -> list[_Seen]:
+def _all_heartbeats(ports: Ports, root: str) -> list[_Beat]:
     services = [child.path for child in _list(ports, heartbeat_directories(root)) if child.is_directory]
     return [beat for directory in services for beat in _heartbeats(ports, directory)]
 
 
-def _heartbeats(ports: Ports, directory: str) -> list[_Seen]:
-    """One service's, each owner once: with its highest count."""
+def _heartbeats(ports: Ports, directory: str) -> list[_Beat]:
+    """Return the heartbeats of one service: the highest count of each owner."""
     service = base_name(directory)
-    found = []
+    beats = []
     for child in _list(ports, directory):
         if (run := parse_heartbeat_name(child.name)) is not None:
-            found.append(_Seen(service, *run, child.path, repairs=False))
+            beats.append(_Beat(service, *run, child.path, repairs=False))
         elif (repair := parse_repair_name(child.name)) is not None:
-            found.append(_Seen(service, *repair, child.path, repairs=True))
+            beats.append(_Beat(service, *repair, child.path, repairs=True))
     return list(
-        {beat.owner: beat for beat in sorted(found, key=lambda beat: (beat.owner, beat.count))}.values()
+        {beat.owner: beat for beat in sorted(beats, key=lambda beat: (beat.owner, beat.count))}.values()
     )
 
 
@@ -226,7 +227,7 @@ def _list(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
 def _identity(ports: Ports, path: str) -> ProcessIdentity | None:
     try:
         value = orjson.loads(ports.files.read(path))
-        found = ProcessIdentity(*(value[f.name] for f in fields(ProcessIdentity)))
-        return found if isinstance(found.pid, int) else None
-    except (StorageError, ValueError, KeyError, TypeError):  # whatever is in it, it is advice only
+        identity = ProcessIdentity(*(value[f.name] for f in fields(ProcessIdentity)))
+        return identity if isinstance(identity.pid, int) else None
+    except (StorageError, ValueError, KeyError, TypeError):  # a heartbeat is only advice
         return None

@@ -1,4 +1,4 @@
-"""Reading a ledger's snapshots back in time: the generation directory, then the archive; or all of it. Touches nothing."""
+"""Read a ledger's final snapshots, newest first: from the generation directory, then from the archive."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -11,13 +11,15 @@ from kafka2hive.model.paths.ledger import LedgerPaths, SnapshotState, parse_snap
 from kafka2hive.model.snapshot import REBUILT, Snapshot
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children
 
+_MOST_READS = 5
+
 
 def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
-    """Every final snapshot, newest first.
+    """Yield every final snapshot, newest first, each epoch once, even if a run archives snapshots meanwhile.
 
-    The archive is looked at only when it is reached, or when the generation directory does not hold just the newest ones;
-    a snapshot that a run moves there meanwhile comes once. A history ends with the first snapshot of a rebuilt ledger, which
-    lists all that was before it. Raises ManualActionRequired (damaged, or two that differ for one epoch), StorageError.
+    The archive is listed only after the generation directory is read, unless that one has a gap. A history ends with the
+    first snapshot of a rebuilt ledger, which lists all that was before it.
+    Raises ManualActionRequired (a damaged snapshot, or two that differ for one epoch), StorageError.
     """
     rebuilt: Snapshot | None = None
     for snapshot in _all(files, paths, directory):
@@ -28,17 +30,17 @@ def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> It
 
 
 def _all(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
-    given: dict[int, Snapshot] = {}
+    yielded: dict[int, Snapshot] = {}
     finals = _finals(files, [directory])
-    if _without_a_gap(finals):  # then all of the archive are older, and need not be looked at yet
-        yield from _read(files, finals, given)
+    if _are_successive(finals):
+        yield from _read(files, finals, yielded)
         finals = []
     finals += _finals(files, _archives(files, paths))
-    yield from _read(files, _without_junk(finals, given), given)
+    yield from _read(files, _without_junk(finals, yielded), yielded)
 
 
-def _without_a_gap(finals: list[tuple[int, FileStatus]]) -> bool:
-    """Whole ones of successive epochs: nothing was left behind when older ones were archived."""
+def _are_successive(finals: list[tuple[int, FileStatus]]) -> bool:
+    """Return whether none is empty and their epochs are successive, so that all others in the archive are older."""
     numbers = sorted(epoch for epoch, file in finals if file.length)
     return (
         bool(finals)
@@ -49,36 +51,36 @@ def _without_a_gap(finals: list[tuple[int, FileStatus]]) -> bool:
 
 def _finals(files: FileSystem, directories: list[str]) -> list[tuple[int, FileStatus]]:
     """Return epoch and file of every final snapshot, from the file names."""
-    found = []
+    finals = []
     for directory in directories:
         for child in files.list(directory):
             parsed = parse_snapshot_name(child.name)
             if parsed and parsed[1] == SnapshotState.FINAL:
-                found.append((parsed[0], child))
-    return found
+                finals.append((parsed[0], child))
+    return finals
 
 
 def _without_junk(
-    finals: list[tuple[int, FileStatus]], given: Collection[int]
+    finals: list[tuple[int, FileStatus]], yielded: Collection[int]
 ) -> list[tuple[int, FileStatus]]:
-    """Without the empty files of epochs that have another one: a commit's calls, repeated late, leave such a file.
+    """Leave out the empty files of epochs that have another one: delayed RPCs of a commit create such files.
 
-    An empty file that is the only one of its epoch is damage, and is read.
+    An empty file that is the only one of its epoch is damage, and reading it says so.
     """
-    whole = {*given, *(epoch for epoch, file in finals if file.length)}
+    whole = {*yielded, *(epoch for epoch, file in finals if file.length)}
     return [(epoch, file) for epoch, file in finals if file.length or epoch not in whole]
 
 
 def _read(
-    files: FileSystem, finals: list[tuple[int, FileStatus]], given: dict[int, Snapshot]
+    files: FileSystem, finals: list[tuple[int, FileStatus]], yielded: dict[int, Snapshot]
 ) -> Iterator[Snapshot]:
-    """Newest first, each epoch once."""
+    """Yield the snapshots, newest first, without epochs that were yielded before. Raises as final_snapshots."""
     for epoch, file in sorted(finals, key=lambda item: (item[0], item[1].path), reverse=True):
         snapshot = read_snapshot(files, file.path)
-        if epoch not in given:
-            given[epoch] = snapshot
+        if epoch not in yielded:
+            yielded[epoch] = snapshot
             yield snapshot
-        elif given[epoch] != snapshot:
+        elif yielded[epoch] != snapshot:
             raise ManualActionRequired(
                 "ledger.impossible",
                 f"{file.path}: there is another snapshot of epoch {epoch}",
@@ -87,7 +89,7 @@ def _read(
 
 
 def find_file(files: FileSystem, paths: LedgerPaths, directory: str, final: str) -> DataFile | None:
-    """The file with this final address in the newest snapshot that names it. Raises as final_snapshots."""
+    """Return the file with this final address from the newest snapshot that names it, or None. Raises as final_snapshots."""
     for snapshot in final_snapshots(files, paths, directory):
         for file in snapshot.files:
             if file.final == final:
@@ -96,7 +98,7 @@ def find_file(files: FileSystem, paths: LedgerPaths, directory: str, final: str)
 
 
 def archived_epochs(files: FileSystem, paths: LedgerPaths) -> set[int]:
-    """Epochs of the snapshots in the archives of all generations, by names and lengths. Raises StorageError."""
+    """Return the epochs of the snapshots in the archives of all generations that are not empty. Raises StorageError."""
     return {epoch for epoch, file in _finals(files, _archives(files, paths)) if file.length}
 
 
@@ -104,12 +106,9 @@ def _archives(files: FileSystem, paths: LedgerPaths) -> list[str]:
     return [child.path for child in children(files, paths.archives) if child.is_directory]
 
 
-_MOST_READS = 5
-
-
 @dataclass(frozen=True, slots=True)
 class History:
-    """All final snapshots from the first to the newest, and the pending one above them, as `view` showed them."""
+    """All final snapshots, oldest first, and the pending one above them, at the time of `view`."""
 
     view: View
     finals: tuple[Snapshot, ...]
@@ -125,9 +124,9 @@ class History:
 
 
 def read_history(files: FileSystem, view: View) -> History:
-    """A take-over or the archiving of snapshots in between makes us read again.
+    """Read all snapshots; read again if the ledger is taken over or snapshots are archived meanwhile.
 
-    Raises ServiceUnavailable (it keeps moving), StorageError, and what `look` raises.
+    Raises ServiceUnavailable (this happened during each of five reads), StorageError, and as `look`.
     """
     for _ in range(_MOST_READS):
         try:

@@ -1,4 +1,4 @@
-"""Rule R8 of docs/protocol.md: make partitions with data known to Hive. Hive's trouble never stops the dump."""
+"""Register partitions with data in Hive: rule R8 of docs/protocol.md. A failure of Hive never stops data."""
 
 import logging
 from collections.abc import Collection, Iterator, Sequence
@@ -15,13 +15,13 @@ _BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
-    """The outcome of each pending registration; each is in exactly one of the four.
+class RegistrationResult:
+    """The outcome of each pending registration, each in exactly one of four fields.
 
-    - `registered`: Hive has it at the right place.
-    - `failed_unavailable`: stays pending, to be tried again; `outage` is why.
-    - `refused`: stays pending; Hive's reason.
-    - `misplaced`: stays pending; Hive has it elsewhere (where), so its rows are hidden.
+    - `registered`: Hive has it at its location.
+    - `failed_unavailable`: it stays pending and is tried again; `outage` is the first error.
+    - `refused`: it stays pending; the value is Hive's reason.
+    - `misplaced`: it stays pending; Hive has it at another location (the value), so its rows are hidden.
     """
 
     registered: frozenset[HivePartition] = frozenset()
@@ -32,19 +32,18 @@ class Registered:
 
     @property
     def open_registrations(self) -> frozenset[HivePartition]:
-        """Return what the next snapshot must carry."""
+        """Return the registrations that stay pending in the next snapshot."""
         return self.failed_unavailable.union(self.refused, self.misplaced)
 
 
 def register(
     metastore: Metastore, unregistered: Collection[HivePartition], checked: Collection[HivePartition] = ()
-) -> Registered:
-    """Add every pending registration to Hive and compare its location, except for those in `checked` (compared before).
+) -> RegistrationResult:
+    """Add each partition of `unregistered` to Hive and compare its location, unless `checked` has it (compared before).
 
-    Partitions of data and dead-letter tables alike; unpartitioned tables (path '') need nothing and count as registered.
-    Before: any state of Hive. After, also when repeated or killed in the middle: those in `registered` are registered
-    at their location, the others perhaps. Never raises for Hive's trouble; after the first outage nothing more is
-    asked, so a server that hangs costs one time limit.
+    They may be of data and dead-letter tables. Unpartitioned tables (path '') count as registered. A call may be repeated, also
+    after a crash: those in `registered` are in Hive at their location, the others may be. Hive's errors are in the result,
+    not raised. After the first outage Hive is not asked again, so a server that hangs costs one time limit.
     """
     work = _Work(metastore, checked)
     work.registered.update(partition for partition in unregistered if not partition.path)
@@ -52,7 +51,7 @@ def register(
     for _, of_table in groupby(ordered, key=lambda partition: partition.table):
         for batch in _batches(list(of_table)):
             work.add(batch)
-    return Registered(
+    return RegistrationResult(
         registered=frozenset(work.registered),
         failed_unavailable=frozenset(work.unavailable),
         refused=work.refused,
@@ -62,7 +61,7 @@ def register(
 
 
 class _Work:
-    """The pending registrations of one call, sorted while they are worked on."""
+    """The pending registrations of one call, by outcome so far."""
 
     def __init__(self, metastore: Metastore, checked: Collection[HivePartition]) -> None:
         self._metastore = metastore
@@ -74,14 +73,14 @@ class _Work:
         self.outage: MetastoreUnavailable | None = None
 
     def add(self, batch: Sequence[HivePartition]) -> None:
-        """Add all with one statement; if Hive refuses it, halve until each refused partition is alone."""
+        """Add all by one statement; if Hive refuses it, halve the batch until each refused partition is alone."""
         if self.outage:
             self.unavailable.update(batch)
             return
         try:
             self._metastore.add_partitions(batch)
         except MetastoreUnavailable as error:
-            self._lost(error, batch)
+            self._keep_pending(error, batch)
         except MetastoreRefused as error:
             if len(batch) == 1:
                 log.warning("Hive refuses partition %s of %s: %s", batch[0].path, batch[0].table, error)
@@ -95,7 +94,7 @@ class _Work:
                 self._compare(partition)
 
     def _compare(self, partition: HivePartition) -> None:
-        """IF NOT EXISTS is silent about a partition that exists elsewhere; that one would hide the rows."""
+        """Compare the partition's location: IF NOT EXISTS accepts one at another location, which would hide the rows."""
         if partition in self._checked:
             self.registered.add(partition)
             return
@@ -105,18 +104,18 @@ class _Work:
         try:
             where = self._metastore.location(partition)
         except MetastoreUnavailable as error:
-            self._lost(error, [partition])
+            self._keep_pending(error, [partition])
         except MetastoreRefused as error:
             self.refused[partition] = str(error)
         else:
-            if where is None:  # dropped by somebody since: still a pending registration
+            if where is None:  # somebody dropped it since, so it is still a pending registration
                 self.unavailable.add(partition)
             elif same_location(where, partition.location):
                 self.registered.add(partition)
             else:
                 self.misplaced[partition] = where
 
-    def _lost(self, error: MetastoreUnavailable, partitions: Sequence[HivePartition]) -> None:
+    def _keep_pending(self, error: MetastoreUnavailable, partitions: Sequence[HivePartition]) -> None:
         self.outage = error
         log.warning("registrations stay pending: %s", error)
         self.unavailable.update(partitions)

@@ -10,7 +10,7 @@ from pathlib import Path
 OWNER = """
 import select, sys
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.board import Board
+from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.take_over import take_over
 from kafka2hive.service.wiring import wire
@@ -24,7 +24,7 @@ me, repairs = wiring.processes.me(), kind == "repair"
 beat = Heartbeat(wiring.ports, root, wiring.map.service, owner, me, repairs=repairs)
 beat.send()
 for text in said:
-    Board(wiring.ports, root, wiring.map.service, owner).show(text.encode())
+    ConditionFiles(wiring.ports, root, wiring.map.service, owner).show(text.encode())
 print("beating", flush=True)
 while not select.select([sys.stdin], [], [], HEARTBEAT_SECONDS / 4)[0]:
     beat.send()

@@ -8,7 +8,7 @@ CERTIFY = "kafka2hive.ledger.certify"
 CLEANUP = "kafka2hive.ledger.cleanup"
 COMMIT = "kafka2hive.ledger.commit"
 MARKER = "kafka2hive.ledger.marker"
-BOARD = "kafka2hive.ledger.board"
+CONDITION_FILES = "kafka2hive.ledger.condition_files"
 LOCATION = "kafka2hive.ledger.repair.location"
 PLACE = "kafka2hive.ledger.repair.installation"
 REBUILD = "kafka2hive.ledger.repair.rebuild"
@@ -97,11 +97,11 @@ LEDGER = (
         "tests/unit/ledger/test_commit.py",
         (
             "an unclear commit is not read back",
-            ("                _must_be_mine(ports, owned, pending, data)\n", ""),
+            ("                _check_is_mine(ports, owned, pending, data)\n", ""),
         ),
         (
             "another snapshot under the pending name is taken for this one",
-            ("    if there != data:\n", "    if not there:\n"),
+            ("    if committed != data:\n", "    if not there:\n"),
         ),
         ("what is held of a table is used for two commits", ("    owned.spend()\n", "")),
         (
@@ -125,19 +125,19 @@ LEDGER = (
         ),
     ),
     *mistakes(
-        BOARD,
+        CONDITION_FILES,
         "tests/unit/service/run/test_conditions.py",
         (
             "how the run before ended is deleted before this one could say how it did",
             (
                 (
-                    "            if not self._leave(outcome):\n"
+                    "            if not self._write_outcome(outcome):\n"
                     "                return\n"
                     "            self._delete_all(earlier)\n"
                 ),
                 (
                     "            self._delete_all(earlier)\n"
-                    "            if not self._leave(outcome):\n"
+                    "            if not self._write_outcome(outcome):\n"
                     "                return\n"
                 ),
             ),
@@ -166,7 +166,7 @@ LEDGER = (
         ),
         (
             "the staging directory of the old location is left as it is",
-            ("    _refuse_left(ports, owned, staging_directory(old))\n", ""),
+            ("    _refuse_staged_files(ports, owned, staging_directory(old))\n", ""),
         ),
         (
             "the staging directory of the new location is left as it is",
@@ -183,7 +183,7 @@ LEDGER = (
                     "        files.stat(paths.table_directory)\n"
                     "    except NotFound:\n"
                     "        return\n"
-                    "    raise _there(paths)\n"
+                    "    raise _ledger_exists(paths)\n"
                 ),
                 ("        files.stat(paths.table_directory)\n    except NotFound:\n        return\n"),
             ),
@@ -194,11 +194,11 @@ LEDGER = (
         "tests/unit/ledger/test_rebuild.py tests/unit/service/recover/test_rebuild_service.py",
         (
             "a rebuilt ledger passes over holes",
-            ("            if taken.start > at:\n", "            if False:\n"),
+            ("            if source.start > at:\n", "            if False:\n"),
         ),
         (
             "a rebuilt ledger lets offsets go back",
-            ("            if taken.start < at:\n", "            if False:\n"),
+            ("            if source.start < at:\n", "            if False:\n"),
         ),
     ),
     *mistakes(
@@ -285,11 +285,11 @@ LEDGER = (
         ),
         (
             "a certificate names no given-up file",
-            ("for x in snapshot.losses if is_lost_from(x, place)", "for x in ()"),
+            ("for x in snapshot.losses if is_lost_from(x, partition)", "for x in ()"),
         ),
         (
             "a loss leaves the counts of open partitions as they were",
-            ("        _take_out(now, loss)\n", "        continue\n"),
+            ("        _subtract(now, loss)\n", "        continue\n"),
         ),
         (
             "a certificate counts only the files of the newest location",

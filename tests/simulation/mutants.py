@@ -399,7 +399,7 @@ MUTANTS = (
         "a lost answer of Hive taken for done",
         REGISTER,
         (
-            "        except MetastoreUnavailable as error:\n            self._lost(error, batch)\n",
+            "        except MetastoreUnavailable as error:\n            self._keep_pending(error, batch)\n",
             "        except MetastoreUnavailable:\n            self.registered.update(batch)\n",
         ),
     ),
@@ -1183,7 +1183,7 @@ MUTANTS = (
     _mutant(
         "certified partitions stay open",
         COMPLETENESS,
-        ("sorted(now.keys() - wanted)", "sorted(now.keys())"),
+        ("sorted(open_now.keys() - paths)", "sorted(open_now.keys())"),
     ),
     _mutant(
         "dead letters open partitions",

@@ -1,9 +1,9 @@
-"""Install a rebuilt ledger: build it completely under another name, then rename it once, as init does (R1)."""
+"""Put a rebuilt ledger in place: build it under another name, then rename it once, as init does (R1)."""
 
 from collections.abc import Mapping
 
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.ledger.repair.rebuild import Rebuilt
+from kafka2hive.ledger.repair.rebuild import RebuiltSnapshots
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.model.errors import ManualActionRequired
@@ -13,19 +13,19 @@ from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, Storage
 
 
 def refuse_present_ledger(files: FileSystem, paths: LedgerPaths) -> None:
-    """Only a ledger that is gone is rebuilt. Raises ManualActionRequired, StorageError."""
+    """Raise ManualActionRequired if the table has a ledger: only a lost one is rebuilt. Raises StorageError."""
     try:
         files.stat(paths.table_directory)
     except NotFound:
         return
-    raise _there(paths)
+    raise _ledger_exists(paths)
 
 
-def put_in_place(ports: Ports, paths: LedgerPaths, rebuilt: Rebuilt) -> None:
-    """Before: no ledger. After: one generation directory, one final snapshot, perhaps one pending above it.
+def put_in_place(ports: Ports, paths: LedgerPaths, rebuilt: RebuiltSnapshots) -> None:
+    """Create the ledger: one generation directory, one final snapshot, and the pending one above it if there is one.
 
-    A crash in the middle leaves an `init-<uuid>` directory that means nothing; a second call does it again, and finds
-    the ledger there (ManualActionRequired) once one has succeeded. Raises ManualActionRequired, AmbiguousOutcome, TableError.
+    A crash leaves an `init-<uuid>` directory, which has no effect; a second call repeats everything.
+    Raises ManualActionRequired if the table has a ledger, AmbiguousOutcome, TableError.
     """
     directory = Generation(rebuilt.final.generation).name
     texts = {snapshot_name(rebuilt.final.epoch, SnapshotState.FINAL): encode(rebuilt.final)}
@@ -33,29 +33,28 @@ def put_in_place(ports: Ports, paths: LedgerPaths, rebuilt: Rebuilt) -> None:
         texts[snapshot_name(rebuilt.pending.epoch, SnapshotState.PENDING)] = encode(rebuilt.pending)
 
     def attempt() -> Answer:
-        beside = paths.draft(ports.new_uuid())
-        generation = join(beside, directory)
+        draft = paths.draft(ports.new_uuid())
+        generation = join(draft, directory)
         try:
             ports.files.mkdirs(generation)
             for name, text in texts.items():
                 write_file(ports.files, join(generation, name), text)
-            ports.files.rename(beside, paths.table_directory)
+            ports.files.rename(draft, paths.table_directory)
         except StorageError as error:
             log.warning("rebuild %s: %s", paths.table_directory, error)
-            return _look_again(
-                files=ports.files, paths=paths, directory=directory, texts=texts, refused=error
-            )
+            return _outcome(files=ports.files, paths=paths, directory=directory, texts=texts, failure=error)
         log.info("rebuild %s: done", paths.table_directory)
         return Answer.DONE
 
     retry(ports, "rebuild", paths.table_directory, attempt)
 
 
-def _look_again(
-    files: FileSystem, paths: LedgerPaths, directory: str, texts: Mapping[str, bytes], refused: StorageError
+def _outcome(
+    files: FileSystem, paths: LedgerPaths, directory: str, texts: Mapping[str, bytes], failure: StorageError
 ) -> Answer:
-    """DONE where this very ledger is there: an earlier rename without an answer was carried out. Raises ManualActionRequired:
-    another is.
+    """Return DONE if the ledger in place is this one: an earlier rename was done although its answer was an error.
+
+    Raises ManualActionRequired if another ledger is in place.
     """
     try:
         present = {name: files.read(join(paths.table_directory, directory, name)) for name in texts}
@@ -65,12 +64,12 @@ def _look_again(
         return answer_to(error)
     if present == texts:
         return Answer.DONE
-    if isinstance(refused, AlreadyExists):
-        raise _there(paths) from refused
-    return answer_to(refused)
+    if isinstance(failure, AlreadyExists):
+        raise _ledger_exists(paths) from failure
+    return answer_to(failure)
 
 
-def _there(paths: LedgerPaths) -> ManualActionRequired:
+def _ledger_exists(paths: LedgerPaths) -> ManualActionRequired:
     return ManualActionRequired(
         "rebuild.ledger_there",
         f"{paths.table_directory} is there: nothing is rebuilt over a ledger",

@@ -1,4 +1,4 @@
-"""A table's location changes only on purpose: the ledger says where its files are staged, and a start cleans up only there."""
+"""Change the location of a table, which needs a command: a start cleans up only at the ledger's location."""
 
 from kafka2hive.ledger.cleanup import delete_orphans
 from kafka2hive.ledger.epoch import publish
@@ -15,9 +15,9 @@ from kafka2hive.storage.port import StorageError, children
 
 
 def refuse_changed_location(state: Snapshot, location: str) -> None:
-    """Raises ManualActionRequired when the table's files lie elsewhere than in `location`, which the map names.
+    """Raise ManualActionRequired if the table's files are not in `location`, the one in the map.
 
-    A ledger that never had a position has no files: its first positions record the map's location.
+    A ledger without positions has no files; its first positions record the map's location.
     """
     if state.positions and state.location and not same_location(state.location, location):
         raise ManualActionRequired(
@@ -32,29 +32,28 @@ def refuse_changed_location(state: Snapshot, location: str) -> None:
 
 
 def accept_location(ports: Ports, owned: OwnedLedger, location: str) -> OwnedLedger:
-    """Record that the table's next files go to `location`; nothing that is visible is moved.
+    """Commit a snapshot with `location` for the table's next files; visible files are not moved.
 
-    Before: a final state that names another location, whose staging directory the start has cleaned up. After: one more
-    snapshot without files that names this one; no staged file of this ledger in either staging directory. The old one is
-    found clean before the snapshot, so a crash in the middle leaves the old location, and a second call does it all again;
-    the new one is cleaned up by every start from now on.
-    Raises ManualActionRequired (the new location is fed by another ledger), AmbiguousOutcome, Fenced, TableError.
+    Before: a final state with another location, whose staging directory the start has cleaned up. After: one more snapshot,
+    without files, with this location, and no staged file of this ledger in either staging directory. A crash leaves the old
+    location, because the old staging directory is checked before the commit; a second call repeats everything.
+    Raises ManualActionRequired (another ledger feeds the new location), AmbiguousOutcome, Fenced, TableError.
     """
     old = owned.state.location
     claim_location(ports, location, owned.state)
-    _refuse_left(ports, owned, staging_directory(old))
+    _refuse_staged_files(ports, owned, staging_directory(old))
     owned = publish(ports, owned, Repair(location=location)).owned
     delete_orphans(ports, owned, staging_directory(location))
     return owned
 
 
-def _refuse_left(ports: Ports, owned: OwnedLedger, staging: str) -> None:
-    """Nobody would ever look there again. Raises AmbiguousOutcome: a delete had no clear answer."""
+def _refuse_staged_files(ports: Ports, owned: OwnedLedger, staging: str) -> None:
+    """Raise AmbiguousOutcome if a staged file could not be deleted, because no start looks in this directory again."""
     tag = ledger_tag(owned.state.ledger_id)
     try:
-        found = children(ports.files, staging)
+        names = children(ports.files, staging)
     except StorageError as error:
         raise AmbiguousOutcome("ledger.no_answer", f"listing {staging}: {error}") from error
-    left = [c.path for c in found if (parsed := DataFileName.parse(c.name)) and parsed[0].ledger == tag]
-    if left:
-        raise AmbiguousOutcome("ledger.orphans_left", f"{left[0]} could not be deleted", "recover again")
+    staged = [c.path for c in names if (parsed := DataFileName.parse(c.name)) and parsed[0].ledger == tag]
+    if staged:
+        raise AmbiguousOutcome("ledger.orphans_left", f"{staged[0]} could not be deleted", "recover again")

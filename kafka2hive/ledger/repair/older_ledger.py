@@ -1,6 +1,6 @@
-"""A ledger that is older than its table's files: somebody restored a backup. To go on would read what is there again.
+"""Detect a ledger that is older than its table's files, because somebody restored a backup. A run would duplicate records.
 
-Names tell: data files and certificates carry the generation and the epoch of their ledger, and neither ever goes back.
+The names of data files and certificates show it: they have the generation and epoch of their ledger, which never go back.
 """
 
 import re
@@ -16,12 +16,12 @@ from kafka2hive.model.paths.table_directory import CertificateName, staging_dire
 from kafka2hive.storage.port import Denied, FileStatus, StorageError, children
 
 TOUCHED = 32
-"""At most so many of the Hive partitions that the newest snapshot names are looked at: the newest by name."""
+"""How many of the Hive partitions in the newest snapshot are listed: the newest by name."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A file of this ledger, or a certificate. A staged one may be of the epoch after the newest snapshot, others may not."""
+class _Trace:
+    """A file or certificate of this ledger. A staged file may be of the epoch after the newest snapshot, others may not."""
 
     path: str
     generation: int
@@ -34,12 +34,11 @@ class _Seen:
 
 
 def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
-    """Raises ManualActionRequired when the table has files that the ledger of `view` cannot have made yet, AmbiguousOutcome when
-    nobody answers.
+    """Raise ManualActionRequired if the table has files that are newer than the ledger of `view`.
 
-    Only reads: the staging directory, the newest Hive partition by name, and those that the newest snapshot names. A
-    name that seems too new is compared with a second look, taken after it was seen: an owner at work makes new names
-    only after the ledger says so, and a file of a fenced owner has an older name.
+    Lists the staging directory, the newest Hive partition by name, and those in the newest snapshot. A name that seems too
+    new is compared with a second look at the ledger: a live owner may have committed meanwhile, and it creates no name before
+    the ledger has its epoch. A file of a fenced owner has an older name. Raises AmbiguousOutcome (no answer).
     """
     try:
         newer = [file for file in _files(ports, view, location) if file.is_newer(view)]
@@ -64,7 +63,7 @@ def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
     )
 
 
-def _files(ports: Ports, view: View, location: str) -> Iterator[_Seen]:
+def _files(ports: Ports, view: View, location: str) -> Iterator[_Trace]:
     tag = ledger_tag(view.state.ledger_id)
     staging = staging_directory(location)
     named = {p.location for p in (*(f.hive_partition for f in view.state.files), *view.state.unregistered)}
@@ -76,25 +75,25 @@ def _files(ports: Ports, view: View, location: str) -> Iterator[_Seen]:
         yield from _own(child, tag, staged=False)
 
 
-def _own(child: FileStatus, tag: str, *, staged: bool) -> Iterator[_Seen]:
+def _own(child: FileStatus, tag: str, *, staged: bool) -> Iterator[_Trace]:
     parsed = DataFileName.parse(child.name)
     name = CertificateName.parse(child.name) if parsed is None else parsed[0]
     if name is not None and name.ledger == tag:
-        yield _Seen(child.path, name.generation, name.epoch, staged)
+        yield _Trace(child.path, name.generation, name.epoch, staged)
 
 
 def _newest_partition(ports: Ports, location: str) -> Iterable[FileStatus]:
-    """All that is met on the way from the location down to the Hive partition with the greatest name."""
+    """Yield the files from the location down to the Hive partition with the greatest name."""
     directory: str | None = location
     while directory is not None:
-        seen = _children(ports, directory)
-        yield from (child for child in seen if not child.is_directory)
-        deeper = [c.path for c in seen if c.is_directory and _is_hive_partition(c.name)]
+        listing = _children(ports, directory)
+        yield from (child for child in listing if not child.is_directory)
+        deeper = [c.path for c in listing if c.is_directory and _is_hive_partition(c.name)]
         directory = max(deeper, key=_by_number, default=None)
 
 
 def _is_hive_partition(name: str) -> bool:
-    """`name=value`; a directory that somebody else put beside the Hive partitions is none."""
+    """Return whether the name is `name=value`: users may have other directories in the location."""
     return "=" in name and name[0] not in "_." and HIVE_DEFAULT_PARTITION not in name
 
 
@@ -107,5 +106,5 @@ def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
 
 
 def _by_number(path: str) -> list[str | int]:
-    """`hr=9` before `hr=10`: text and numbers by turns, so that two paths can always be compared."""
+    """Return a sort key with `hr=9` before `hr=10`: text and numbers by turns, so that any two paths compare."""
     return [int(part) if n % 2 else part for n, part in enumerate(re.split(r"([0-9]+)", path))]

@@ -1,7 +1,7 @@
-"""A lost ledger from the data files' footers alone (docs/protocol.md, A lost ledger). Pure.
+"""Rebuild a lost ledger from the data files' footers alone (docs/protocol.md, A lost ledger). Pure.
 
-A file at its final place proves that its epoch was committed (I4): the ranges of its task must never be read again. The
-sums in the footers prove that all of a task's rows are there. What neither proves is asked about, never guessed.
+A file at its final place proves that its epoch was committed (I4), so the ranges of its task must never be read again. The
+sums in the footers prove that all rows of a task are there. An operator must accept offsets for which neither is proven.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ from kafka2hive.model.snapshot import NO_SNAPSHOT, REBUILT, AcceptedGap, Snapsho
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundFile:
-    """A file with this ledger's name, staged (`.pending`) or final, and what its footer says; `length` in bytes."""
+class LedgerFile:
+    """A file with this ledger's name, staged (`.pending`) or final, and its footer; `length` is in bytes."""
 
     path: str
     name: DataFileName
@@ -33,10 +33,10 @@ class FoundFile:
 
 @dataclass(slots=True)
 class CommittedTask:
-    """The files of one attempt of one task; `more` were dumped again for files of it that were lost."""
+    """The files of one attempt of one task; `refetched` replace files of it that were lost."""
 
-    files: list[FoundFile]
-    more: list[FoundFile] = field(default_factory=list)
+    files: list[LedgerFile]
+    refetched: list[LedgerFile] = field(default_factory=list)
 
     @property
     def first(self) -> Footer:
@@ -51,15 +51,15 @@ class CommittedTask:
         return self.first.ranges
 
     @property
-    def every_file(self) -> tuple[FoundFile, ...]:
-        return (*self.files, *self.more)
+    def every_file(self) -> tuple[LedgerFile, ...]:
+        return (*self.files, *self.refetched)
 
     @property
     def accounts(self) -> tuple[OffsetAccounting, ...] | None:
         return next((f.footer.accounts for f in self.files if f.footer.accounts is not None), None)
 
     def doubt(self) -> str | None:
-        """Why the files do not prove that all rows are there; None: they do."""
+        """Return why the files do not prove that all rows are there, or None if they do."""
         accounts = self.accounts
         if accounts is None:
             return "the files that were closed last are not there"
@@ -76,17 +76,18 @@ class CommittedTask:
         return None
 
 
-def committed_tasks(files: Sequence[FoundFile], newest: tuple[int, int]) -> list[CommittedTask]:
-    """By epoch and ranges. `newest`: generation and epoch of the newest visible file. Raises ManualActionRequired:
-    the impossible.
+def committed_tasks(files: Sequence[LedgerFile], newest: tuple[int, int]) -> list[CommittedTask]:
+    """Return the committed tasks by epoch and ranges. `newest` is generation and epoch of the newest visible file.
+
+    Raises ManualActionRequired (footers that contradict each other).
     """
-    attempts = _promised(files, _attempts(f for f in files if f.final), newest)
+    attempts = _with_staged(files, _attempts(f for f in files if f.final), newest)
     return _with_refetched(sorted(attempts, key=lambda a: (a.epoch, a.ranges)))
 
 
-def _attempts(files: Iterable[FoundFile]) -> list[CommittedTask]:
-    """Files by attempt, and each attempt's footers say the same."""
-    by_attempt: dict[str, list[FoundFile]] = {}
+def _attempts(files: Iterable[LedgerFile]) -> list[CommittedTask]:
+    """Group the files by attempt. Raises ManualActionRequired if the footers of an attempt differ."""
+    by_attempt: dict[str, list[LedgerFile]] = {}
     for file in files:
         by_attempt.setdefault(file.footer.attempt, []).append(file)
     attempts = [CommittedTask(sorted(group, key=lambda f: f.path)) for group in by_attempt.values()]
@@ -106,42 +107,42 @@ def _attempts(files: Iterable[FoundFile]) -> list[CommittedTask]:
     return attempts
 
 
-def _promised(
-    files: Sequence[FoundFile], attempts: Sequence[CommittedTask], newest: tuple[int, int]
+def _with_staged(
+    files: Sequence[LedgerFile], attempts: Sequence[CommittedTask], newest: tuple[int, int]
 ) -> list[CommittedTask]:
-    """Staged files of the newest committed epoch: they are committed, too. Gives all attempts with those.
+    """Return all attempts, with the staged files of the newest committed epoch, which are committed, too.
 
-    Of a task with a visible file only that attempt counts; of another one any whole attempt of the same plan will do.
-    Two files dumped again in one epoch are two attempts of task 0.
+    For a task with a visible file only that attempt counts, for another one any whole attempt of the same plan. Two files that
+    were refetched in one epoch are two attempts of task 0.
     """
-    here = {a.first.attempt: a for a in attempts if a.epoch == newest}
-    plans = {a.first.planned_at_ms for a in here.values()}
-    seen = {a.first.task for a in here.values()}
-    there = {file.name for file in files if file.final}
+    visible = {a.first.attempt: a for a in attempts if a.epoch == newest}
+    plans = {a.first.planned_at_ms for a in visible.values()}
+    tasks = {a.first.task for a in visible.values()}
+    finals = {file.name for file in files if file.final}
     staged = [
         f
         for f in files
         if not f.final
-        and f.name not in there
+        and f.name not in finals
         and (f.footer.generation, f.footer.epoch) == newest
         and f.footer.planned_at_ms in plans
     ]
     chosen: list[CommittedTask] = []
     for attempt in sorted(_attempts(staged), key=lambda a: a.first.attempt):
-        visible = here.get(attempt.first.attempt)
-        if visible is not None:
-            visible.files += attempt.files
-        elif attempt.first.task not in seen and attempt.doubt() is None:
-            seen.add(attempt.first.task)
+        same = visible.get(attempt.first.attempt)
+        if same is not None:
+            same.files += attempt.files
+        elif attempt.first.task not in tasks and attempt.doubt() is None:
+            tasks.add(attempt.first.task)
             chosen.append(attempt)
     return [*attempts, *chosen]
 
 
 def _with_refetched(attempts: Sequence[CommittedTask]) -> list[CommittedTask]:
-    """Tasks alone: an attempt with the very ranges of an earlier epoch's task dumped a lost file of it again.
+    """Merge each attempt with the same ranges as a task of an earlier epoch into that task: it refetched a lost file.
 
-    It replaces files of one kind; what it wrote of the other by the way was never committed. Two of one epoch whose
-    task has no file left replace files of different Hive partitions.
+    It replaces files of one kind; the files of the other kind that it wrote were never committed. Two attempts of one epoch
+    whose task has no other file left replace files of different Hive partitions.
     """
     tasks: dict[tuple[OffsetRange, ...], CommittedTask] = {}
     for attempt in attempts:
@@ -150,7 +151,7 @@ def _with_refetched(attempts: Sequence[CommittedTask]) -> list[CommittedTask]:
             tasks[attempt.ranges] = attempt
         elif earlier.epoch < attempt.epoch or not _places(earlier) & _places(attempt):
             kinds = {f.footer.kind for f in attempt.files if f.final}
-            earlier.more += [f for f in attempt.files if f.footer.kind in kinds]
+            earlier.refetched += [f for f in attempt.files if f.footer.kind in kinds]
         else:
             raise _impossible(
                 f"{earlier.files[0].path} and {attempt.files[0].path}: two attempts of one task are visible"
@@ -169,12 +170,12 @@ def _impossible(text: str) -> ManualActionRequired:
 
 
 Accepts = Callable[[OffsetRange], bool]
-"""Whether an operator accepts that these offsets may be missing."""
+"""Return whether an operator accepts that these offsets may be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostLedger:
-    """Whose ledger it is; `location` and `staging` full paths, `now` ISO-8601."""
+    """The ledger to rebuild; `location` and `staging` are full paths, `now` is ISO-8601."""
 
     ledger_id: str
     service: str
@@ -185,23 +186,23 @@ class LostLedger:
 
 
 @dataclass(frozen=True, slots=True)
-class Unproven:
-    """Offsets that were taken, or passed over, and whose rows are not proven to be all there."""
+class UnprovenRange:
+    """Offsets that were read or skipped, and whose rows are not proven to be all there."""
 
     range: OffsetRange
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt:
-    """The new ledger: a final snapshot of all whole epochs, and the pending one of an epoch that was half promoted.
+class RebuiltSnapshots:
+    """The new ledger: a final snapshot, and a pending one if an epoch was half promoted.
 
-    `unproven` is what an operator has accepted. `left_staged` files are orphans; the next start deletes them.
+    An operator has accepted the `unproven` ranges. `left_staged` is the number of orphans, which the next start deletes.
     """
 
     final: Snapshot
     pending: Snapshot | None
-    unproven: tuple[Unproven, ...]
+    unproven: tuple[UnprovenRange, ...]
     left_staged: int
 
     @property
@@ -210,18 +211,18 @@ class Rebuilt:
 
 
 def rebuild(
-    place: LostLedger, found: Iterable[FoundFile], accepts: Accepts, used: Iterable[tuple[int, int]] = ()
-) -> Rebuilt:
-    """`used`: generation and epoch of every further name that was seen, of the archive, too; they are not used again.
+    lost: LostLedger, files: Iterable[LedgerFile], accepts: Accepts, used: Iterable[tuple[int, int]] = ()
+) -> RebuiltSnapshots:
+    """Return the ledger that explains the files. No generation and epoch of `used` (names elsewhere) is used again.
 
-    Raises ManualActionRequired: nothing to rebuild from, what the files say cannot be, or offsets unproven and not accepted.
+    Raises ManualActionRequired: no file has a footer, the footers contradict each other, or unproven offsets are not accepted.
     """
-    files = list(found)
+    files = list(files)
     finals = [f for f in files if f.final]
     if not finals:
         raise ManualActionRequired(
             "rebuild.nothing",
-            f"{place.location}: no data file of ledger {place.ledger_id} has a footer to rebuild from",
+            f"{lost.location}: no data file of ledger {lost.ledger_id} has a footer to rebuild from",
             "let `kafka2hive run` begin the table anew, in another location or with the owner marker moved away",
         )
     newest = max((f.footer.generation, f.footer.epoch) for f in finals)
@@ -229,47 +230,47 @@ def rebuild(
     unproven = [*_holes(tasks), *_incomplete(tasks)]
     refused = [item for item in unproven if not accepts(item.range)]
     if refused:
-        told = "; ".join(f"{item.range}: {item.why}" for item in refused)
+        ranges = "; ".join(f"{item.range}: {item.why}" for item in refused)
         raise ManualActionRequired(
-            "rebuild.unproven", f"{place.table}: not proven to be all there: {told}", _remedy(refused)
+            "rebuild.unproven", f"{lost.table}: not proven to be all there: {ranges}", _remedy(refused)
         )
     old, half = _by_state(tasks, newest)
     names = {(f.name.generation, f.name.epoch) for f in files} | set(used)
     generation = max(generation for generation, _ in names) + 1
     epoch = max(epoch for _, epoch in names) + 1
-    begun = {r.topic_partition: 0 for task in tasks for r in task.ranges}
+    starts = {r.topic_partition: 0 for task in tasks for r in task.ranges}
     base = _snapshot(
-        place=place,
+        lost=lost,
         generation=generation,
         epoch=epoch,
         tasks=old,
         unproven=unproven,
-        starts=begun,
+        starts=starts,
         before=None,
     )
     last = None
     if half:
-        stands = {p.topic_partition: p.end for p in base.positions}
+        ends = {p.topic_partition: p.end for p in base.positions}
         last = _snapshot(
-            place=place,
+            lost=lost,
             generation=generation,
             epoch=epoch + 1,
             tasks=half,
             unproven=unproven,
-            starts=stands,
+            starts=ends,
             before=base,
         )
-    taken = sum(not f.final for task in tasks for f in task.every_file)
-    return Rebuilt(base, last, tuple(unproven), sum(not f.final for f in files) - taken)
+    committed = sum(not f.final for task in tasks for f in task.every_file)
+    return RebuiltSnapshots(base, last, tuple(unproven), sum(not f.final for f in files) - committed)
 
 
 def _by_state(
     tasks: Sequence[CommittedTask], newest: tuple[int, int]
 ) -> tuple[Sequence[CommittedTask], Sequence[CommittedTask]]:
-    """Tasks of the final snapshot and of the pending one, which has every staged file, or the next start deletes it.
+    """Return the tasks of the final and of the pending snapshot. The pending one has all staged files that are committed.
 
-    A file that is dumped again belongs to the ranges of an old task: a half visible one makes all tasks pending, and
-    the roll-forward finds most files moved.
+    A refetched file belongs to the ranges of an old task: if it is staged, all tasks are pending, and the roll-forward
+    finds most files moved.
     """
     staged = [task for task in tasks if not all(f.final for f in task.every_file)]
     if not staged:
@@ -279,43 +280,43 @@ def _by_state(
     return [t for t in tasks if t.epoch != newest], [t for t in tasks if t.epoch == newest]
 
 
-def _holes(tasks: Sequence[CommittedTask]) -> Iterator[Unproven]:
-    """Offsets before and between ranges that no file names. Raises ManualActionRequired where ranges overlap or go back."""
+def _holes(tasks: Sequence[CommittedTask]) -> Iterator[UnprovenRange]:
+    """Yield offsets before and between ranges that no file has. Raises ManualActionRequired if ranges overlap or go back."""
     steps = [(r.topic_partition, task.epoch, r) for task in tasks for r in task.ranges]
     for tp, group in groupby(sorted(steps), key=lambda step: step[0]):
         at = 0
-        for _, epoch, taken in group:
-            if taken.start < at:
+        for _, epoch, source in group:
+            if source.start < at:
                 raise ManualActionRequired(
                     "rebuild.went_back",
-                    f"epoch {epoch[1]} took {taken}, after {tp} had been read up to {at}",
+                    f"epoch {epoch[1]} took {source}, after {tp} had been read up to {at}",
                     "the topic was recreated, or its log truncated: restore the ledger from a backup",
                 )
-            if taken.start > at:
+            if source.start > at:
                 before = ", perhaps the table began later" if at == 0 else ""
-                yield Unproven(OffsetRange(tp, at, taken.start), f"no file names them{before}")
-            at = taken.end
+                yield UnprovenRange(OffsetRange(tp, at, source.start), f"no file names them{before}")
+            at = source.end
 
 
-def _incomplete(tasks: Sequence[CommittedTask]) -> Iterator[Unproven]:
+def _incomplete(tasks: Sequence[CommittedTask]) -> Iterator[UnprovenRange]:
     for task in tasks:
         doubt = task.doubt()
         if doubt is not None:
-            what = f"task {task.first.task} of epoch {task.first.epoch}: {doubt}"
+            reason = f"task {task.first.task} of epoch {task.first.epoch}: {doubt}"
             for source in task.ranges:
-                yield Unproven(source, what)
+                yield UnprovenRange(source, reason)
 
 
 def _snapshot(
-    place: LostLedger,
+    lost: LostLedger,
     generation: int,
     epoch: int,
     tasks: Sequence[CommittedTask],
-    unproven: Sequence[Unproven],
+    unproven: Sequence[UnprovenRange],
     starts: Mapping[TopicPartition, int],
     before: Snapshot | None,
 ) -> Snapshot:
-    """What the tasks did, as if in one epoch that began at `starts`; what lies before the first range stands in a gap."""
+    """Return a snapshot of the tasks, as if one epoch had begun at `starts`; a gap has the offsets before the first range."""
     ends = dict(starts)
     for r in sorted(r for task in tasks for r in task.ranges):
         ends[r.topic_partition] = r.end
@@ -324,29 +325,29 @@ def _snapshot(
     files: list[DataFile] = []
     accounts: list[RangeAccounting] = []
     for number, task in enumerate(tasks):
-        files += [_data_file(place, file, number, task.ranges) for file in task.every_file]
+        files += [_data_file(lost, file, number, task.ranges) for file in task.every_file]
         if task.doubt() is None:
             assert task.accounts is not None
             pairs = zip(task.ranges, task.accounts, strict=True)
             accounts += [RangeAccounting(number, source, account) for source, account in pairs]
     unregistered: frozenset[HivePartition] = frozenset(before.unregistered) if before else frozenset()
     return Snapshot(
-        ledger_id=place.ledger_id,
-        service=place.service,
-        table=place.table,
+        ledger_id=lost.ledger_id,
+        service=lost.service,
+        table=lost.table,
         generation=generation,
         owner=REBUILT,
         epoch=epoch,
-        written_at=place.now,
+        written_at=lost.now,
         previous=checksum_of(before) if before else NO_SNAPSHOT,
-        location=place.location,
+        location=lost.location,
         files=tuple(files),
         positions=tuple(Position(tp, starts[tp], ends[tp]) for tp in sorted(ends)),
         accounts=tuple(accounts),
         gaps=(
             *(before.gaps if before else ()),
             *(
-                AcceptedGap(range=g.range, reason=f"rebuilt: {g.why}", accepted_at=place.now, epoch=epoch)
+                AcceptedGap(range=g.range, reason=f"rebuilt: {g.why}", accepted_at=lost.now, epoch=epoch)
                 for g in gaps
             ),
         ),
@@ -360,14 +361,14 @@ def _within(part: OffsetRange, whole: OffsetRange) -> bool:
     )
 
 
-def _data_file(place: LostLedger, file: FoundFile, number: int, ranges: tuple[OffsetRange, ...]) -> DataFile:
-    """A final file is where it is, whatever its footer says."""
+def _data_file(lost: LostLedger, file: LedgerFile, number: int, ranges: tuple[OffsetRange, ...]) -> DataFile:
+    """Return the file. A visible one counts where it is now, even if its footer names another location."""
     footer, partition = file.footer, file.footer.partition
     final = join(partition.location, file.name.in_state("final"))
     if file.final:
         partition = HivePartition(partition.table, partition.path, parent(file.path))
         final = file.path
-    staged = join(place.staging, file.name.in_state("pending"))
+    staged = join(lost.staging, file.name.in_state("pending"))
     return DataFile(
         kind=footer.kind,
         staged=staged,
@@ -381,7 +382,7 @@ def _data_file(place: LostLedger, file: FoundFile, number: int, ranges: tuple[Of
     )
 
 
-def _remedy(refused: Sequence[Unproven]) -> str:
+def _remedy(refused: Sequence[UnprovenRange]) -> str:
     topics = sorted({item.range.topic_partition for item in refused})
     options = " ".join(f"--accept-gap {tp.topic}:{tp.number}" for tp in topics[:5])
     return (

@@ -1,7 +1,7 @@
-"""Starting a table over: its ledger goes into the archive by rename (docs/protocol.md, Starting a table over).
+"""Start a table over: rename its ledger into the archive (docs/protocol.md, Starting a table over).
 
-The pictures in between: before `put_away` the ledger is as ever. After it the table's directory holds no generation, a
-STOP for every starter, until `end_reset` takes that directory away: then there is no ledger, as before the first init.
+Before `put_away` the ledger is unchanged. After it the table's directory has no generation, which is a STOP for every
+starter, until `end_reset` moves that directory away: then the table has no ledger, as before the first init.
 """
 
 from dataclasses import asdict, dataclass
@@ -32,9 +32,9 @@ from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageErr
 
 @dataclass(frozen=True, slots=True)
 class ResetRecord:
-    """What a reset puts away; written before anything moves. `id` is 32 hex digits, made for this reset.
+    """The record of a reset, which is written before anything moves. `id` is 32 hex digits, new for each reset.
 
-    `letters` is the directory of the table's dead letters. `positions`: (topic, number, next offset).
+    `letters` is the directory of the table's dead letters. A position is (topic, number, next offset).
     """
 
     id: str
@@ -51,10 +51,10 @@ class ResetRecord:
 
 
 def put_away(ports: Ports, owned: OwnedLedger, record: ResetRecord) -> None:
-    """Before: this owner's generation directory in the table's. After: in `<archive>/reset/<table>/<id>`, with the record.
+    """Write the record to `<archive>/reset/<table>/<id>` and rename this owner's generation directory into it.
 
-    One rename, which also fences: nobody's path into the ledger leads anywhere any more. A crash before it leaves a
-    record that means nothing. Raises Fenced, AmbiguousOutcome, TableError.
+    The rename also fences, because no path of any owner into the ledger exists after it. A crash before it leaves a record,
+    which has no effect. Raises Fenced, AmbiguousOutcome, TableError.
     """
     files, home = ports.files, owned.paths.reset(record.id)
     target = join(home, owned.generation.name)
@@ -84,14 +84,14 @@ def put_away(ports: Ports, owned: OwnedLedger, record: ResetRecord) -> None:
 
 
 def unfinished_reset(files: FileSystem, paths: LedgerPaths) -> ResetRecord | None:
-    """The reset that put a generation away and did not end. Raises ManualActionRequired (its record is damaged), StorageError."""
+    """Return the record of a reset that did not end, or None. Raises ManualActionRequired (it is damaged), StorageError."""
     for home in children(files, paths.resets):
         names = {child.name for child in children(files, home.path)}
         if any(map(Generation.parse, names)) and RESET_TABLE not in names:
             path = join(home.path, RESET_RECORD)
             try:
-                read = orjson.loads(files.read(path))
-                return ResetRecord(**{**read, "positions": tuple(map(tuple, read["positions"]))})
+                record = orjson.loads(files.read(path))
+                return ResetRecord(**{**record, "positions": tuple(map(tuple, record["positions"]))})
             except (NotFound, ValueError, KeyError, TypeError) as error:
                 raise ManualActionRequired(
                     "reset.damaged", f"{path}: {error}", "restore it from a backup; nothing was changed"
@@ -100,11 +100,11 @@ def unfinished_reset(files: FileSystem, paths: LedgerPaths) -> ResetRecord | Non
 
 
 def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int:
-    """The archived snapshots, the staging directory, and with `move_data` all that readers see. Returns how many moves.
+    """Move the staging directory, the archived snapshots, and with `move_data` the visible files. Return how many renames.
 
-    By rename, each within its own directory tree. The staging directory goes first: after that no delayed promote finds
-    its source. A second call moves what is left. Raises ManualActionRequired (two files of one name, a ledger is there again),
-    Fenced (another call has finished it), AmbiguousOutcome, TableError, StorageError.
+    Each rename stays within a directory tree. The staging directory is first, so that no delayed promote finds its source. A
+    second call moves the rest. Raises ManualActionRequired (two files of one name, or the table has a ledger again), Fenced
+    (another call has ended the reset), AmbiguousOutcome, TableError, StorageError.
     """
     refuse_ledger(ports.files, paths)
     aside = reset_aside(record.location, record.id)
@@ -123,18 +123,21 @@ def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int
 
 
 def refuse_ledger(files: FileSystem, paths: LedgerPaths) -> None:
-    """Raises ManualActionRequired: somebody put a ledger into the directory of a table whose reset has not ended."""
-    there = [c.path for c in children(files, paths.table_directory) if Generation.parse(c.name)]
-    if there:
+    """Raise ManualActionRequired if somebody put a ledger into the directory of a table whose reset has not ended."""
+    generations = [c.path for c in children(files, paths.table_directory) if Generation.parse(c.name)]
+    if generations:
         raise ManualActionRequired(
             "reset.conflict",
-            f"{there[0]} is there, though a reset of {paths.table} put the ledger away and did not end",
+            f"{generations[0]} is there, though a reset of {paths.table} put the ledger away and did not end",
             f"find out who put it there; move it, or the directory of that reset in {paths.resets}, elsewhere",
         )
 
 
 def end_reset(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> None:
-    """The owner marker first, then the table's directory, whose rename ends the reset: from then on `run` begins anew."""
+    """Move the owner marker, then the table's directory, whose rename ends the reset: after it `run` starts over.
+
+    Raises as put_files_away.
+    """
     refuse_ledger(ports.files, paths)
     end = join(paths.reset(record.id), RESET_TABLE)
     mover = _Mover(ports, end)
@@ -147,7 +150,7 @@ def end_reset(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> None:
             if not is_there(ports.files, end):
                 ports.files.rename(paths.table_directory, end)
         except NotFound:
-            ports.files.mkdirs(end)  # somebody took the empty directory away
+            ports.files.mkdirs(end)  # somebody deleted the empty directory
         except StorageError as error:
             log.warning("end reset of %s: %s", paths.table, error)
             return answer_to(error)
@@ -159,24 +162,24 @@ def end_reset(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Mover:
-    """Renames to where nothing is, until `end` is there: then another call has ended the reset."""
+    """Moves files by rename, never over others. If `end` exists, another call has ended the reset."""
 
     ports: Ports
     end: str
 
     def move(self, source: str, target: str) -> int:
-        """How many renames; 0 when there is nothing. What was recreated meanwhile is joined to what was moved."""
+        """Move `source` and return how many renames (0 if it is gone). A directory is merged into one that was moved before."""
         files = self.ports.files
         moved = 0
 
         def attempt() -> Answer:
             nonlocal moved
             try:
-                there = files.stat(source)
+                status = files.stat(source)
                 if is_there(files, self.end):
                     raise Fenced("ledger.fenced", f"another call has ended the reset: {self.end} is there")
                 if is_there(files, target):
-                    moved += self._join(there, target)
+                    moved += self._merge(status, target)
                 else:
                     files.mkdirs(parent(target))
                     files.rename(source, target)
@@ -191,7 +194,7 @@ class _Mover:
         retry(self.ports, "move", source, attempt)
         return moved
 
-    def _join(self, source: FileStatus, target: str) -> int:
+    def _merge(self, source: FileStatus, target: str) -> int:
         if not source.is_directory:
             raise ManualActionRequired(
                 "reset.conflict",

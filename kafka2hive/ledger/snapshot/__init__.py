@@ -1,1 +1,1 @@
-"""A snapshot as a value and as text: the draft of the next one, and the codec."""
+"""A snapshot's text and its lines, and the changes from one snapshot to the next."""

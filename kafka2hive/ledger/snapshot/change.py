@@ -1,4 +1,4 @@
-"""What one epoch does to a table's state: one of five kinds. Pure values; draft.py applies them."""
+"""The five kinds of change that an epoch makes to a table's state. draft.py applies them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ from kafka2hive.model.snapshot import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completeness:
-    """What is known of a table's partitions, where the map asks which are complete.
+    """Which of a table's Hive partitions are complete, if the map has `completion`.
 
-    `complete` get a certificate, which says that `policy` decided so. `through` as in Tracking.
+    `complete` partitions get a certificate, which names the `policy` that decided. `through` is as in Tracking.
     """
 
     through: str = UNKNOWN_TIME
@@ -31,15 +31,15 @@ class Completeness:
 
 @dataclass(frozen=True, slots=True)
 class NotTracked:
-    """The map does not ask which partitions are complete."""
+    """The map has no `completion`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Besides:
-    """What every kind of change can also record.
+class _CommonParts:
+    """The parts that every kind of change can have.
 
-    `registered` are pending registrations that Hive has confirmed since the newest snapshot. `compared` replace what the
-    state says of the same Hive tables. `completeness` None: partitions are tracked as the state says, none is complete.
+    `registered` are pending registrations that Hive has confirmed since the newest snapshot. `compared` replace the state's
+    values for the same Hive tables. If `completeness` is None, partitions stay tracked as in the state, and none is complete.
     """
 
     registered: frozenset[HivePartition] = frozenset()
@@ -48,9 +48,10 @@ class _Besides:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataEpoch(_Besides):
-    """Records read and written. `accounts` begin where the table stands; `leader_epochs` are those of the last records
-    read; `newest_ms` is the newest record timestamp. None: as the state says.
+class DataEpoch(_CommonParts):
+    """Records that were read and written. `accounts` begin at the table's positions.
+
+    `leader_epochs` are those of the last records read, `newest_ms` is the newest record timestamp. None keeps the state's value.
     """
 
     files: tuple[DataFile, ...]
@@ -62,12 +63,12 @@ class DataEpoch(_Besides):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FirstPositions(_Besides):
-    """Where topic partitions begin, before anything of them is read.
+class FirstPositions(_CommonParts):
+    """The first positions of topic partitions, before any of their records is read.
 
-    `positions` (start == end) join the table's; one that replaces another needs a gap of its topic partition in `gaps`,
-    which an operator accepted. `topic_ids`, by topic, are learned by the positions that have none; a known one is never
-    changed. `start` is the policy that chose the table's first positions. None: as the state says.
+    `positions` (start == end) are added to the table's; one that replaces another needs a gap of its topic partition in `gaps`,
+    which an operator accepted. `topic_ids`, by topic, fill in positions that have none; a known ID is never changed. `start`
+    is the policy that chose the table's first positions. None keeps the state's value.
     """
 
     positions: tuple[Position, ...]
@@ -79,9 +80,11 @@ class FirstPositions(_Besides):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repair(_Besides):
-    """What an operator decided: `losses` given up, or refetched into `files`; `gaps` accepted, with the `positions` at
-    which their topic partitions resume (as in FirstPositions); another `location` for the files to come.
+class Repair(_CommonParts):
+    """What an operator decided: losses and gaps that were accepted, or another location.
+
+    `losses` are given up, or refetched into `files`. `positions` are where the topic partitions of `gaps` resume, as in
+    FirstPositions. `location` is for files from now on.
     """
 
     losses: tuple[AcceptedLoss, ...] = ()
@@ -93,15 +96,15 @@ class Repair(_Besides):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegistrationUpdate(_Besides):
-    """Nothing but Hive's answers. A partition of `forgotten` is no pending registration any more, nor ever again."""
+class RegistrationUpdate(_CommonParts):
+    """Hive's answers alone. A partition of `forgotten` is never a pending registration again."""
 
     forgotten: tuple[ForgottenRegistration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnsAdded(_Besides):
-    """The table has these columns from now on, beside the map's; committed before Hive's table and any file has them."""
+class ColumnsAdded(_CommonParts):
+    """Columns that the table has from now on in addition to the map's, committed before Hive's table or any file has them."""
 
     added: tuple[AddedColumn, ...]
 

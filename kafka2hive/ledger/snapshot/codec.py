@@ -1,9 +1,9 @@
-"""A snapshot as text that people can read, and back.
+"""Encode a snapshot as text that people can read, and decode it.
 
-Line 1: the final addresses of the epoch's files, tab-separated (`-` without files), as the original Kafka2Hive wrote
-them. Then the lines that lines.py declares, each a tag and a JSON object. Last `checksum sha256:<hex>` over every byte
-before it; the next snapshot's header repeats it.
-A reader of version N reads every version <= N (frozen files: tests/contract/snapshots).
+Line 1 has the final addresses of the epoch's files, separated by tabs (`-` without files), as the original Kafka2Hive wrote
+them. Then come the lines that lines.py declares, each a tag and a JSON object. The last line is `checksum sha256:<hex>`
+over every byte before it, which the next snapshot's header repeats.
+A program that knows format N reads all formats up to N (tests/contract/snapshots has texts of each).
 """
 
 import hashlib
@@ -18,18 +18,19 @@ from kafka2hive.model.snapshot import Snapshot
 
 _CHECKSUM = b"checksum sha256:"
 _NO_FILES = "-"
-_REMEMBERED = (
-    16  # a start reads the newest snapshot of each table two or three times, of a few tables side by side
+_CACHE_SIZE = (
+    16  # a start reads the newest snapshot of a table two or three times, for a few tables side by side
 )
 _BY_TAG = {line.tag: line for line in LINES}
 _NEWER = [line for line in LINES if line.since > 1 or line.later_fields]
 
 
 class SnapshotDamaged(ValueError):
-    """The bytes are not a whole, unchanged snapshot of a format this version reads."""
+    """The bytes are no snapshot, or were truncated or changed, or have a format that this version does not know."""
 
 
 def encode(snapshot: Snapshot) -> bytes:
+    """Return the text of the snapshot with its checksum, in UTF-8."""
     text = [_addresses(snapshot)]
     for line in LINES:
         text += [f"{line.tag} {orjson.dumps(row).decode()}" for row in _rows(snapshot, line)]
@@ -44,12 +45,12 @@ def _rows(snapshot: Snapshot, line: Line) -> list[dict[str, Any]]:
 
 
 def _values(snapshot: Snapshot, line: Line) -> tuple[Any, ...]:
-    held = getattr(snapshot, line.attribute)
-    return held if not line.is_single else () if held is None else (held,)
+    content = getattr(snapshot, line.attribute)
+    return content if not line.is_single else () if content is None else (content,)
 
 
 def _format_of(snapshot: Snapshot) -> int:
-    """The oldest whose readers read it right."""
+    """Return the oldest format whose readers understand the snapshot."""
     return max([1, *[line.format_of(value) for line in _NEWER for value in _values(snapshot, line)]])
 
 
@@ -58,18 +59,18 @@ def _addresses(snapshot: Snapshot) -> str:
 
 
 def checksum_of(snapshot: Snapshot) -> str:
-    """What stands in the last line of its text, `sha256:<hex>`."""
-    return snapshot.checksum or written(snapshot, encode(snapshot)).checksum
+    """Return the checksum in the last line of its text, `sha256:<hex>`."""
+    return snapshot.checksum or with_checksum_of(snapshot, encode(snapshot)).checksum
 
 
-def written(snapshot: Snapshot, text: bytes) -> Snapshot:
-    """The snapshot that knows the checksum of its text."""
+def with_checksum_of(snapshot: Snapshot, text: bytes) -> Snapshot:
+    """Return the snapshot with the checksum of its text."""
     return snapshot.with_checksum(text[text.rfind(_CHECKSUM) + len(b"checksum ") : -1].decode())
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHE_SIZE)
 def decode(data: bytes) -> Snapshot:
-    """Decode the text of a snapshot. Raises SnapshotDamaged, which names what is wrong."""
+    """Decode the text of a snapshot. Raises SnapshotDamaged."""
     at = data.rfind(b"\n" + _CHECKSUM)
     if at < 0:
         raise SnapshotDamaged("no checksum line: truncated, or not a snapshot")
@@ -77,7 +78,7 @@ def decode(data: bytes) -> Snapshot:
     if tail != _CHECKSUM + hashlib.sha256(body).hexdigest().encode() + b"\n":
         raise SnapshotDamaged("the checksum does not match: the file was changed")
     try:
-        return written(_decode(body.decode()), data)
+        return with_checksum_of(_decode(body.decode()), data)
     except SnapshotDamaged:
         raise
     except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -85,7 +86,7 @@ def decode(data: bytes) -> Snapshot:
 
 
 def _decode(text: str) -> Snapshot:
-    # not splitlines: a Hive partition may be named with U+2028 and other characters that it takes for line ends
+    # splitlines would also split at U+2028 and other characters that a Hive partition may have in its name
     addresses, *rest = text.removesuffix("\n").split("\n")
     rows: dict[str, list[Any]] = {}
     for line in rest:
@@ -96,8 +97,8 @@ def _decode(text: str) -> Snapshot:
     if unknown := sorted(rows.keys() - _BY_TAG.keys()):
         raise SnapshotDamaged(f"unknown lines: {', '.join(unknown)}")
     values = {
-        _BY_TAG[tag].attribute: _held(_BY_TAG[tag], list(map(_BY_TAG[tag].read, found)))
-        for tag, found in rows.items()
+        _BY_TAG[tag].attribute: _content(_BY_TAG[tag], list(map(_BY_TAG[tag].read, of_tag)))
+        for tag, of_tag in rows.items()
     }
     snapshot = Snapshot(**HEADER.arguments(header), **values)
     if addresses != _addresses(snapshot):
@@ -112,7 +113,7 @@ def _check_format(number: Any) -> None:
         raise SnapshotDamaged(f"format {number}, this version reads up to {FORMAT}: use a newer kafka2hive")
 
 
-def _held(line: Line, values: list[Any]) -> Any:
+def _content(line: Line, values: list[Any]) -> Any:
     if not line.is_single:
         return tuple(values)
     (only,) = values

@@ -1,4 +1,4 @@
-"""Which Hive partitions are open and which become complete, from one snapshot to the next; a certificate's text. Pure."""
+"""Decide which Hive partitions are open and which become complete in the next snapshot; build a certificate's text. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,7 +17,7 @@ CERTIFICATE_FORMAT = 1
 
 
 class NotOpen(ValueError):
-    """A partition without a file that no certificate counts would get one: a bug, never committed."""
+    """A partition that is not open would get a certificate; this is a bug, and is never committed."""
 
 
 def with_completeness(
@@ -26,9 +26,9 @@ def with_completeness(
     completeness: Completeness | NotTracked | None,
     certified: frozenset[HivePartition],
 ) -> Snapshot:
-    """`after`, which has its files and losses already, with its open partitions and certificates. Raises NotOpen.
+    """Return `after`, which already has its files and losses, with its open partitions and certificates. Raises NotOpen.
 
-    `certified`: partitions whose certificates in `before` are in place; the others are open again.
+    Partitions of certificates in `before` that are not in `certified`, because the file is not in place, are open again.
     """
     match completeness:
         case NotTracked():
@@ -36,59 +36,59 @@ def with_completeness(
         case None if before.tracking is None:
             return after
         case None:
-            asked = Completeness()
+            order = Completeness()
         case Completeness():
-            asked = completeness
+            order = completeness
         case _:
             assert_never(completeness)
     reopened = tuple(each.partition for each in before.certificates if each.partition not in certified)
-    now = _open_now(before, after, frozenset(reopened))
-    wanted = {each.path for each in asked.complete}
-    if strange := wanted - now.keys():
-        raise NotOpen(f"{after.table}: {min(strange)} has no files that no certificate counts")
+    open_now = _open_partitions(before, after, frozenset(reopened))
+    paths = {each.path for each in order.complete}
+    if unknown := paths - open_now.keys():
+        raise NotOpen(f"{after.table}: {min(unknown)} has no files that no certificate counts")
     complete = tuple(
         Certificate(
-            partition=now[path].partition,
-            since=now[path].since,
-            files=now[path].files,
-            rows=now[path].rows,
-            through=asked.through,
-            policy=asked.policy,
-            success_file=asked.success_file,
+            partition=open_now[path].partition,
+            since=open_now[path].since,
+            files=open_now[path].files,
+            rows=open_now[path].rows,
+            through=order.through,
+            policy=order.policy,
+            success_file=order.success_file,
         )
-        for path in sorted(wanted)
+        for path in sorted(paths)
     )
     return replace(
         after,
-        tracking=tracked(before, after.epoch, asked.through),
-        open=tuple(now[path] for path in sorted(now.keys() - wanted)),
+        tracking=tracked(before, after.epoch, order.through),
+        open=tuple(open_now[path] for path in sorted(open_now.keys() - paths)),
         certificates=complete,
         reopened=reopened,
     )
 
 
 def tracked(before: Snapshot, epoch: int, through: str) -> Tracking:
-    """The time never goes back: what was read once stays read."""
+    """Return the table's tracking. Its time never goes back, because records that were read stay read."""
     known = before.tracking
     if known is None:
         return Tracking(epoch, through)
-    return Tracking(known.since, max(known.through, through))  # the unknown one is the smallest text
+    return Tracking(known.since, max(known.through, through))  # as text, UNKNOWN_TIME is the least
 
 
-def _open_now(
+def _open_partitions(
     before: Snapshot, after: Snapshot, reopened: frozenset[HivePartition]
 ) -> dict[str, OpenPartition]:
-    """By path, not yet without the complete ones: those of the snapshot before, those whose certificates were not written,
-    and those that this epoch's data files went to; without files that are given up now.
+    """Return the open partitions by path, with those that become complete in `after`.
 
-    A partition whose files lie at two locations (`recover --accept-location`) is one; it is where its newest files are.
+    They are those of `before`, those of `reopened`, and those of this epoch's data files, less the files given up now. A
+    partition with files at two locations (`recover --accept-location`) is one, at the location of its newest files.
     """
     now: dict[str, OpenPartition] = {}
 
     def add(more: OpenPartition) -> None:
         path = more.partition.path
         known = now.get(path)
-        now[path] = more if known is None else _both(known, more)
+        now[path] = more if known is None else _merge(known, more)
 
     for certificate in before.certificates:
         if certificate.partition in reopened:
@@ -99,7 +99,7 @@ def _open_now(
     for file in _data(after.files):
         add(_opened(file.hive_partition, after.epoch, after.written_at, files=1, rows=file.rows))
     for loss in after.losses[len(before.losses) :]:
-        _take_out(now, loss)
+        _subtract(now, loss)
     return now
 
 
@@ -107,8 +107,8 @@ def _opened(partition: HivePartition, since: int, at: str, *, files: int, rows: 
     return OpenPartition(partition=partition, since=since, opened_at=at, files=files, rows=rows)
 
 
-def _both(known: OpenPartition, more: OpenPartition) -> OpenPartition:
-    """Open since the first of its files: later ones do not postpone its certificate."""
+def _merge(known: OpenPartition, more: OpenPartition) -> OpenPartition:
+    """Add the counts. It is open since its first file, so later files do not postpone its certificate."""
     return replace(
         known,
         partition=more.partition,
@@ -118,7 +118,8 @@ def _both(known: OpenPartition, more: OpenPartition) -> OpenPartition:
     )
 
 
-def _take_out(now: dict[str, OpenPartition], loss: AcceptedLoss) -> None:
+def _subtract(now: dict[str, OpenPartition], loss: AcceptedLoss) -> None:
+    """Take the lost file from the counts of its partition, if it is of an epoch since that one is open."""
     parsed = DataFileName.parse(base_name(loss.path))
     for path, each in now.items():
         if parsed and is_lost_from(loss, each.partition) and parsed[0].epoch >= each.since:
@@ -129,20 +130,20 @@ def _take_out(now: dict[str, OpenPartition], loss: AcceptedLoss) -> None:
 
 
 def is_lost_from(loss: AcceptedLoss, partition: HivePartition) -> bool:
-    """Whether the file lay in this partition, also at an earlier location of the table."""
-    place = parent(loss.path)
-    moved = partition.path and place.endswith("/" + partition.path) and "/source_table=" not in place
-    return bool(place == partition.location or moved)
+    """Return whether the file was in this partition, also at an earlier location of the table."""
+    directory = parent(loss.path)
+    moved = partition.path and directory.endswith("/" + partition.path) and "/source_table=" not in directory
+    return bool(directory == partition.location or moved)
 
 
 def certificate_text(snapshot: Snapshot, certificate: Certificate) -> bytes:
-    """The file in the partition's directory: from the snapshot alone, so whoever rolls it forward writes the same."""
-    place = certificate.partition
+    """Return the certificate's text: from the snapshot alone, so that each process that rolls it forward writes the same."""
+    partition = certificate.partition
     text = {
         "format": CERTIFICATE_FORMAT,
-        "table": place.table,
-        "partition": place.path,
-        "location": place.location,
+        "table": partition.table,
+        "partition": partition.path,
+        "location": partition.location,
         "ledger": snapshot.ledger_id,
         "generation": snapshot.generation,
         "epochs": [certificate.since, snapshot.epoch],
@@ -151,7 +152,7 @@ def certificate_text(snapshot: Snapshot, certificate: Certificate) -> bytes:
         "complete_through": certificate.through,
         "certified_at": snapshot.written_at,
         "policy": certificate.policy,
-        "given_up": sorted(x.path for x in snapshot.losses if is_lost_from(x, place)),
+        "given_up": sorted(x.path for x in snapshot.losses if is_lost_from(x, partition)),
         "positions": [
             {"topic": p.topic_partition.topic, "number": p.topic_partition.number, "end": p.end}
             for p in snapshot.positions

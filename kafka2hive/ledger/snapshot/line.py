@@ -1,4 +1,4 @@
-"""What a kind of line in a snapshot's text is: a tag, and a JSON object that holds a value. lines.py declares the kinds."""
+"""Kinds of lines in a snapshot's text: each line is a tag and a JSON object with a value. lines.py declares the kinds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -20,9 +20,9 @@ class Life(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A member of the JSON object; `path` leads to its content in the value, as `partition.path`. Default: its name.
+    """A member of the JSON object. `path` is where the value has its content, such as `partition.path`; default: `name`.
 
-    One that is newer (`since`) than its line is written only if it is not 0, and then the snapshot has that format.
+    A member that is newer (`since`) than its line is written only if it is not 0, and then the snapshot has that format.
     """
 
     name: str
@@ -35,9 +35,9 @@ class Field:
 
 
 class Line:
-    """One kind of line. `attribute` of a snapshot holds its values, or its only value if `is_single`.
+    """One kind of line. The snapshot's `attribute` has its values, or its only value if `is_single`.
 
-    `doc` and `note` are for docs/protocol.md. `since` is the oldest format that has the line.
+    `doc` and `note` are for docs/protocol.md. `since` is the first format that has the line.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Line:
         *self._inner, self._outer = _parts(value, [f.source for f in (*self.fields, *self.later_fields)])
 
     def write(self, value: Any) -> dict[str, Any]:
-        """The JSON object."""
+        """Return the JSON object."""
         row = dict(zip(self._names, self._contents(value), strict=True))
         for at, form in self._forms:
             row[self._names[at]] = form.write(row[self._names[at]])
@@ -77,15 +77,15 @@ class Line:
         return row
 
     def format_of(self, value: Any) -> int:
-        """The oldest format whose readers read this line right."""
+        """Return the oldest format whose readers understand this line."""
         return max([self.since, *(f.since for f in self.later_fields if attrgetter(f.source)(value))])
 
     def read(self, row: Any) -> Any:
-        """The value. Raises KeyError, TypeError, ValueError: the line is damaged."""
+        """Return the value. Raises KeyError, TypeError or ValueError if the line is damaged."""
         return self._value(**self.arguments(row))
 
     def arguments(self, row: Any) -> dict[str, Any]:
-        """What the value is made of, by attribute. Raises as `read`."""
+        """Return the arguments of the value's constructor. Raises as `read`."""
         contents = self._members(row)
         if tuple(map(type, contents)) != self._usual:
             self._check(contents)
@@ -114,7 +114,7 @@ def _same(content: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The JSON types of some content, and how it is written where that is not as it is."""
+    """The JSON types of some content, and how to convert it."""
 
     types: tuple[type, ...]
     read: Callable[[Any], Any] = _same
@@ -142,7 +142,7 @@ def _type_of(owner: type, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """How a value is made: its attributes, and which of the contents they are."""
+    """A value to construct: its attributes, and which of the contents they are."""
 
     value: type
     names: tuple[str, ...]
@@ -153,19 +153,19 @@ class _Part:
 
 
 def _parts(value: type, sources: Sequence[str]) -> list[_Part]:
-    """Innermost first; each one adds what it makes to the contents, and the last is the value itself."""
+    """Return the parts, innermost first: each is constructed and appended to the contents, and the last is the value itself."""
     parts: list[_Part] = []
 
     def add(of: type, paths: Sequence[tuple[str, int]]) -> None:
-        places: dict[str, int] = {}
+        indexes: dict[str, int] = {}
         for name in dict.fromkeys(path.partition(".")[0] for path, _ in paths):
             below = [(path.partition(".")[2], at) for path, at in paths if path.partition(".")[0] == name]
             if below[0][0]:
                 add(_type_of(of, name), below)
-                places[name] = len(sources) + len(parts) - 1
+                indexes[name] = len(sources) + len(parts) - 1
             else:
-                places[name] = below[0][1]
-        parts.append(_Part(of, tuple(places), itemgetter(*places.values())))
+                indexes[name] = below[0][1]
+        parts.append(_Part(of, tuple(indexes), itemgetter(*indexes.values())))
 
     add(value, [(source, at) for at, source in enumerate(sources)])
     return parts

@@ -1,6 +1,6 @@
-"""The kinds of lines in a snapshot, each declared once, in the order of the text.
+"""The kinds of lines in a snapshot, each declared once.
 
-Encoder, parser, draft, audit and the table in docs/protocol.md (`scripts/pages`) come from these declarations.
+The encoder, the parser, the draft, the audit and the table in docs/protocol.md (`scripts/pages`) use these declarations.
 """
 
 from kafka2hive.ledger.snapshot.line import Field, Life, Line
@@ -48,8 +48,8 @@ HEADER = Line(
     attribute="",
     life=Life.EPOCH,
     is_single=True,
-    doc="what the snapshot is of",
-    note="""First comes `format`, the oldest whose readers read this snapshot right.
+    doc="the table, ledger, owner and epoch of the snapshot",
+    note="""The first member is `format`, the oldest format whose readers understand this snapshot.
 `previous` is the checksum of the snapshot before this one, `-` in a ledger's first.
 `written_at` is for people; no decision uses it.
 `cluster` is Kafka's cluster id, `location` the table's directory, `start` the policy that chose the first positions.
@@ -163,7 +163,7 @@ COMPARED = Line(
     Field("partition_columns"),
     attribute="compared",
     life=Life.STATE,
-    doc="a Hive table that agreed with the map, as the map described it then",
+    doc="a Hive table that matched the map, as the map described it then",
     note="""One line for the table itself, one for the dead-letter table; no line = never compared.
 If the map's description is another text now, the table counts as never compared.""",
 )
@@ -193,9 +193,9 @@ ADDED = Line(
     life=Life.CUMULATIVE,
     since=2,
     doc="a column that the table has in addition to the map's (`schema_evolution: add`), and the schema that has the field",
-    note="""The last line of a name holds.
-A column is added in a snapshot of its own, without files: its name is `.final` before Hive's table is altered, and that before any file has the column.
-So a crash between two of them leaves a column that the next start knows, and alters Hive's table for.
+    note="""If a name has several lines, the last one counts.
+A column is added by a snapshot without files, which is `.final` before Hive's table is altered; that comes before any file has the column.
+So after a crash in between, the next start knows the column and alters Hive's table.
 Versions that do not know added columns read all other snapshots, and refuse these.""",
 )
 
@@ -208,7 +208,7 @@ TRACKING = Line(
     life=Life.STATE,
     since=4,
     is_single=True,
-    doc="complete partitions are told from others since this epoch, and up to which time everything was read (`-` unknown)",
+    doc="since which epoch complete partitions are tracked, and up to which time everything was read (`-` unknown)",
     note="Only of tables whose map has `completion`.",
 )
 
@@ -271,9 +271,10 @@ LINES = (
     CERTIFICATE,
     REOPENED,
 )
-"""In the order of the text. A kind may have no line in a snapshot, except the header, which has one."""
+"""In the order of the text. Each snapshot has one header; of all other kinds it may have no line."""
 
 FORMAT = max(max(line.since, *(f.since for f in line.later_fields), 1) for line in LINES)
-"""The newest that is read. One is written only where it is needed: a program that does not know it reads all others, and
-would find too many rows in the files of these, or forget which partitions are open.
+"""The newest format. A snapshot has the oldest format that suffices, so that older programs read most snapshots.
+
+They must refuse the others: they would find too many rows in the files, or forget which partitions are open.
 """

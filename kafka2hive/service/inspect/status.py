@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import TypeVar
 
 from kafka2hive.kafka.port import Kafka, Watermark
-from kafka2hive.ledger.board import read_boards, read_outcomes
+from kafka2hive.ledger.condition_files import read_conditions, read_outcomes
 from kafka2hive.ledger.heartbeat import live_owners
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View
@@ -209,7 +209,7 @@ def known_runs(wiring: Wiring, views: Collection[View]) -> Runs:
         wiring.processes,
         lambda sender_service, owner: sender_service == service or process_of(owner) in owners,
     )
-    conditions = read_boards(wiring.ports, root, service, decode)
+    conditions = read_conditions(wiring.ports, root, service, decode)
     outcomes = read_outcomes(wiring.ports, root, service, decode)
     runs = frozenset(owner for owner, heartbeat in live.items() if not heartbeat.repairs)
     return Runs(runs - outcomes.keys(), conditions | outcomes, frozenset(live) - runs)

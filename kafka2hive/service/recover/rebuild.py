@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from kafka2hive.config.dead_letters import dead_letter_directory
 from kafka2hive.kafka.acceptance import GapAcceptance, accepted
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.ledger.board import read_boards
+from kafka2hive.ledger.condition_files import read_conditions
 from kafka2hive.ledger.heartbeat import live_owners
 from kafka2hive.ledger.history import archived_epochs
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.repair.installation import put_in_place, refuse_present_ledger
-from kafka2hive.ledger.repair.rebuild import FoundFile, LostLedger, Rebuilt, rebuild
+from kafka2hive.ledger.repair.rebuild import LedgerFile, LostLedger, RebuiltSnapshots, rebuild
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
@@ -29,7 +29,7 @@ from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children, 
 class RebuiltLedger:
     """What was rebuilt, or would be: the ledger, how many files prove it, and files of other ledgers left alone."""
 
-    ledger: Rebuilt
+    ledger: RebuiltSnapshots
     files: int
     foreign: int
 
@@ -108,7 +108,9 @@ def _refuse_live_run(wiring: Wiring, table: str) -> None:
 
 def _has_stopped(wiring: Wiring, owner: str, table: str) -> bool:
     """A run moves nothing of a table that it has stopped, until there is a ledger again."""
-    said = read_boards(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service, decode).get(owner)
+    said = read_conditions(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service, decode).get(
+        owner
+    )
     condition = None if said is None else said.of(table)
     return condition is not None and isinstance(condition.state, Stopped)
 
@@ -144,10 +146,10 @@ def _location(wiring: Wiring, table: str, kafka: Callable[[], Kafka]) -> str:
 
 def _read(
     wiring: Wiring, table: str, there: list[FileStatus], *, final: bool
-) -> tuple[list[FoundFile], list[str]]:
+) -> tuple[list[LedgerFile], list[str]]:
     """The files whose names and footers are this table's, and the paths of visible ones that say nothing of themselves."""
     footers = wiring.ports.concurrency.map(lambda status: _footer(wiring.ports.files, status), there)
-    found: list[FoundFile] = []
+    found: list[LedgerFile] = []
     untracked: list[str] = []
     for status, footer in zip(there, footers, strict=True):
         parsed = DataFileName.parse(status.name)
@@ -155,7 +157,7 @@ def _read(
         mine = footer is not None and footer.table == table
         if parsed and footer and fits and mine and parsed[0].ledger == ledger_tag(footer.ledger_id):
             found.append(
-                FoundFile(path=status.path, name=parsed[0], final=final, length=status.length, footer=footer)
+                LedgerFile(path=status.path, name=parsed[0], final=final, length=status.length, footer=footer)
             )
         elif final:
             untracked.append(status.path)
@@ -177,7 +179,7 @@ def _footer(files: FileSystem, status: FileStatus) -> Footer | None:
     return footer if end is not None and footer is not None and footer.rows == end.rows else None
 
 
-def _only_ledger(location: str, found: list[FoundFile]) -> str:
+def _only_ledger(location: str, found: list[LedgerFile]) -> str:
     """Without an owner marker: the one ledger whose files are there."""
     ledgers = sorted({f.footer.ledger_id for f in found})
     if len(ledgers) != 1:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from kafka2hive.ledger.board import read_boards
+from kafka2hive.ledger.condition_files import read_conditions
 from kafka2hive.ledger.heartbeat import LiveOwner
 from kafka2hive.ledger.look import View
 from kafka2hive.model.paths.ledger import Generation
@@ -18,7 +18,7 @@ def stopped_by_its_run(wiring: Wiring) -> Callable[[LiveOwner, View], bool]:
         owner = view.generation.owner
         if live.repairs or owner is None:
             return False
-        said = read_boards(wiring.ports, wiring.map.storage.ledger_root, live.service, decode)
+        said = read_conditions(wiring.ports, wiring.map.storage.ledger_root, live.service, decode)
         conditions = [
             run.of(view.paths.table) for by, run in said.items() if process_of(by) == process_of(owner)
         ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from kafka2hive.ledger.register import Registered, register
+from kafka2hive.ledger.register import RegistrationResult, register
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
@@ -90,7 +90,7 @@ def _ensured(ensure: EnsureTable, table: str) -> MetastoreUnavailable | RefusedB
     return None
 
 
-def _refusals(result: Registered) -> Iterator[RefusedByHive]:
+def _refusals(result: RegistrationResult) -> Iterator[RefusedByHive]:
     for partition, reason in sorted(result.refused.items()):
         error = TableError(
             "hive.refused",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from kafka2hive.ledger.board import Board
+from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.model.completeness import OpenPartition
@@ -609,7 +609,7 @@ class Presence:
         ports = replace(wiring.ports, files=SimulatedFileSystem(process.world, f"{process.name}'s beat"))
         self._tables = process.tables
         self._beat = Heartbeat(ports, root, service, owner, wiring.processes.me())
-        self._teller = ConditionTeller(Board(ports, root, service, owner), process.clock)
+        self._teller = ConditionTeller(ConditionFiles(ports, root, service, owner), process.clock)
 
     def show(self) -> None:
         self._beat.send()

@@ -14,7 +14,7 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, everything
-from kafka2hive.ledger.board import Board
+from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat
 from kafka2hive.ledger.look import look
 from kafka2hive.model.offsets import Position, TopicPartition
@@ -144,7 +144,7 @@ HELD = "2999-01-01T00:00:00Z"
 def leave(service: Service, run: RunConditions, owner: str | None = None) -> None:
     """What a run leaves that ended so, or was killed."""
     wiring = service.wiring
-    board = Board(wiring.ports, wiring.map.storage.ledger_root, "demo", owner or wiring.new_owner())
+    board = ConditionFiles(wiring.ports, wiring.map.storage.ledger_root, "demo", owner or wiring.new_owner())
     if run.end is None:
         board.show(encode(run))
     else:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.ledger.repair.rebuild import FoundFile, LostLedger, Rebuilt, rebuild
+from kafka2hive.ledger.repair.rebuild import LedgerFile, LostLedger, RebuiltSnapshots, rebuild
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.footer import Footer
@@ -28,7 +28,7 @@ class Table:
     """Files as tasks would have written them."""
 
     def __init__(self) -> None:
-        self.files: list[FoundFile] = []
+        self.files: list[LedgerFile] = []
 
     def wrote(
         self,
@@ -43,7 +43,7 @@ class Table:
         letters: int = 0,
         plan: int = 0,
         accounts: bool = True,
-    ) -> list[FoundFile]:
+    ) -> list[LedgerFile]:
         """One attempt of a task: a file for each of `rows`, the last with accounts; those numbered in `staged` are staged."""
         attempt = attempt or f"attempt-{epoch}-{task}"
         total = sum(rows) if written is None else written
@@ -86,11 +86,11 @@ class Table:
                 if final
                 else f"w/t/_tmp/{name.in_state('pending')}"
             )
-            made.append(FoundFile(path=path, name=name, final=final, length=100, footer=footer))
+            made.append(LedgerFile(path=path, name=name, final=final, length=100, footer=footer))
         self.files += made
         return made
 
-    def rebuilt(self, *accepted: OffsetRange) -> Rebuilt:
+    def rebuilt(self, *accepted: OffsetRange) -> RebuiltSnapshots:
         result = rebuild(PLACE, self.files, lambda r: r in accepted)
         history = [s for s in (result.final, result.pending) if s]
         assert audit_history(history) == ()
@@ -106,7 +106,7 @@ def r(start: int, end: int, number: int = 0) -> OffsetRange:
     return offsets("t", number, start, end)
 
 
-def ends(result: Rebuilt) -> dict[str, tuple[int, int]]:
+def ends(result: RebuiltSnapshots) -> dict[str, tuple[int, int]]:
     return {str(p.topic_partition): (p.start, p.end) for p in result.newest.positions}
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from kafka2hive.kafka.errors import UNKNOWN_TOPIC
-from kafka2hive.ledger.board import Board, delete_dead_boards
+from kafka2hive.ledger.condition_files import ConditionFiles, delete_dead_conditions
 from kafka2hive.ledger.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.text import utc_text
@@ -47,7 +47,7 @@ class Liveness:
             ports=wiring.ports, root=root, service=service, owner=owner, identity=wiring.processes.me()
         )
         self._conditions = ConditionTeller(
-            Board(wiring.ports, root, service, owner),
+            ConditionFiles(wiring.ports, root, service, owner),
             wiring.ports.clock,
             wiring.map.fingerprint,
             decoder,
@@ -136,13 +136,13 @@ class Liveness:
         if not self._tidied:
             self._tidied = True
             root, service = self._wiring.map.storage.ledger_root, self._wiring.map.service
-            delete_dead_boards(self._wiring.ports, root, service, self._wiring.processes)
+            delete_dead_conditions(self._wiring.ports, root, service, self._wiring.processes)
 
 
 class ConditionTeller:
     """For one thread. A time of the next try is computed once for each setting aside, so that it stands still."""
 
-    def __init__(self, board: Board, clock: Clock, fingerprint: str = "", decoder: str = "") -> None:
+    def __init__(self, board: ConditionFiles, clock: Clock, fingerprint: str = "", decoder: str = "") -> None:
         """`fingerprint`: of the run's map."""
         self._board = board
         self._decoder = decoder

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.ledger.board import Board, delete_dead_boards, read_boards, read_outcomes
+from kafka2hive.ledger.condition_files import (
+    ConditionFiles,
+    delete_dead_conditions,
+    read_conditions,
+    read_outcomes,
+)
 from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.paths.heartbeat import (
@@ -68,12 +73,12 @@ class Troubled:
         return getattr(self._files, name)
 
 
-def make_board(wiring: Wiring, owner: str = ME) -> Board:
-    return Board(wiring.ports, wiring.map.storage.ledger_root, "demo", owner)
+def make_board(wiring: Wiring, owner: str = ME) -> ConditionFiles:
+    return ConditionFiles(wiring.ports, wiring.map.storage.ledger_root, "demo", owner)
 
 
 def read(wiring: Wiring) -> dict[str, tuple[TableCondition, ...]]:
-    said = read_boards(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
+    said = read_conditions(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
     return {owner: run.tables for owner, run in said.items()}
 
 
@@ -195,9 +200,9 @@ def test_what_a_dead_owner_said_is_deleted_and_what_a_live_one_says_is_not(wirin
         make_board(wiring, owner).show(text_of(CONDITIONS))
     silent = "there-9-" + "c" * 32
     make_board(wiring, silent).show(text_of(CONDITIONS))
-    assert delete_dead_boards(wiring.ports, root, "demo", wiring.processes) == 2
+    assert delete_dead_conditions(wiring.ports, root, "demo", wiring.processes) == 2
     assert set(read(wiring)) == {ME}
-    assert delete_dead_boards(wiring.ports, root, "nobody", wiring.processes) == 0
+    assert delete_dead_conditions(wiring.ports, root, "nobody", wiring.processes) == 0
 
 
 class SetBack(SkippedTime):
@@ -242,7 +247,7 @@ def test_a_run_tells_how_many_tasks_an_epoch_has_and_only_a_live_one_is_heard(wi
     teller = ConditionTeller(make_board(wiring), SkippedTime())
     for most in (None, 2, 6):
         teller.tell([make_table(wiring)], most)
-        said = read_boards(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
+        said = read_conditions(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
         assert Runs(frozenset(said), said).most_tasks == most
     assert Runs(frozenset(), said).most_tasks is None
 
@@ -350,7 +355,7 @@ def test_a_run_says_which_map_it_has_loaded(wiring: Wiring) -> None:
     loaded = replace(wiring, map=replace(wiring.map, fingerprint="ab" * 32))
     liveness = Liveness(loaded, ME)
     liveness.tick(0.0, [make_table(wiring)])
-    said = read_boards(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
+    said = read_conditions(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
     assert [run.map for run in said.values()] == ["ab" * 32]
     liveness.end(RunEnd(0), [])
     assert [run.map for run in outcomes(wiring).values()] == ["ab" * 32]

@@ -1,10 +1,10 @@
-"""What a run says about its tables, for other processes to read: advice beside its heartbeat, like that one.
+"""The files in which a run reports the conditions of its tables to other processes. Like its heartbeat, they are advice.
 
-`<ledger root>/alive/<service>/condition.<owner>.<k>` is written new, under a new name, whenever the text changes; the one
-before is deleted afterwards. A reader takes the newest that it can make sense of, of live owners: a file that is
-being written, or was left by a kill, does no harm. The text's meaning is the caller's.
+`<ledger root>/alive/<service>/condition.<owner>.<k>` is written under a new name whenever the text changes; then the one
+before is deleted. A reader uses the newest that it can decode, of live owners, so a file that is being written, or was left
+by a kill, does no harm. The callers encode and decode the text.
 
-`outcome.<owner>.<k>` in the same directory is what a run said when it ended. It stays until the next one has ended.
+`outcome.<owner>.<k>` in the same directory is what a run reported at its end. It stays until the next run has ended.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,15 @@ from kafka2hive.model.paths.heartbeat import (
 from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import StorageError, children, write_file
 
-Said = TypeVar("Said")
+Content = TypeVar("Content")
 _TRIES_OF_OUTCOME = 2
 
 
-class Board:
-    """What one process says for one service. Failures are logged, once until it works again, and change nothing."""
+class ConditionFiles:
+    """The condition and outcome files of one process for one service.
+
+    A failure is logged, once until a write succeeds again, and has no other effect.
+    """
 
     def __init__(self, ports: Ports, root: str, service: str, owner: str) -> None:
         self._ports = ports
@@ -36,22 +39,22 @@ class Board:
         self._owner = owner
         self._count = 0
         self._shown: bytes | None = None
-        self._left: list[str] = []
+        self._paths: list[str] = []
         self._failing = False
 
     def show(self, text: bytes) -> None:
-        """Say `text` from now on; nothing is written when that is what it says already.
+        """Replace the condition file by one with `text`, unless that is its text already.
 
-        State before: at most one text of this owner. After: the new one. A crash in between leaves both: the newer
-        one counts. A write without a clear answer uses its name up.
+        Before: at most one condition file of this owner. After: the new one. A crash in between leaves both, of which the
+        newer one counts. After a failed write its name is not used again.
         """
         if text == self._shown:
             return
         files = self._ports.files
         path = join(self._directory, condition_name(self._owner, self._count))
         self._count += 1
-        before = list(self._left)
-        self._left.append(path)
+        before = list(self._paths)
+        self._paths.append(path)
         try:
             files.mkdirs(self._directory)
             write_file(files, path, text)
@@ -64,20 +67,20 @@ class Board:
         self._delete(before)
 
     def end(self, outcome: bytes | None) -> None:
-        """Leave `outcome` behind, then delete what was said, and the outcomes of earlier runs.
+        """Write the outcome file, then delete this owner's condition file and the outcomes of earlier runs.
 
-        An outcome that cannot be written leaves all that is there, as a kill does. None: nothing happened that would be
-        worth a word, and earlier outcomes stay. A crash in between leaves both: the newer one counts.
+        If the outcome cannot be written, nothing is deleted, as after a kill. With None, earlier outcomes stay. A crash in
+        between leaves several outcomes, of which the newest counts.
         """
         if outcome is not None:
-            earlier = _named(self._ports, self._directory, parse_outcome_name, outcome_name)
-            if not self._leave(outcome):
+            earlier = _paths(self._ports, self._directory, parse_outcome_name, outcome_name)
+            if not self._write_outcome(outcome):
                 return
             self._delete_all(earlier)
-        self._delete(list(self._left))
+        self._delete(list(self._paths))
         self._shown = None
 
-    def _leave(self, outcome: bytes) -> bool:
+    def _write_outcome(self, outcome: bytes) -> bool:
         files = self._ports.files
         for count in range(_TRIES_OF_OUTCOME):
             try:
@@ -102,43 +105,42 @@ class Board:
             try:
                 self._ports.files.delete(path)
             except StorageError as error:
-                log.debug("take back %s: %s", path, error)
+                log.debug("delete %s: %s", path, error)
                 continue
-            self._left.remove(path)
+            self._paths.remove(path)
 
 
-def read_boards(
-    ports: Ports, root: str, service: str, understand: Callable[[bytes], Said]
-) -> dict[str, Said]:
-    """What each owner said last, dead ones included: the caller asks who is alive.
+def read_conditions(
+    ports: Ports, root: str, service: str, decode: Callable[[bytes], Content]
+) -> dict[str, Content]:
+    """Return the newest condition of each owner, of dead ones too: the caller checks who is alive.
 
-    `understand` raises ValueError for a text that is none (half written); then the one before counts. Never fails:
-    what cannot be read is not said.
+    If `decode` raises ValueError (a half-written text), the file before counts. Unreadable files are skipped; never raises.
     """
     return _read(
         ports=ports,
         directory=heartbeat_directory(root, service),
         parse=parse_condition_name,
         build=condition_name,
-        understand=understand,
+        decode=decode,
     )
 
 
 def read_outcomes(
-    ports: Ports, root: str, service: str, understand: Callable[[bytes], Said]
-) -> dict[str, Said]:
-    """Return the outcome that each owner left when it ended. Never fails, like read_boards."""
+    ports: Ports, root: str, service: str, decode: Callable[[bytes], Content]
+) -> dict[str, Content]:
+    """Return the outcome that each owner left when it ended. Never fails, like read_conditions."""
     return _read(
         ports=ports,
         directory=heartbeat_directory(root, service),
         parse=parse_outcome_name,
         build=outcome_name,
-        understand=understand,
+        decode=decode,
     )
 
 
-def delete_dead_boards(ports: Ports, root: str, service: str, processes: Processes) -> int:
-    """Delete what owners say that are dead for certain: without a heartbeat, or gone from this host. Returns how many."""
+def delete_dead_conditions(ports: Ports, root: str, service: str, processes: Processes) -> int:
+    """Delete the condition files of dead owners: those without a heartbeat, and those gone from this host. Return how many."""
     directory = heartbeat_directory(root, service)
     try:
         heartbeats = {
@@ -162,26 +164,26 @@ _Build = Callable[[str, int], str]
 
 
 def _read(
-    ports: Ports, directory: str, parse: _Parse, build: _Build, understand: Callable[[bytes], Said]
-) -> dict[str, Said]:
-    said: dict[str, Said] = {}
+    ports: Ports, directory: str, parse: _Parse, build: _Build, decode: Callable[[bytes], Content]
+) -> dict[str, Content]:
+    contents: dict[str, Content] = {}
     for owner, count in sorted(_owners_and_counts(ports, directory, parse), reverse=True):
-        if owner in said:
+        if owner in contents:
             continue
         try:
-            said[owner] = understand(ports.files.read(join(directory, build(owner, count))))
+            contents[owner] = decode(ports.files.read(join(directory, build(owner, count))))
         except (StorageError, ValueError) as error:
-            log.debug("what %s says in %s: %s", owner, directory, error)
-    return said
+            log.debug("read the condition of %s in %s: %s", owner, directory, error)
+    return contents
 
 
-def _named(ports: Ports, directory: str, parse: _Parse, build: _Build) -> list[str]:
-    return [join(directory, build(*one)) for one in _owners_and_counts(ports, directory, parse)]
+def _paths(ports: Ports, directory: str, parse: _Parse, build: _Build) -> list[str]:
+    return [join(directory, build(*name)) for name in _owners_and_counts(ports, directory, parse)]
 
 
 def _owners_and_counts(ports: Ports, directory: str, parse: _Parse) -> list[tuple[str, int]]:
     try:
         return [p for child in children(ports.files, directory) if (p := parse(child.name))]
     except StorageError as error:
-        log.debug("look at %s: %s", directory, error)
+        log.debug("list %s: %s", directory, error)
         return []
