@@ -5,7 +5,7 @@ They never reject a message: each one that they do not accept goes to the exact 
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,19 @@ def type_words(dtype: pa.DataType, spelling: Spelling, unit: str | None = None) 
     if pa.types.is_struct(dtype):
         return ("struct", [(spelling(field.name), type_words(field.type, spelling)) for field in dtype])
     return hive_type_of(dtype)
+
+
+def plan_words(node: object) -> object:
+    """Return a plan in the form that the library reads: for each step a tuple of its kind and its fields.
+
+    The kind is the name of the step's class without the format's name (native/src/avro/words.rs, protobuf/words.rs).
+    """
+    if isinstance(node, tuple):
+        return tuple(map(plan_words, node))
+    if is_dataclass(node):
+        kind = type(node).__name__.removeprefix("Avro").removeprefix("Protobuf")
+        return (kind, *(plan_words(getattr(node, field.name)) for field in fields(node)))
+    return node
 
 
 def _tree(node: SourceTree) -> tuple[list[int], list[tuple[str, object]]]:

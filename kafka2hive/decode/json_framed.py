@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys import Framing
 from kafka2hive.decode import json as json_decoder
 from kafka2hive.decode.contract.spec import DecoderSpec
-from kafka2hive.decode.framing.frames import Places, heads, json_id_hint, no_frames
+from kafka2hive.decode.framing.frames import heads, json_id_hint, no_frames
+from kafka2hive.decode.values.batch import Places
 from kafka2hive.plugins import Decoded, Decoder
 
 _TO_THE_END = 2**31 - 1

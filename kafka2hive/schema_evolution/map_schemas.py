@@ -9,7 +9,7 @@ import pyarrow as pa
 from kafka2hive.config.keys import Column
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.avro import resolve as avro_resolve
-from kafka2hive.decode.contract.sources import Source, as_it_stands
+from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, as_it_stands
 from kafka2hive.decode.protobuf import decoder as protobuf_decoder
 from kafka2hive.decode.protobuf import resolve as protobuf_resolve
 from kafka2hive.decode.schemas import avro as avro_parse
@@ -50,13 +50,13 @@ class _Own(ABC):
             self.resolve(
                 pa.schema([(column.name, parse_hive_type(column.type))]), [Source(keys, column.unit)]
             )
-        except (avro_resolve.AvroUnresolvable, protobuf_resolve.ProtobufUnresolvable) as error:
+        except SchemaUnresolvable as error:
             return str(error)
         return ""
 
     @abstractmethod
     def resolve(self, columns: pa.Schema, sources: list[Source]) -> None:
-        """Raises AvroUnresolvable or ProtobufUnresolvable."""
+        """Raises SchemaUnresolvable."""
 
     def _absent(self, keys: tuple[str, ...]) -> str:
         """Where on the way the schema has no such field; behind a type that Hive has not nothing is said."""

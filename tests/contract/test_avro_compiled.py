@@ -9,10 +9,9 @@ import pytest
 
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode import DecoderSpec
-from kafka2hive.decode.avro.decoder import AvroDecoder, AvroPlanReader
-from kafka2hive.decode.avro.plan import words
+from kafka2hive.decode.avro.decoder import AvroDecoder
 from kafka2hive.decode.avro.resolve import resolve
-from kafka2hive.decode.compiled import NativeReader, type_words
+from kafka2hive.decode.compiled import NativeReader, PartReader, plan_words, type_words
 from kafka2hive.decode.contract.sources import as_it_stands, own_names
 from kafka2hive.decode.schemas.avro import parse
 from kafka2hive.model.hive_types import parse_hive_type
@@ -32,7 +31,7 @@ def native(schema: Any, columns: pa.Schema, zone: str) -> NativeReader:
     sources = own_names(columns.names)
     plan = resolve(parse(written(schema)), columns, sources, as_it_stands)
     types = [type_words(field.type, as_it_stands) for field in columns]
-    return NativeReader(columns, zone, LIBRARY.AvroDecoder(types, words(plan), 0, zone == "UTC"))
+    return NativeReader(columns, zone, LIBRARY.AvroDecoder(types, plan_words(plan), 0, zone == "UTC"))
 
 
 def agreed(schema: Any, columns: pa.Schema, zone: str, messages: list[bytes]) -> int:
@@ -115,10 +114,10 @@ class Accepts(Library):
         return array.__arrow_c_array__()[1]
 
 
-def planned(library: object) -> AvroPlanReader:
-    columns = pa.schema([("a", pa.int64())])
-    plan = resolve(parse(written(record(a="int"))), columns, own_names(["a"]), as_it_stands)
-    return AvroPlanReader(plan, columns, "UTC", own_names(["a"]), 0, library)
+def planned(library: object) -> PartReader:
+    schema = written(record(a="int"))
+    decoder = AvroDecoder(DecoderSpec("avro", pa.schema([("a", pa.int64())]), writers=schema), library)
+    return decoder.reader(parse(schema), 0)
 
 
 def test_after_a_panic_every_message_goes_the_exact_way() -> None:

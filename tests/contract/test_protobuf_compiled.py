@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.native_library import LIBRARY
-from kafka2hive.decode.compiled import NativeReader, type_words
+from kafka2hive.decode.compiled import NativeReader, plan_words, type_words
 from kafka2hive.decode.contract.sources import as_it_stands, own_names
-from kafka2hive.decode.protobuf.plan import words
 from kafka2hive.decode.protobuf.resolve import resolve
 from kafka2hive.decode.schemas.protobuf import parse
 from kafka2hive.model.hive_types import parse_hive_type
@@ -26,7 +25,7 @@ IN_DOUBT = 20
 def native(writer: Any, name: str, wanted: pa.Schema, zone: str) -> NativeReader:
     plan = resolve(parse(writer), name, wanted, own_names(wanted.names), as_it_stands)
     types = [type_words(field.type, as_it_stands) for field in wanted]
-    return NativeReader(wanted, zone, LIBRARY.ProtobufDecoder(types, words(plan), 0, zone == "UTC"))
+    return NativeReader(wanted, zone, LIBRARY.ProtobufDecoder(types, plan_words(plan), 0, zone == "UTC"))
 
 
 @needs_compiled

@@ -5,7 +5,6 @@ recursive types need no recursive plan.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,15 +181,3 @@ Shape = tuple[str, tuple[int, ...]]
 class AvroPlan:
     root: Way
     shapes: tuple[Shape, ...]
-
-
-def words(node: Any) -> Any:
-    """The plan as the compiled decoder takes it: tuples that begin with the kind of their step."""
-    if isinstance(node, tuple):
-        return tuple(words(inner) for inner in node)
-    if hasattr(node, "__dataclass_fields__"):
-        return (
-            type(node).__name__.removeprefix("Avro"),
-            *(words(getattr(node, name)) for name in node.__dataclass_fields__),
-        )
-    return node

@@ -6,7 +6,14 @@ import pyarrow as pa
 
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.avro import plan
-from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
+from kafka2hive.decode.contract.sources import (
+    SchemaUnresolvable,
+    Source,
+    SourceTree,
+    Spelling,
+    matching_names,
+    source_tree,
+)
 from kafka2hive.decode.schemas.avro import (
     Array,
     AvroEnum,
@@ -86,21 +93,17 @@ def _decimal(size: int | None, logical: Decimal, dtype: pa.DataType) -> plan.Val
     return plan.AvroUnscaled(size, logical.scale)
 
 
-class AvroUnresolvable(ValueError):
-    """No message of this schema can fill the columns: says which column, and both types."""
-
-
 def resolve(
     schema: AvroSchema, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
 ) -> plan.AvroPlan:
-    """Resolve the schema against the columns. Raises AvroUnresolvable. A column that the writer does not know is NULL."""
+    """Resolve the schema against the columns. Raises SchemaUnresolvable. A column that the writer does not know is NULL."""
     resolver = _Resolver(schema, columns, sources, spelling)
     try:
         root = resolver.way(schema.root, source_tree(sources, spelling), ())
     except RecursionError as error:
-        raise AvroUnresolvable("the writer's types nest too deep") from error
+        raise SchemaUnresolvable("the writer's types nest too deep") from error
     if isinstance(root, plan.Null):
-        raise AvroUnresolvable("the message is null, not a record")
+        raise SchemaUnresolvable("the message is null, not a record")
     if isinstance(root, plan.Fork):  # a null has no columns
         nothing = plan.Unfit("the message is null, not a record")
         root = plan.Fork(tuple(nothing if isinstance(b, plan.Null) else b for b in root.branches))
@@ -126,7 +129,7 @@ class _Resolver:
         if found == AvroPrimitive("null"):
             return plan.Null()
         if isinstance(found, Record):
-            taken = self._matches(found, wanted.inner)
+            taken = matching_names(found.name, (f.name for f in found.fields), wanted.inner, self._spelling)
             return plan.AvroLevel(
                 tuple(
                     self._target(
@@ -140,12 +143,12 @@ class _Resolver:
             for branch in found.branches:
                 try:
                     ways.append(self.way(branch, wanted, path))
-                except AvroUnresolvable as error:
+                except SchemaUnresolvable as error:
                     ways.append(plan.Unfit(str(error)))
             self._one_must_fit(ways)
             return plan.Fork(tuple(ways))
         where = path_text(path) if path else "the message"
-        raise AvroUnresolvable(f"{where}: {text_of(found)} is no record")
+        raise SchemaUnresolvable(f"{where}: {text_of(found)} is no record")
 
     def _target(self, field: AvroField, wanted: SourceTree, path: tuple[str, ...]) -> plan.Target:
         columns = []
@@ -170,7 +173,7 @@ class _Resolver:
             case AvroPrimitive() | Fixed() | AvroEnum():
                 if (value := scalar(found, dtype, unit)) is not None:
                     return value
-        raise AvroUnresolvable(f"{label}: {text_of(found)} does not fill {hive_type_of(dtype)}")
+        raise SchemaUnresolvable(f"{label}: {text_of(found)} does not fill {hive_type_of(dtype)}")
 
     def _choice(
         self, branches: tuple[Type, ...], dtype: pa.DataType, label: str, unit: str | None
@@ -179,7 +182,7 @@ class _Resolver:
         for branch in branches:
             try:
                 values.append(self._value(branch, dtype, label, unit))
-            except AvroUnresolvable as error:
+            except SchemaUnresolvable as error:
                 values.append(plan.Unfit(str(error).removeprefix(f"{label}: ")))
         self._one_must_fit(values, f"{label}: ")
         return plan.Choice(tuple(values))
@@ -189,11 +192,11 @@ class _Resolver:
         """Null alone is no reason to keep a column that no other branch can fill."""
         unfit = [branch for branch in found if isinstance(branch, plan.Unfit)]
         if unfit and all(isinstance(branch, plan.Unfit | plan.Null) for branch in found):
-            raise AvroUnresolvable(label + unfit[0].why)
+            raise SchemaUnresolvable(label + unfit[0].why)
 
     def _row(self, record: Record, dtype: pa.DataType, label: str) -> plan.Value:
         fields = {self._spelling(field.name): number for number, field in enumerate(dtype)}
-        taken = self._matches(record, fields)
+        taken = matching_names(record.name, (f.name for f in record.fields), fields, self._spelling)
         steps = []
         for field in record.fields:
             if field.name in taken:
@@ -205,15 +208,6 @@ class _Resolver:
                 steps.append(plan.Step(-1, plan.Skip(self._shape(field.type)), field.name))
         filled = {step.to for step in steps}
         return plan.AvroRow(tuple(steps), tuple(n for n in range(dtype.num_fields) if n not in filled))
-
-    def _matches(self, record: Record, wanted: object) -> dict[str, str]:
-        """The names of the record's fields that are wanted, and the keys they are wanted by."""
-        assert isinstance(wanted, dict)
-        taken = {f.name: key for f in record.fields if (key := self._spelling(f.name)) in wanted}
-        if len(set(taken.values())) < len(taken):
-            twice = sorted(name for name, key in taken.items() if list(taken.values()).count(key) > 1)
-            raise AvroUnresolvable(f"{record.name}: {' and '.join(twice)} differ in case only")
-        return taken
 
     def _shape(self, written: Type) -> int:
         """The number of a type's shape. A recursive one finds the number that is reserved for it."""

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pyarrow as pa
 
 from kafka2hive.config.keys import ChangeLog
+from kafka2hive.decode import make_decoder
 from kafka2hive.decode.change_logs.canal import CanalDecoder
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm
 from kafka2hive.decode.change_logs.decoder import ChangeLogDecoder
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import DecoderSpec
-from kafka2hive.decode.formats import make_decoder
 from kafka2hive.plugins import Decoder
 
 

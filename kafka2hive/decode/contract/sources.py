@@ -1,6 +1,6 @@
 """Map values of a message to columns, as a tree of keys that every decoder uses."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafka2hive.config.keys.columns import STRICT, Leeway
@@ -8,6 +8,10 @@ from kafka2hive.config.keys.json_path import path_text
 
 Spelling = Callable[[str], str]
 """A key as it is compared with others: as it stands, or in small letters."""
+
+
+class SchemaUnresolvable(ValueError):
+    """No message of a schema can fill the columns; the text says which column, and both types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,20 @@ def in_small_letters(key: str) -> str:
     """
     small = key.lower()
     return key if small.isascii() and not key.isascii() else small
+
+
+def matching_names(
+    record: str, names: Iterable[str], wanted: Mapping[str, object], spelling: Spelling
+) -> dict[str, str]:
+    """Return the names of a record's fields that are wanted, each with its key in `wanted`.
+
+    Raises SchemaUnresolvable if two of them have the same key, which happens if they differ in case only.
+    """
+    keys = {name: key for name in names if (key := spelling(name)) in wanted}
+    if len(set(keys.values())) < len(keys):
+        twice = sorted(name for name, key in keys.items() if list(keys.values()).count(key) > 1)
+        raise SchemaUnresolvable(f"{record}: {' and '.join(twice)} differ in case only")
+    return keys
 
 
 def source_tree(sources: Sequence[Source], spelling: Spelling) -> SourceTree:

@@ -1,6 +1,7 @@
-"""Which message type of its schema a message is: the indexes behind the schema's id, in Confluent's wire format."""
+"""Read which message type of its schema a message is: the indexes behind the schema's id, in Confluent's wire format."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -9,133 +10,124 @@ import pyarrow as pa
 from kafka2hive.config.keys import WireFormat
 from kafka2hive.decode.framing.frames import Head, heads
 from kafka2hive.decode.schemas.protobuf import Declared
+from kafka2hive.decode.values.batch import Places, message_bytes, places_by_key
 
 DEEPEST = 32
-"""Types within each other that a message may name."""
+"""Limit of indexes: how deep a type that a message names may be nested in other types."""
+_LONGEST = 3
+"""Bytes that a count or an index may have. No file has so many types that one needs more."""
 
 Indexes = tuple[int, ...]
-Numbers = npt.NDArray[np.int64]
-
-_LONGEST = 3
-"""Bytes of a count or an index; no file has so many types that one needs more."""
+Octets = npt.NDArray[np.uint8]
 
 
-def groups(values: pa.BinaryArray, wire: WireFormat) -> Iterator[tuple[Head, Indexes, Numbers]]:
-    """Messages of one schema, indexes and head's length stand together, each with its places in the batch.
+def indexed_heads(values: pa.BinaryArray, wire: WireFormat) -> Iterator[tuple[Head, Places]]:
+    """Return each distinct head and the places of its messages in the batch.
 
-    The head's length is with the indexes; it is 0 where there is no id, or where the indexes cannot be read.
+    A head's length includes the indexes; it is 0 without a schema's id, or if the indexes cannot be read.
     """
-    if not len(values):
-        return
-    offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)
-    ends = offsets[values.offset + 1 : values.offset + len(values) + 1].astype(np.int64)
-    starts = offsets[values.offset : values.offset + len(values)].astype(np.int64)
-    data = values.buffers()[2]
-    octets = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
-    is_zigzag = wire.indexes == "zigzag"
+    messages = message_bytes(values)
+    offsets = messages.offsets.astype(np.int64)
     for head, places in heads(values, wire.framing):
         if head.schema_id is None:
-            yield head, (), places
+            yield head, places
             continue
-        part = MessagePart(places, starts[places] + head.length, ends[places], is_zigzag)
-        for indexes, length, found in _indexed(octets, part):
-            yield Head(head.schema_id, head.length + length if length else 0), indexes, found
+        at = offsets[places] + head.length
+        unread = _Messages(places, at, at, offsets[places + 1], wire.indexes == "zigzag")
+        for indexes, part in _indexed(messages.raw, unread):
+            length = 0 if indexes is None else head.length + part.bytes_read
+            yield Head(head.schema_id, length, indexes or ()), part.places
 
 
-def _split(keys: Numbers, places: Numbers) -> Iterator[tuple[int, Numbers]]:
-    order = np.argsort(keys, kind="stable")
-    for group in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
-        yield int(keys[group[0]]), places[group]
-
-
-def _indexed(octets: npt.NDArray[np.uint8], begin: "MessagePart") -> Iterator[tuple[Indexes, int, Numbers]]:
-    """The indexes, their bytes and the places; 0 bytes where they cannot be read."""
-    for count, part in begin.next(octets):
+def _indexed(raw: Octets, unread: "_Messages") -> Iterator[tuple[Indexes | None, "_Messages"]]:
+    """Split the messages by their indexes; None for indexes that cannot be read."""
+    for count, part in unread.by_next(raw):
         if count == 0:
-            yield (0,), part.bytes_read, part.places
+            yield (0,), part
         elif not 0 < count <= DEEPEST:
-            yield (), 0, part.places
+            yield None, part
         else:
-            yield from part.rest(octets, count, ())
+            yield from part.by_indexes(raw, count, ())
 
 
-class MessagePart:
-    """Messages that have the same head as far as it was read: `at` is the next byte of each, `began` its first."""
+@dataclass(frozen=True, slots=True)
+class _Messages:
+    """Messages whose heads are equal as far as they are read.
 
-    def __init__(
-        self, places: Numbers, at: Numbers, ends: Numbers, is_zigzag: bool, began: Numbers | None = None
-    ) -> None:
-        self.places = places
-        self._at = at
-        self._ends = ends
-        self._is_zigzag = is_zigzag
-        self._began = at if began is None else began
+    `began`: where each message's indexes begin, `at`: its next byte, `ends`: where it ends.
+    """
+
+    places: Places
+    began: Places
+    at: Places
+    ends: Places
+    is_zigzag: bool
 
     @property
     def bytes_read(self) -> int:
-        return int(self._at[0] - self._began[0])
+        return int(self.at[0] - self.began[0])
 
-    def rest(
-        self, octets: npt.NDArray[np.uint8], count: int, found: Indexes
-    ) -> Iterator[tuple[Indexes, int, Numbers]]:
-        if len(found) == count:
-            yield found, self.bytes_read, self.places
+    def by_indexes(
+        self, raw: Octets, count: int, indexes: Indexes
+    ) -> Iterator[tuple[Indexes | None, "_Messages"]]:
+        """Read until there are `count` indexes."""
+        if len(indexes) == count:
+            yield indexes, self
             return
-        for index, part in self.next(octets):
+        for index, part in self.by_next(raw):
             if index < 0:
-                yield (), 0, part.places
+                yield None, part
             else:
-                yield from part.rest(octets, count, (*found, index))
+                yield from part.by_indexes(raw, count, (*indexes, index))
 
-    def next(self, octets: npt.NDArray[np.uint8]) -> Iterator[tuple[int, "MessagePart"]]:
-        """By the varint that stands next, and its length; -1 where there is none, or one that is no index."""
-        numbers, lengths = np.zeros_like(self._at), np.zeros_like(self._at)
-        going = np.ones(len(self._at), np.bool_)
+    def by_next(self, raw: Octets) -> Iterator[tuple[int, "_Messages"]]:
+        """Split the messages by their next varint and its length; -1 without a varint, or for one that is negative."""
+        numbers, lengths = np.zeros_like(self.at), np.zeros_like(self.at)
+        is_open = np.ones(len(self.at), np.bool_)
         for byte in range(_LONGEST):
-            here = self._at + byte
-            going &= here < self._ends
-            places = np.flatnonzero(going)
+            here = self.at + byte
+            is_open &= here < self.ends
+            places = np.flatnonzero(is_open)
             if not len(places):
                 break
-            read = octets[here[places]].astype(np.int64)
+            read = raw[here[places]].astype(np.int64)
             numbers[places] |= (read & 0x7F) << 7 * byte
             lengths[places] = np.where(read < 0x80, byte + 1, 0)
-            going[places] = read >= 0x80
+            is_open[places] = read >= 0x80
         bad = lengths == 0
-        if self._is_zigzag:
+        if self.is_zigzag:
             bad |= numbers & 1 == 1  # negative
             numbers >>= 1
         keys = np.where(bad, -1, numbers * (_LONGEST + 1) + lengths)
-        for key, group in _split(keys, np.arange(len(keys))):
+        for key, group in places_by_key(keys):
             index, length = (-1, 0) if key < 0 else divmod(key, _LONGEST + 1)
-            at, ends = self._at[group] + length, self._ends[group]
             yield (
                 index,
-                MessagePart(
+                replace(
+                    self,
                     places=self.places[group],
-                    at=at,
-                    ends=ends,
-                    is_zigzag=self._is_zigzag,
-                    began=self._began[group],
+                    began=self.began[group],
+                    at=self.at[group] + length,
+                    ends=self.ends[group],
                 ),
             )
 
 
 def type_at(declared: Sequence[Declared], indexes: Indexes) -> str | None:
-    """The message type's full name. None: there is none, or writers do not agree which one it is.
+    """Return the full name of the message type at the indexes; None if it does not exist or is ambiguous.
 
-    Some count the types of maps' entries among those within a message, as the compiler does, others only what is written.
+    Some writers count the types of maps' entries among the nested types, as the compiler does; others do not.
     """
-    found = {_name(declared, indexes, True), _name(declared, indexes, False)} - {None}
-    return found.pop() if len(found) == 1 else None
+    names = {_name(declared, indexes, True), _name(declared, indexes, False)} - {None}
+    return names.pop() if len(names) == 1 else None
 
 
-def _name(declared: Sequence[Declared], indexes: Indexes, entries: bool) -> str | None:
-    found: Declared | None = None
+def _name(declared: Sequence[Declared], indexes: Indexes, counts_entries: bool) -> str | None:
+    declaration: Declared | None = None
     for index in indexes:
-        among = [one for one in declared if entries or not one.is_entry]
-        if index >= len(among):
+        counted = [one for one in declared if counts_entries or not one.is_entry]
+        if index >= len(counted):
             return None
-        found = among[index]
-        declared = found.inner
-    return None if found is None or found.is_entry else found.name
+        declaration = counted[index]
+        declared = declaration.inner
+    return None if declaration is None or declaration.is_entry else declaration.name

@@ -5,7 +5,6 @@ shape, a row of a table, so that recursive types need no recursive plan.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from kafka2hive.config.keys.columns import UnknownEnum
 
@@ -165,15 +164,3 @@ Shape = tuple[str, tuple[tuple[int, bool, int], ...]]
 class ProtobufPlan:
     root: ProtobufLevel
     shapes: tuple[Shape, ...]
-
-
-def words(node: Any) -> Any:
-    """The plan as the compiled decoder takes it: tuples that begin with the name of their class."""
-    if isinstance(node, tuple):
-        return tuple(words(inner) for inner in node)
-    if hasattr(node, "__dataclass_fields__"):
-        return (
-            type(node).__name__.removeprefix("Protobuf"),
-            *(words(getattr(node, name)) for name in node.__dataclass_fields__),
-        )
-    return node

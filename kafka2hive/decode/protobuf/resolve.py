@@ -1,12 +1,19 @@
 """Resolve a writer's message type against a table's columns, once per type, to the plan that reads its messages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from kafka2hive.config.keys.json_path import path_text
-from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
+from kafka2hive.decode.contract.sources import (
+    SchemaUnresolvable,
+    Source,
+    SourceTree,
+    Spelling,
+    matching_names,
+    source_tree,
+)
 from kafka2hive.decode.protobuf import plan
 from kafka2hive.decode.schemas.protobuf import (
     LENGTH,
@@ -127,14 +134,10 @@ def _well_known(
 assert LENGTH not in (0, 1, 5)  # the payload of what has a length is empty by default
 
 
-class ProtobufUnresolvable(ValueError):
-    """No message of this schema can fill the columns: says which column, and both types."""
-
-
 def resolve(
     schema: ProtobufSchema, name: str, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
 ) -> plan.ProtobufPlan:
-    """Resolve the message of this full name. Raises ProtobufUnresolvable. A column that the writer does not know is NULL."""
+    """Resolve the message of this full name. Raises SchemaUnresolvable. A column that the writer does not know is NULL."""
     resolver = _Resolver(schema, columns, sources, spelling)
     root = resolver.way(schema.messages[name], source_tree(sources, spelling), ())
     return plan.ProtobufPlan(root, tuple(resolver.shapes))
@@ -155,7 +158,7 @@ class _Resolver:
 
     def way(self, message: Message, wanted: SourceTree, path: tuple[str, ...]) -> plan.ProtobufLevel:
         """Through messages to the columns below `wanted`."""
-        taken = self._matches(message, wanted.inner)
+        taken = matching_names(message.name, (f.name for f in message.fields), wanted.inner, self._spelling)
         slots = []
         for field in message.fields:
             below = wanted.inner[taken[field.name]] if field.name in taken else SourceTree()
@@ -176,7 +179,7 @@ class _Resolver:
         inner = None
         if wanted.inner:
             if field.kind not in ("message", "group") or field.label == "repeated":
-                raise ProtobufUnresolvable(f"{path_text(path)}: {text_of(field)} has no fields for a path")
+                raise SchemaUnresolvable(f"{path_text(path)}: {text_of(field)} has no fields for a path")
             inner = self.way(self._schema.messages[field.type], wanted, path)
         return self._made(message, field, tuple(columns), inner)
 
@@ -217,7 +220,7 @@ class _Resolver:
             return plan.Entry(key.kind, item, WIRE_OF[value.kind], default_of(value, self._schema))
         if pa.types.is_list(dtype):
             return self._single(field, dtype.value_type, f"{label}[]")
-        raise ProtobufUnresolvable(f"{label}: {text_of(field)} does not fill {hive_type_of(dtype)}")
+        raise SchemaUnresolvable(f"{label}: {text_of(field)} does not fill {hive_type_of(dtype)}")
 
     def _single(
         self, field: ProtobufField, dtype: pa.DataType, label: str, unit: str | None = None
@@ -227,11 +230,11 @@ class _Resolver:
             return value
         if field.kind in ("message", "group") and pa.types.is_struct(dtype):
             return self._row(self._message(field), dtype, label)
-        raise ProtobufUnresolvable(f"{label}: {text_of(field)} does not fill {hive_type_of(dtype)}")
+        raise SchemaUnresolvable(f"{label}: {text_of(field)} does not fill {hive_type_of(dtype)}")
 
     def _row(self, message: Message, dtype: pa.DataType, label: str) -> plan.Value:
         fields = {self._spelling(field.name): number for number, field in enumerate(dtype)}
-        taken = self._matches(message, fields)
+        taken = matching_names(message.name, (f.name for f in message.fields), fields, self._spelling)
         slots, filled = [], set()
         for field in message.fields:
             columns: tuple[tuple[int, plan.Value | plan.Entry], ...] = ()
@@ -244,14 +247,6 @@ class _Resolver:
         return plan.ProtobufRow(
             plan.ProtobufLevel(tuple(slots), tuple(n for n in range(dtype.num_fields) if n not in filled))
         )
-
-    def _matches(self, message: Message, wanted: Mapping[str, object]) -> dict[str, str]:
-        """The names of the message's fields that are wanted, and the keys they are wanted by."""
-        taken = {f.name: key for f in message.fields if (key := self._spelling(f.name)) in wanted}
-        if len(set(taken.values())) < len(taken):
-            twice = sorted(name for name, key in taken.items() if list(taken.values()).count(key) > 1)
-            raise ProtobufUnresolvable(f"{message.name}: {' and '.join(twice)} differ in case only")
-        return taken
 
     def _shape(self, field: ProtobufField) -> int:
         """The number of a type's shape; those of all messages that it leads to are made, too."""

@@ -1,5 +1,6 @@
-"""Whole batches of messages or values: their bytes without a copy, and casts that say which values they could not do."""
+"""Whole batches of messages or values: their bytes without a copy, places by key, casts that mark what they cannot do."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,12 +8,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+"""Positions of messages or rows in a batch."""
 
 
 def cast_or_null(array: pa.Array, dtype: pa.DataType) -> tuple[pa.Array, Mask]:
-    """Cast by Arrow's strict rules; returns the cast array, null where impossible, and a mask of those places.
+    """Cast by Arrow's strict rules. Return the cast array, with null for values that cannot be cast, and their mask.
 
-    Good arrays cost one cast. One bad value costs about one cast more (halving), all bad ones 2 n small casts.
+    An array without such values costs one cast, one such value about one cast more (halving), n of them 2 n small casts.
     """
     bad = np.zeros(len(array), dtype=np.bool_)
     pieces: list[pa.Array] = []
@@ -33,16 +36,25 @@ def cast_or_null(array: pa.Array, dtype: pa.DataType) -> tuple[pa.Array, Mask]:
 
 @dataclass(frozen=True, slots=True)
 class MessageBytes:
-    """Message i is `raw[offsets[i]:offsets[i + 1]]`; offsets begin with 0 and are n + 1."""
+    """Message i of n is `raw[offsets[i]:offsets[i + 1]]`; there are n + 1 offsets, and the first is 0."""
 
     raw: npt.NDArray[np.uint8]
     offsets: npt.NDArray[np.int32]
 
 
 def message_bytes(values: pa.BinaryArray) -> MessageBytes:
-    """Views of the array's buffers; they live as long as it does."""
-    _, places, data = values.buffers()
+    """Return views of the array's buffers; they are valid while the array lives."""
+    _, ends, data = values.buffers()
     if len(values) == 0 or data is None:
         return MessageBytes(np.empty(0, dtype=np.uint8), np.zeros(len(values) + 1, dtype=np.int32))
-    offsets = np.frombuffer(places, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
+    offsets = np.frombuffer(ends, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
     return MessageBytes(np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+
+def places_by_key(keys: Places) -> Iterator[tuple[int, Places]]:
+    """Return each distinct key, ascending, and its places in `keys`, ascending."""
+    if not len(keys):
+        return
+    order = np.argsort(keys, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
+        yield int(keys[places[0]]), places

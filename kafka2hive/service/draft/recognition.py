@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import Framing, WireFormat
 from kafka2hive.config.keys.change_log import BEFORE, CHANGE_COLUMNS
-from kafka2hive.decode.framing.frames import HEAD, LONG_HEAD, Places, schema_ids
-from kafka2hive.decode.protobuf.heads import groups, type_at
+from kafka2hive.decode.framing.frames import HEAD, LONG_HEAD, schema_ids
+from kafka2hive.decode.protobuf.heads import indexed_heads, type_at
 from kafka2hive.decode.schemas.avro import AvroSchemaInvalid, Record, parse
 from kafka2hive.decode.schemas.writers import AVRO, PROTOBUF, WriterSchema, WriterSchemas
+from kafka2hive.decode.values.batch import Places
 from kafka2hive.model.text import counted
 from kafka2hive.schema_evolution.fields import avro_fields, envelope_row, protobuf_fields
 from kafka2hive.service.draft.change_log_columns import (
@@ -226,8 +227,8 @@ def _of_messages(
     except ValueError:
         return None
     named = (
-        (len(places), indexes)
-        for head, indexes, places in groups(pa.array(values, pa.binary()), WireFormat(framing))
+        (len(places), head.indexes)
+        for head, places in indexed_heads(pa.array(values, pa.binary()), WireFormat(framing))
         if head.schema_id == schema_id
     )
     name = type_at(schema.declared, max(named, default=(0, ()))[1])

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.keys import TableRule
-from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.formats import FORMATS
+from kafka2hive.decode import FORMATS, DecoderSpec, make_decoder
 
 
 def test_every_format_of_the_map_has_a_module_that_makes_its_decoder() -> None:

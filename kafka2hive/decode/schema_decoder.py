@@ -1,0 +1,200 @@
+"""Decode messages by the schemas they were written with: a reader for each schema, one batch of rows for all of them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.native_library import LIBRARY
+from kafka2hive.decode.columns.named import check_columns
+from kafka2hive.decode.compiled import (
+    Finish,
+    NativeReader,
+    Part,
+    PartReader,
+    plan_words,
+    together,
+    type_words,
+)
+from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, as_it_stands, in_small_letters
+from kafka2hive.decode.contract.spec import DecoderSpec
+from kafka2hive.decode.framing.fine_times import FinerTimes, Written, truncating
+from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
+from kafka2hive.decode.schemas.writers import SchemaId, WriterSchema, WriterSchemas
+from kafka2hive.decode.values.batch import Places
+from kafka2hive.plugins import Decoded, Reason
+
+MOST_READERS = 1000
+"""Limit of readers in memory. At the limit all of them are dropped."""
+
+Type = TypeVar("Type")
+"""What a format resolves against the columns: a schema, or a message type of one."""
+Plan = TypeVar("Plan")
+
+
+class SchemaDecoder(ABC, Generic[Type, Plan]):
+    """Decodes one record or message of the format per Kafka message, by docs/decoding.md.
+
+    The schema of a message is the map's one schema, or the schema that the message's head names.
+    """
+
+    format: ClassVar[Literal["avro", "protobuf"]]
+    kind: ClassVar[str]
+    """What a registry calls the format's schemas."""
+    content: ClassVar[str]
+    """What follows the schema's id in a message, as reasons name it."""
+
+    def __init__(self, spec: DecoderSpec, library: Any = LIBRARY) -> None:
+        """`library`: the compiled library; None: the exact decoder reads everything.
+
+        Raises ValueError without a registry or a schema, or if the one schema of all messages cannot fill the columns.
+        """
+        check_columns(spec)
+        self.schema = spec.schema
+        self._zone = spec.zone
+        self._sources = spec.source_of_each()
+        self._spelling = in_small_letters if spec.any_case else as_it_stands
+        self._library = library
+        self._wire = spec.wire
+        self._check = spec.check
+        self._changes = spec.changes
+        self._readers: dict[Head, PartReader] = {}
+        self._only_reader: PartReader | None = None
+        if spec.writers is None:
+            raise ValueError(f"format {self.format} needs a schema registry, or the schema of the messages")
+        if isinstance(spec.writers, WriterSchema):
+            self._only_reader = self.reader(self._only_type(spec.writers), 0)
+        else:
+            self._writers: WriterSchemas = spec.writers
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        """See Decoder. Raises SchemaRegistryUnavailable; then nothing of the batch is decoded."""
+        if values.null_count:
+            raise ValueError("messages are not null")
+        if self._only_reader is not None:
+            return together(self.schema, [self._only_reader.read(values, np.arange(len(values)))])
+        return together(self.schema, [self._read(values, *group) for group in self._heads(values)])
+
+    def reader(self, of_type: Type, head: int) -> PartReader:
+        """Return the reader of messages whose content begins at byte `head`. Raises SchemaUnresolvable."""
+        plan = self._resolve(of_type, self.schema, self._sources)
+        cut = truncating(self._sources)
+        written = {
+            number: how
+            for number, how in self._finer_times(plan).items()
+            if (self._zone != "UTC" if how is Written.DAYS else number in cut)
+        }
+        if not written:
+            return self._plan_reader(plan, self.schema, self._sources, head)
+        finer = FinerTimes(
+            format=self.format,
+            schema=self.schema,
+            sources=self._sources,
+            zone=self._zone,
+            written=written,
+            changes=self._changes,
+        )
+        plan = self._resolve(of_type, finer.wire, finer.sources)
+        return self._plan_reader(plan, finer.wire, finer.sources, head, finish=finer.finish)
+
+    def _heads(self, values: pa.BinaryArray) -> Iterator[tuple[Head, Places]]:
+        return heads(values, self._wire.framing)
+
+    @abstractmethod
+    def _only_type(self, writer: WriterSchema) -> Type:
+        """Return the type of all messages. Raises ValueError."""
+
+    @abstractmethod
+    def _type_of(self, schema_id: SchemaId, head: Head) -> Type | Reason:
+        """Return the type that the head names, after the check of its schema, or why these messages are refused."""
+
+    @abstractmethod
+    def _resolve(self, of_type: Type, columns: pa.Schema, sources: Sequence[Source]) -> Plan:
+        """Return the plan that fills the columns from messages of the type. Raises SchemaUnresolvable."""
+
+    @abstractmethod
+    def _finer_times(self, plan: Plan) -> dict[int, Written]:
+        """Return how the columns, by number, are written that FinerTimes may have to read."""
+
+    @abstractmethod
+    def _native(self, types: list[object], words: object, head: int) -> Any:
+        """Return the library's decoder."""
+
+    @abstractmethod
+    def _exact(
+        self, plan: Plan, schema: pa.Schema, sources: Sequence[Source]
+    ) -> Callable[..., list[Any] | Reason]:
+        """Return the function that decodes a message from its byte `start` on."""
+
+    @staticmethod
+    def _name(of_type: Type) -> str:
+        """Return the type's name if its schema has several types."""
+        return ""
+
+    def _plan_reader(
+        self,
+        plan: Plan,
+        schema: pa.Schema,
+        sources: Sequence[Source],
+        head: int,
+        finish: Finish | None = None,
+    ) -> PartReader:
+        compiled: NativeReader | None = None
+        if self._library is not None:
+            types = [type_words(f.type, as_it_stands, s.unit) for f, s in zip(schema, sources, strict=True)]
+            compiled = NativeReader(schema, self._zone, self._native(types, plan_words(plan), head))
+        exact = self._exact(plan, schema, sources)
+        return PartReader(schema, partial(exact, start=head), compiled, finish)
+
+    def _read(self, values: pa.BinaryArray, head: Head, places: Places) -> Part:
+        """Read the messages at `places`, which all have this head."""
+        if head.schema_id is None:
+            reasons = no_frames(
+                format=self.format,
+                what=self.content,
+                values=values,
+                places=places,
+                framing=self._wire.framing,
+            )
+            return Part.refused(places, reasons)
+        reader = self._readers.get(head) or self._new_reader(head.schema_id, head)
+        if isinstance(reader, Reason):
+            return Part.refused(places, reader)
+        return reader.read(values if len(places) == len(values) else values.take(pa.array(places)), places)
+
+    def _new_reader(self, schema_id: SchemaId, head: Head) -> PartReader | Reason:
+        """Return the reader of messages with this head, or the reason against all of them.
+
+        A reason is not remembered, because it may no longer hold for the next batch.
+        """
+        of_type = self._type_of(schema_id, head)
+        if isinstance(of_type, Reason):
+            return of_type
+        try:
+            reader = self.reader(of_type, head.length)
+        except SchemaUnresolvable as error:
+            name = self._name(of_type)
+            if self._check is not None:
+                self._check.unresolvable(schema_id, f"{name}: {error}" if name else str(error))
+            where = f"{name} of the schema of id" if name else "the schema of id"
+            return Reason(f"{self.format}.resolve", f"{where} {schema_id}: {error}")
+        if len(self._readers) >= MOST_READERS:
+            self._readers.clear()
+        self._readers[head] = reader
+        return reader
+
+    def _writer(self, schema_id: SchemaId) -> WriterSchema | Reason:
+        """Return the registry's schema, or the reason if it is unknown or of another kind."""
+        code = f"{self.format}.schema"
+        writer = self._writers.get(schema_id)
+        if writer is None:
+            hint = long_id_hint(schema_id, self._wire.framing)
+            return Reason(code, f"the schema registry has no schema of id {schema_id}{hint}")
+        if writer.kind != self.kind:
+            return Reason(
+                code, f"the schema of id {schema_id} is of kind {writer.kind[:20]}, not {self.kind}"
+            )
+        return writer
