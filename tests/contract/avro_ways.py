@@ -4,15 +4,13 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.avro.decoder import AvroDecoder
 from kafka2hive.decode.schemas.writers import AVRO, SchemaReference, WriterSchema
-from kafka2hive.plugins import Decoded
+from kafka2hive.plugins import Decoder, Reason
 from tests.contract.decode_cases import Dead
-from tests.harness.reasons import texts_of
+from tests.harness.outcomes import row_outcomes
 
 
 def _way(library: Any) -> Callable[..., AvroDecoder]:
@@ -57,22 +55,6 @@ def framed(schema_id: int, data: bytes) -> bytes:
     return b"\0" + schema_id.to_bytes(4, "big") + data
 
 
-def outcomes(decoder: AvroDecoder, messages: Sequence[bytes]) -> list[Any]:
-    """For each message the row's values, or Dead; and that nothing is lost, doubled or moved."""
-    decoded = decoder.decode(pa.array(messages, pa.binary()))
-    return checked(decoded, decoder.schema, len(messages))
-
-
-def checked(decoded: Decoded, schema: pa.Schema, count: int) -> list[Any]:
-    decoded.rows.validate(full=True)
-    assert decoded.rows.schema.equals(schema)
-    accepted, rejected = decoded.accepted.to_pylist(), decoded.rejected.to_pylist()
-    assert accepted == sorted(accepted) and rejected == sorted(rejected)
-    assert sorted(accepted + rejected) == list(range(count))
-    assert (len(decoded.rows), len(decoded.reasons)) == (len(accepted), len(rejected))
-    found: list[Any] = [None] * count
-    for place, row in zip(accepted, decoded.rows.to_pylist(), strict=True):
-        found[place] = list(row.values())
-    for place, reason in zip(rejected, texts_of(decoded.reasons), strict=True):
-        found[place] = Dead(reason.split(":")[0])
-    return found
+def outcomes(decoder: Decoder, messages: Sequence[bytes]) -> list[Any]:
+    """Return for each message the row's values, or Dead."""
+    return [Dead(one.code) if isinstance(one, Reason) else one for one in row_outcomes(decoder, messages)]

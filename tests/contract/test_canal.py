@@ -14,8 +14,9 @@ from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.change_logs.canal import CanalDecoder
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.plugins import Decoder
+from kafka2hive.plugins import Decoder, Reason
 from tests.contract.decode_ways import EACH_WAY, WAYS
+from tests.harness.outcomes import outcomes_of
 from tests.harness.reasons import texts_of
 
 TYPES = {
@@ -110,19 +111,10 @@ def decoder(way: str) -> CanalDecoder:
 
 
 def outcomes(made: Decoder, records: list[Any]) -> list[Any]:
-    """Of each record its row (several: a list of them), or the reason's code."""
-    decoded = made.decode(pa.array([json.dumps(r).encode() for r in records], pa.binary()))
-    decoded.rows.validate(full=True)
-    assert decoded.rows.schema == made.schema and len(decoded.rows) == len(decoded.accepted)
-    assert decoded.accepted.to_pylist() == sorted(decoded.accepted.to_pylist())
-    found: dict[int, Any] = {}
-    for place, row in zip(decoded.accepted.to_pylist(), decoded.rows.to_pylist(), strict=True):
-        found.setdefault(place, []).append(tuple(row.values()))
-    found = {place: rows[0] if len(rows) == 1 else rows for place, rows in found.items()}
-    assert not found.keys() & set(decoded.rejected.to_pylist())
-    reasons = [reason.partition(": ")[0] for reason in texts_of(decoded.reasons)]
-    found |= dict(zip(decoded.rejected.to_pylist(), reasons, strict=True))
-    return [found[place] for place in range(len(records))]
+    """Return for each record its row (of several a list), or the reason's code."""
+    found = outcomes_of(made, [json.dumps(r).encode() for r in records])
+    rows = [one if isinstance(one, Reason) else list(map(tuple, one)) for one in found]
+    return [one.code if isinstance(one, Reason) else one[0] if len(one) == 1 else one for one in rows]
 
 
 @pytest.mark.parametrize("way", EACH_WAY)

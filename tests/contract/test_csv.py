@@ -13,7 +13,9 @@ from kafka2hive.config.keys.csv import CsvOptions
 from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.csv import CsvDecoder, ParsedFields
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.plugins import Reason
 from tests.contract.csv_cases import CASES, ESCAPED, PLAIN, SINGLE, TABS, TRIMMED, Outcome
+from tests.harness.outcomes import row_outcomes
 from tests.harness.reasons import texts_of
 
 OPTIONS = [PLAIN, TABS, ESCAPED, TRIMMED, SINGLE]
@@ -21,18 +23,9 @@ THREE = pa.schema([(name, pa.string()) for name in "abc"])
 
 
 def decoded(messages: list[bytes], options: CsvOptions, parsed: bool, schema: pa.Schema = THREE) -> list[Any]:
-    """Of each message its row, or the reason's code."""
-    found = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=options), parsed=parsed).decode(
-        pa.array(messages, pa.binary())
-    )
-    found.rows.validate(full=True)
-    assert found.rows.schema == schema and len(found.rows) == len(found.accepted)
-    assert found.accepted.to_pylist() == sorted(found.accepted.to_pylist())
-    rows = zip(found.accepted.to_pylist(), map(list, map(dict.values, found.rows.to_pylist())), strict=True)
-    reasons = [reason.partition(": ")[0] for reason in texts_of(found.reasons)]
-    outcomes = dict(rows) | dict(zip(found.rejected.to_pylist(), reasons, strict=True))
-    assert sorted([*found.accepted.to_pylist(), *found.rejected.to_pylist()]) == list(range(len(messages)))
-    return [outcomes[place] for place in range(len(messages))]
+    """Return for each message its row, or the reason's code."""
+    decoder = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=options), parsed=parsed)
+    return [one.code if isinstance(one, Reason) else one for one in row_outcomes(decoder, messages)]
 
 
 @pytest.mark.parametrize("parsed", [False, True])

@@ -8,6 +8,8 @@ import pytest
 from kafka2hive.config.keys.csv import CsvOptions
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.csv import CsvDecoder
+from kafka2hive.plugins import Reason
+from tests.harness.outcomes import outcomes_of
 from tests.harness.reasons import texts_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -16,18 +18,8 @@ HEADER = CsvOptions(header=("id", "full name"))
 
 
 def outcomes(decoder: Any, messages: list[bytes]) -> list[Any]:
-    """Of each message its rows, the code of its reason, or None where it holds none."""
-    decoded = decoder.decode(pa.array([b"1,x", *messages], pa.binary()).slice(1))
-    found: dict[int, Any] = {}
-    for place, row in zip(decoded.accepted.to_pylist(), decoded.rows.to_pylist(), strict=True):
-        found.setdefault(place, []).append(list(row.values()))
-    for place, reason in zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True):
-        assert place not in found
-        found[place] = reason.partition(":")[0]
-    for place in [] if decoded.without_rows is None else decoded.without_rows.to_pylist():
-        assert place not in found
-        found[place] = None
-    return [found[place] for place in range(len(messages))]
+    """Return for each message its rows, the code of its reason, or None where it holds none."""
+    return [one.code if isinstance(one, Reason) else one or None for one in outcomes_of(decoder, messages)]
 
 
 @pytest.mark.parametrize("parsed", [True, False])

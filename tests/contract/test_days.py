@@ -15,12 +15,12 @@ from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.wall_clock import NAIVE
-from kafka2hive.plugins import Decoder
+from kafka2hive.plugins import Decoder, Reason
 from tests.contract import avro_ways, protobuf_ways
 from tests.contract.avro_cases import number as zigzag
 from tests.contract.decode_ways import WAYS
 from tests.contract.test_fractions import varint
-from tests.harness.reasons import texts_of
+from tests.harness.outcomes import row_outcomes
 
 ZONES = ["UTC", "America/New_York", "Pacific/Kiritimati"]
 TYPES = {"date": pa.date32(), "timestamp": NAIVE}
@@ -41,13 +41,10 @@ def expected(dtype: pa.DataType) -> list[Any]:
 
 
 def outcomes(decoder: Decoder, messages: list[bytes]) -> list[Any]:
-    decoded = decoder.decode(pa.array(messages, pa.binary()))
-    decoded.rows.validate(full=True)
-    found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column("at").to_pylist(), strict=True))
-    for place, reason in zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True):
-        assert "column at" in reason and str(DAYS[place]) in reason
-        found[place] = reason.partition(":")[0].partition(".")[2]
-    return [found[place] for place in range(len(messages))]
+    found = row_outcomes(decoder, messages)
+    for number, one in zip(DAYS, found, strict=True):
+        assert not isinstance(one, Reason) or ("column at" in str(one) and str(number) in str(one))
+    return [one.code.partition(".")[2] if isinstance(one, Reason) else one[0] for one in found]
 
 
 def of_json(way: str, schema: pa.Schema, zone: str) -> list[Any]:

@@ -18,7 +18,9 @@ from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.values.connect_decimals import NAME, decimals_of, rescaled
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.plugins import Reason
 from tests.contract.decode_ways import EACH_WAY, WAYS
+from tests.harness.outcomes import row_outcomes
 from tests.harness.reasons import texts_of
 
 TYPES = {"id": "bigint", "total": "decimal(10,2)", "big": "decimal(38,0)", "__op": "string"}
@@ -64,13 +66,10 @@ def outcomes(
         lambda columns, of: WAYS[way](columns, "UTC", of),
         decimals=form,
     )
-    decoded = decoder.decode(
-        pa.array([r if isinstance(r, bytes) else orjson.dumps(r) for r in records], pa.binary())
-    )
-    decoded.rows.validate(full=True)
-    found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.to_pylist(), strict=True))
-    found |= dict(zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True))
-    return [found[place] for place in range(len(records))]
+    found = row_outcomes(decoder, [r if isinstance(r, bytes) else orjson.dumps(r) for r in records])
+    return [
+        str(one) if isinstance(one, Reason) else dict(zip(schema.names, one, strict=True)) for one in found
+    ]
 
 
 @pytest.mark.parametrize(

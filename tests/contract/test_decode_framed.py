@@ -6,19 +6,16 @@ import random
 import pyarrow as pa
 
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.plugins import Decoded
-from tests.harness.reasons import texts_of
+from kafka2hive.plugins import Decoder, Reason
+from tests.harness.outcomes import row_outcomes
 
 SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string())])
 HEAD = b"\0\0\0\1\7"
 BARE = [b"", b"\0", HEAD[:4], b'{"a":1}', b"\1" + HEAD[1:] + b'{"a":1}', b"\xff"]
 
 
-def _outcomes(decoded: Decoded) -> list[object]:
-    places = zip(decoded.accepted.to_pylist(), decoded.rows.to_pylist(), strict=True)
-    letters = zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True)
-    assert decoded.rejected.to_pylist() == sorted(decoded.rejected.to_pylist())
-    return [outcome for _, outcome in sorted([*places, *letters], key=lambda pair: pair[0])]
+def _outcomes(decoder: Decoder, messages: list[bytes]) -> list[object]:
+    return [str(one) if isinstance(one, Reason) else one for one in row_outcomes(decoder, messages)]
 
 
 def test_what_follows_the_head_is_decoded_as_json_and_what_has_none_is_refused() -> None:
@@ -33,8 +30,8 @@ def test_what_follows_the_head_is_decoded_as_json_and_what_has_none_is_refused()
         chosen = [draw.choice(BARE) if draw.random() < share else draw.choice(bodies) for _ in range(200)]
         is_bare = [body in BARE for body in chosen]
         messages = [body if bare else HEAD + body for body, bare in zip(chosen, is_bare, strict=True)]
-        expected = _outcomes(plain.decode(pa.array(chosen, pa.binary())))
-        found = _outcomes(framed.decode(pa.array([b"before", *messages], pa.binary()).slice(1)))
+        expected = _outcomes(plain, chosen)
+        found = _outcomes(framed, messages)
         assert len(found) == len(messages)
         for outcome, body_outcome, bare in zip(found, expected, is_bare, strict=True):
             assert str(outcome).startswith("json.frame: ") if bare else outcome == body_outcome

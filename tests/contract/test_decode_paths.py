@@ -18,6 +18,7 @@ from tests.contract.decode_cases import Dead
 from tests.contract.decode_reference import Sources, reference
 from tests.contract.decode_ways import EACH_WAY, WAYS
 from tests.contract.test_decode_against_reference import INTERESTING, assert_is, mutated
+from tests.harness.outcomes import row_outcomes
 from tests.harness.reasons import texts_of
 
 ZONE = "Europe/Berlin"
@@ -105,12 +106,8 @@ def one(decoder: Decoder, message: str) -> Any:
 
 
 def outcomes(decoder: Decoder, messages: list[bytes]) -> list[Any]:
-    decoded = decoder.decode(pa.array(messages, pa.binary()))
-    decoded.rows.validate(full=True)
-    found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column(0).to_pylist(), strict=True))
-    dead = (Dead(reason.split(":")[0]) for reason in texts_of(decoded.reasons))
-    found |= dict(zip(decoded.rejected.to_pylist(), dead, strict=True))
-    return [found[place] for place in range(len(messages))]
+    found = row_outcomes(decoder, messages)
+    return [Dead(one.code) if isinstance(one, Reason) else one[0] for one in found]
 
 
 @pytest.mark.parametrize("way", EACH_WAY)

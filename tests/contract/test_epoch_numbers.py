@@ -18,7 +18,7 @@ from kafka2hive.decode.csv import CsvDecoder
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.decode_ways import WAYS
-from tests.harness.reasons import texts_of
+from tests.harness.outcomes import first_values
 
 MICROSECONDS = {
     "d": Fraction(86_400_000_000),
@@ -76,20 +76,14 @@ def texts(unit: str) -> list[str]:
 def of_json(way: str, written: list[str], kind: str, unit: str, zone: str) -> list[object]:
     schema, sources = pa.schema([("c", parse_hive_type(kind))]), [Source(("c",), unit)]
     decoder = with_leeway(schema, zone, sources, Changes(), lambda c, of: WAYS[way](c, zone, of))
-    decoded = decoder.decode(pa.array([b'{"c":%s}' % text.encode() for text in written], pa.binary()))
-    found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column(0).to_pylist(), strict=True))
-    found |= dict(zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True))
-    return [found[place] for place in range(len(written))]
+    return first_values(decoder, [b'{"c":%s}' % text.encode() for text in written])
 
 
 def of_csv(written: list[str], kind: str, unit: str, zone: str) -> list[object]:
     decoder = CsvDecoder(
         DecoderSpec("csv", pa.schema([("c", parse_hive_type(kind))]), zone, [Source(("c",), unit)])
     )
-    decoded = decoder.decode(pa.array([text.encode() for text in written], pa.binary()))
-    found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column(0).to_pylist(), strict=True))
-    found |= dict(zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True))
-    return [found[place] for place in range(len(written))]
+    return first_values(decoder, [text.encode() for text in written])
 
 
 def of_header(written: list[str], kind: str, unit: str, zone: str) -> list[object]:

@@ -22,6 +22,7 @@ from kafka2hive.model.wall_clock import NAIVE
 from tests.contract import avro_ways, protobuf_ways
 from tests.contract.avro_cases import number as zigzag
 from tests.contract.decode_ways import WAYS
+from tests.harness.outcomes import first_values
 from tests.harness.reasons import texts_of
 
 ZONE = "Europe/Berlin"
@@ -50,13 +51,12 @@ def of_json(way: str, unit: str | None, written: list[str], changes: Changes) ->
     decoder = with_leeway(
         AT, ZONE, [Source(("at",), unit, TRUNCATE)], changes, lambda c, of: WAYS[way](c, ZONE, of)
     )
-    decoded = decoder.decode(pa.array([f'{{"at":{text}}}'.encode() for text in written], pa.binary()))
-    return outcomes(decoded)
+    return first_values(decoder, [f'{{"at":{text}}}'.encode() for text in written])
 
 
 def of_csv(unit: str | None, written: list[str], changes: Changes) -> list[Any]:
     decoder = make_decoder(DecoderSpec("csv", AT, ZONE, [Source(("at",), unit, TRUNCATE)], changes=changes))
-    return outcomes(decoder.decode(pa.array([text.strip('"').encode() for text in written], pa.binary())))
+    return first_values(decoder, [text.strip('"').encode() for text in written])
 
 
 def of_header(unit: str | None, written: list[str], changes: Changes) -> list[Any]:
@@ -71,15 +71,7 @@ def of_debezium(unit: str | None, written: list[str], changes: Changes) -> list[
     log = ChangeLog.DEBEZIUM
     decoder = make_decoder(DecoderSpec("json", schema, ZONE, sources, change_log=log, changes=changes))
     records = [f'{{"op":"c","after":{{"at":{text}}}}}'.encode() for text in written]
-    return outcomes(decoder.decode(pa.array(records, pa.binary())))
-
-
-def outcomes(decoded: Any) -> list[Any]:
-    decoded.rows.validate(full=True)
-    found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column("at").to_pylist(), strict=True))
-    codes = [reason.partition(":")[0] for reason in texts_of(decoded.reasons)]
-    found |= dict(zip(decoded.rejected.to_pylist(), codes, strict=True))
-    return [found[place] for place in range(len(found))]
+    return first_values(decoder, records)
 
 
 READ: dict[str, Callable[[str | None, list[str], Changes], list[Any]]] = {
@@ -206,7 +198,7 @@ def test_nanoseconds_of_protobuf_are_cut(way: str) -> None:
     messages += [
         protobuf_ways.head(1, 0) + one for one in (b"", within(b""), stamp(0, 10**9), stamp(2**40, 0))
     ]
-    found = avro_ways.checked(stamps.decode(pa.array(messages, pa.binary())), AT, len(messages))
+    found = avro_ways.outcomes(stamps, messages)
     assert found[: len(numbers)] == [[wall(number)] for number in numbers]
     assert found[len(numbers) : -2] == [[None], [datetime(1970, 1, 1, 1)]]
     assert [one.code for one in found[-2:]] == ["protobuf.range"] * 2
@@ -217,7 +209,7 @@ def test_nanoseconds_of_protobuf_are_cut(way: str) -> None:
     )
     messages = [protobuf_ways.head(1, 1) + b"\x08" + varint(number) for number in numbers]
     messages += [protobuf_ways.head(1, 2) + within(b"\x08" + varint(number)) for number in numbers]
-    found = avro_ways.checked(counted.decode(pa.array(messages, pa.binary())), AT, len(messages))
+    found = avro_ways.outcomes(counted, messages)
     assert found == [[wall(number)] for number in numbers] * 2
     assert changes.take() == (("fraction", 2 * finer),)
 
@@ -226,7 +218,7 @@ def test_nanoseconds_of_protobuf_are_cut(way: str) -> None:
 def test_without_leeway_what_is_finer_is_refused_as_ever(way: str) -> None:
     decoder = with_leeway(AT, ZONE, [Source(("at",))], Changes(), lambda c, of: WAYS[way](c, ZONE, of))
     message = json.dumps({"at": "2013-01-01T05:00:00.1234567"}).encode()
-    assert outcomes(decoder.decode(pa.array([message], pa.binary()))) == ["json.inexact"]
+    assert first_values(decoder, [message]) == ["json.inexact"]
 
 
 @pytest.mark.parametrize("way", WAYS)

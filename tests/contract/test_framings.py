@@ -10,8 +10,9 @@ import pytest
 from kafka2hive.config.keys import Framing, WireFormat
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.schemas.writers import AVRO, PROTOBUF, SchemaId, WriterSchema
+from kafka2hive.plugins import Reason
 from tests.contract.protobuf_cases import number
-from tests.harness.reasons import texts_of
+from tests.harness.outcomes import row_outcomes
 
 Format = Literal["avro", "protobuf", "json_schema"]
 COLUMNS = pa.schema([("a", pa.int64()), ("b", pa.int64())])
@@ -60,13 +61,9 @@ class Writers:
 
 
 def outcomes(format: Format, wire: WireFormat, messages: list[bytes]) -> list[Any]:
-    """Of each message its row's values, or its reason."""
+    """Return for each message its row's values, or the text of its reason."""
     decoder = make_decoder(DecoderSpec(format, COLUMNS, writers=Writers(format), wire=wire))
-    decoded = decoder.decode(pa.array([b"before", *messages], pa.binary()).slice(1))
-    rows = [list(row.values()) for row in decoded.rows.to_pylist()]
-    found = dict(zip(decoded.accepted.to_pylist(), rows, strict=True))
-    found |= dict(zip(decoded.rejected.to_pylist(), texts_of(decoded.reasons), strict=True))
-    return [found[place] for place in range(len(messages))]
+    return [str(one) if isinstance(one, Reason) else one for one in row_outcomes(decoder, messages)]
 
 
 @pytest.mark.parametrize("format", BODIES)

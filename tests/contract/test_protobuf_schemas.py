@@ -9,10 +9,10 @@ import pytest
 from kafka2hive.decode.schemas.protoc import ProtobufSchemaInvalid
 from kafka2hive.decode.schemas.writers import AVRO, WriterSchema
 from kafka2hive.model.hive_types import parse_hive_type
+from tests.contract.avro_ways import outcomes
 from tests.contract.decode_cases import Dead
 from tests.contract.protobuf_cases import number, sized, zigzag
 from tests.contract.protobuf_ways import WAYS, Registry, head, written
-from tests.contract.test_protobuf_table import outcomes
 from tests.harness.reasons import texts_of
 
 FRAME, SCHEMA = Dead("protobuf.frame"), Dead("protobuf.schema")

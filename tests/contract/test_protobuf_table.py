@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.model.hive_types import parse_hive_type
-from tests.contract.avro_ways import checked
+from tests.contract.avro_ways import outcomes
 from tests.contract.decode_cases import Dead
 from tests.contract.protobuf_cases import (
     ABSENT_CASES,
@@ -23,10 +23,6 @@ ZONE = "Europe/Berlin"
 CASES = KIND_CASES + ABSENT_CASES + VALUE_CASES + IGNORED_CASES
 IDS = [f"{text} {dtype} {data[:20].hex()}" for _, text, dtype, data, _ in CASES]
 OTHER = written('syntax = "proto3"; message Other { int32 b = 1; }')
-
-
-def outcomes(decoder: Any, messages: list[bytes]) -> list[Any]:
-    return checked(decoder.decode(pa.array(messages, pa.binary())), decoder.schema, len(messages))
 
 
 def same(found: Any, expected: Any) -> bool:

@@ -15,23 +15,19 @@ from kafka2hive.decode.columns.several_paths import with_several_paths
 from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.plugins import Decoded
+from kafka2hive.plugins import Decoded, Reason
 from tests.contract import avro_ways, protobuf_ways
 from tests.contract.avro_cases import number, text
 from tests.contract.decode_ways import WAYS
+from tests.harness.outcomes import row_outcomes
 from tests.harness.reasons import texts_of
 
 THREE = Source(("mail",), None, Leeway(others=(("email",), ("contact", "mail"))))
 
 
 def outcomes(decoder: Any, messages: list[bytes]) -> list[Any]:
-    decoded = decoder.decode(pa.array(messages, pa.binary()))
-    decoded.rows.validate(full=True)
-    assert decoded.rows.schema.equals(decoder.schema)
-    found = dict(zip(decoded.accepted.to_pylist(), decoded.rows.column("mail").to_pylist(), strict=True))
-    codes = [reason.partition(":")[0] for reason in texts_of(decoded.reasons)]
-    found |= dict(zip(decoded.rejected.to_pylist(), codes, strict=True))
-    return [found[place] for place in range(len(messages))]
+    mail = decoder.schema.get_field_index("mail")
+    return [one.code if isinstance(one, Reason) else one[mail] for one in row_outcomes(decoder, messages)]
 
 
 # (type, message, what comes out)

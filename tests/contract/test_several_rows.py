@@ -13,9 +13,10 @@ from kafka2hive.decode.rows import decoder as bounds
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
 from kafka2hive.decode.rows.json import exact_elements, split_arrays, split_lines
 from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.plugins import Decoded, Reason
+from kafka2hive.plugins import Decoded, Decoder, Reason
 from tests.contract.decode_ways import EACH_WAY, WAYS
 from tests.contract.rows_reference import Judge
+from tests.harness.outcomes import outcomes_of
 from tests.harness.reasons import texts_of
 
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string())])
@@ -79,20 +80,9 @@ def decoder(way: str, kind: str, schema: pa.Schema = SCHEMA) -> SeveralRowsDecod
     return SeveralRowsDecoder(WAYS[way](schema, "UTC"), SPLITS[kind])
 
 
-def outcomes(decoded: Decoded, messages: int) -> list[Any]:
-    """Of each message its rows, or the reason's code; every message once."""
-    decoded.rows.validate(full=True)
-    places = decoded.accepted.to_pylist()
-    assert places == sorted(places) and len(places) == len(decoded.rows)
-    assert decoded.without_rows is not None
-    rejected, empty = decoded.rejected.to_pylist(), decoded.without_rows.to_pylist()
-    assert sorted([*set(places), *rejected, *empty]) == list(range(messages))
-    found: list[Any] = [[] for _ in range(messages)]
-    for place, row in zip(places, decoded.rows.to_pylist(), strict=True):
-        found[place].append(list(row.values()))
-    for place, reason in zip(rejected, texts_of(decoded.reasons), strict=True):
-        found[place] = reason.partition(": ")[0]
-    return found
+def outcomes(decoder: Decoder, messages: list[bytes]) -> list[Any]:
+    """Return for each message its rows, or the reason's code."""
+    return [one.code if isinstance(one, Reason) else one for one in outcomes_of(decoder, messages)]
 
 
 @pytest.mark.parametrize("way", EACH_WAY)
@@ -100,7 +90,7 @@ def outcomes(decoded: Decoded, messages: int) -> list[Any]:
 def test_a_message_is_its_rows_or_one_dead_letter(
     way: str, kind: str, message: bytes, outcome: int | str
 ) -> None:
-    (found,) = outcomes(decoder(way, kind).decode(pa.array([message], pa.binary())), 1)
+    (found,) = outcomes(decoder(way, kind), [message])
     assert (len(found) if isinstance(found, list) else found) == outcome
     judged = Judge(SCHEMA, kind).of(message)
     assert found == judged or outcome == "json.depth"
@@ -113,8 +103,7 @@ def test_messages_together_are_what_each_is_alone(way: str, kind: str) -> None:
     cases = [message for _, of, message, outcome in CASES if of == kind and outcome != "json.depth"]
     for _ in range(60):
         some = [draw.choice(cases) for _ in range(draw.randrange(30))]
-        sliced = pa.array([b"{}", *some, b"["], pa.binary()).slice(1, len(some))
-        assert outcomes(made.decode(sliced), len(some)) == list(map(judge.of, some))
+        assert outcomes(made, some) == list(map(judge.of, some))
 
 
 def test_the_fast_way_takes_apart_what_is_plainly_right() -> None:
@@ -143,10 +132,10 @@ def test_a_message_of_more_rows_than_are_held_at_once_is_one_dead_letter(
     for module in ("json", "decoder"):
         monkeypatch.setattr(f"kafka2hive.decode.rows.{module}.MOST_ROWS", 5)
     joined = [("\n" if kind == "lines" else ",").join([ROW] * count) for count in (5, 6, 1)]
-    values = pa.array([(text if kind == "lines" else f"[{text}]").encode() for text in joined])
-    decoded = decoder("exact", kind).decode(values)
-    assert list(map(len, outcomes(decoded, 3))) == [5, len("rows.many"), 1]
-    assert texts_of(decoded.reasons) == ["rows.many: 6 rows in one message, 5 are allowed"]
+    values = [(text if kind == "lines" else f"[{text}]").encode() for text in joined]
+    first, reason, last = outcomes_of(decoder("exact", kind), values)
+    assert (len(first), len(last)) == (5, 1)
+    assert str(reason) == "rows.many: 6 rows in one message, 5 are allowed"
 
 
 def test_rows_are_decoded_in_parts_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +143,7 @@ def test_rows_are_decoded_in_parts_of_bounded_size(monkeypatch: pytest.MonkeyPat
     made, judge = decoder("exact", "array"), Judge(SCHEMA, "array")
     messages = [b"[%s]" % b",".join(b'{"n":%d}' % n for n in range(size)) for size in (3, 0, 9, 2)]
     messages[3] = b'[{"n":1},{"n":"x"}]'
-    assert outcomes(made.decode(pa.array(messages)), 4) == list(map(judge.of, messages))
+    assert outcomes(made, messages) == list(map(judge.of, messages))
 
 
 @pytest.mark.parametrize(("kind", "mark"), [("lines", bounds.LINE_END), ("array", bounds.OBJECT)])

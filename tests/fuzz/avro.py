@@ -4,16 +4,14 @@ import json
 import random
 from collections import Counter
 
-import pyarrow as pa
-
 from kafka2hive.decode.schemas.writers import AVRO, WriterSchema
+from kafka2hive.plugins import Reason
 from tests.contract.avro_random import Maker
 from tests.contract.avro_reference import Reference
-from tests.contract.avro_ways import WAYS, Registry, checked, framed
-from tests.contract.decode_cases import Dead
+from tests.contract.avro_ways import WAYS, Registry, framed
 from tests.contract.test_avro_against_fastavro import ZONES, damaged, encoded
 from tests.fuzz.finding import Finding
-from tests.harness.reasons import texts_of
+from tests.harness.outcomes import row_outcomes
 
 MESSAGES = 40
 """Whole ones of each of two schemas; three damaged ones for each of them."""
@@ -37,14 +35,12 @@ def fuzz_avro(seed: int, count: Counter[str]) -> None:
     )
     first = None
     for way, make in WAYS.items():
-        decoded = make(columns, zone, writers=registry).decode(pa.array(messages, pa.binary()))
-        found = checked(decoded, columns, len(messages))
-        said = repr(found), texts_of(decoded.reasons)
-        if first is not None and said != first:
+        found = row_outcomes(make(columns, zone, writers=registry), messages)
+        if first is not None and repr(found) != first:
             raise Finding(f"{way}: other rows or reasons than the first way")
-        first = said
+        first = repr(found)
     for (i, body), outcome in zip(sent, found, strict=False):
-        if not isinstance(outcome, Dead) and repr(outcome) != repr(references[i].row(body)):
+        if not isinstance(outcome, Reason) and repr(outcome) != repr(references[i].row(body)):
             raise Finding(f"{body!r}: decoded {outcome!r}, fastavro says {references[i].row(body)!r}")
     count["avro messages"] += len(messages)
-    count["avro messages that are rows"] += sum(not isinstance(outcome, Dead) for outcome in found)
+    count["avro messages that are rows"] += sum(not isinstance(outcome, Reason) for outcome in found)

@@ -3,15 +3,12 @@
 import random
 from collections import Counter
 
-import pyarrow as pa
-
-from tests.contract.avro_ways import checked
-from tests.contract.decode_cases import Dead
+from kafka2hive.plugins import Reason
 from tests.contract.protobuf_reference import columns, encoded, in_order, row, schema
 from tests.contract.protobuf_ways import WAYS, Registry, head
 from tests.contract.test_avro_against_fastavro import ZONES, damaged
 from tests.fuzz.finding import Finding
-from tests.harness.reasons import texts_of
+from tests.harness.outcomes import row_outcomes
 
 MESSAGES = 20
 """Whole ones; four damaged ones for each of them."""
@@ -28,16 +25,14 @@ def fuzz_protobuf(seed: int, count: Counter[str]) -> None:
     first = None
     for way, make in WAYS.items():
         decoder = make(wanted, zone, writers=Registry(id7=schema(syntax)))
-        decoded = decoder.decode(pa.array(messages, pa.binary()))
-        found = checked(decoded, wanted, len(messages))
-        said = repr(found), texts_of(decoded.reasons)
-        if first is not None and said != first:
+        found = row_outcomes(decoder, messages)
+        if first is not None and repr(found) != first:
             raise Finding(f"{way}: other rows or reasons than the first way")
-        first = said
+        first = repr(found)
     for body, outcome in zip(bodies, found, strict=False):
-        if not isinstance(outcome, Dead):
+        if not isinstance(outcome, Reason):
             expected = row(syntax, wanted, zone, body)
             if repr(in_order(outcome)) != repr(in_order(expected)):
                 raise Finding(f"{body!r}: decoded {outcome!r}, Google's library says {expected!r}")
     count["protobuf messages"] += len(messages)
-    count["protobuf messages that are rows"] += sum(not isinstance(outcome, Dead) for outcome in found)
+    count["protobuf messages that are rows"] += sum(not isinstance(outcome, Reason) for outcome in found)
