@@ -70,7 +70,7 @@ def sample(
     from kafka2hive.cli.terminal.outcome import say, tell_error
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.observe.log import configure
-    from kafka2hive.service.draft.draft import DraftOrder
+    from kafka2hive.service.draft.draft import DraftRequest
     from kafka2hive.service.draft.draft import sample as draft
 
     if not topics and pattern is None:
@@ -92,7 +92,7 @@ def sample(
         given[key] = value
     configure(log_format, logging.WARNING, [])
     try:
-        wanted = DraftOrder(
+        request = DraftRequest(
             topics=topics or (),
             pattern=pattern,
             kafka=given,
@@ -103,7 +103,7 @@ def sample(
             records=records,
             kafka_seconds=kafka_timeout,
         )
-        say(draft(wanted, os.environ).rstrip())
+        say(draft(request, os.environ).rstrip())
     except Kafka2HiveError as error:
         tell_error(error)
         raise typer.Exit(int(error.exit_code)) from error

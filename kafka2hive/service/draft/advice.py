@@ -1,4 +1,4 @@
-"""What the sampled records say beyond their columns: the event time, how much comes, what is better not dumped. Pure."""
+"""Advice from sampled records: the event time, the flush interval, and columns with personal data. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from kafka2hive.model.wall_clock import NAIVE
 from kafka2hive.service.draft.columns import words
 from kafka2hive.service.draft.map_text import DraftColumn
 
-_MOSTLY_FILLED = 0.01
+_MOST_NULLS = 0.01
+"""The largest share of nulls in a column that counts as filled."""
 _FILE_BYTES = 128 * 2**20
 _INTERVALS = (60, 120, 300, 600, 900, 1_800, 3_600)
 _PERSONAL = frozenset(
@@ -26,7 +27,7 @@ _PERSONAL = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """A column that can be the event time; `seconds`: between it and Kafka's timestamp, in the middle of the sample."""
+    """A column that can be the event time; `seconds` is the median of its distance from Kafka's timestamp."""
 
     column: DraftColumn
     seconds: float
@@ -35,33 +36,38 @@ class EventTime:
 def event_times(
     columns: Sequence[DraftColumn], rows: pa.RecordBatch, times_ms: pa.Int64Array
 ) -> list[EventTime]:
-    """The best first: filled in nearly all records, then a time rather than a day, then the one nearest to Kafka's."""
-    found = []
+    """Return the candidates, the best first: filled in nearly all records, a time rather than a day, nearest to Kafka's.
+
+    `times_ms` has Kafka's timestamp of each row.
+    """
+    candidates = []
     for column in columns:
         if column.type in ("timestamp", "date"):
             values = pc.divide(rows.column(column.name).cast(NAIVE).cast(pa.int64()), 1000)
-            apart = pc.drop_null(pc.abs(pc.subtract(values, times_ms)))
-            if len(apart):
-                found.append(EventTime(column, float(np.median(apart.to_numpy())) / 1000))
-    return sorted(found, key=lambda e: (e.column.empty > _MOSTLY_FILLED, e.column.type == "date", e.seconds))
+            distances = pc.drop_null(pc.abs(pc.subtract(values, times_ms)))
+            if len(distances):
+                candidates.append(EventTime(column, float(np.median(distances.to_numpy())) / 1000))
+    return sorted(
+        candidates, key=lambda e: (e.column.empty > _MOST_NULLS, e.column.type == "date", e.seconds)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How much comes to the topic."""
+    """The topic's throughput."""
 
     records_per_second: float
     bytes_per_second: float
 
     @property
     def interval_seconds(self) -> int:
-        """A flush interval by which a file has about 128 MB, a minute at least and an hour at most."""
-        enough = (i for i in _INTERVALS if i * self.bytes_per_second >= _FILE_BYTES)
-        return next(enough, _INTERVALS[-1])
+        """The flush interval after which a file has about 128 MB: at least a minute, at most an hour."""
+        long_enough = (i for i in _INTERVALS if i * self.bytes_per_second >= _FILE_BYTES)
+        return next(long_enough, _INTERVALS[-1])
 
 
 def rate_of(times_by_partition: Sequence[Sequence[int]], bytes_per_record: float) -> Rate | None:
-    """By the sampled records' timestamps, milliseconds, topic partition by topic partition; None where they do not tell."""
+    """Estimate the rate from the records' timestamps (ms) of each topic partition; None if there are too few."""
     per_second = 0.0
     for times in times_by_partition:
         if len(times) > 1 and max(times) > min(times):
@@ -70,7 +76,7 @@ def rate_of(times_by_partition: Sequence[Sequence[int]], bytes_per_record: float
 
 
 def personal_names(columns: Sequence[DraftColumn]) -> Iterator[str]:
-    """Columns and fields whose names let expect personal data or secrets."""
+    """Yield the columns whose names, or whose fields' names, suggest personal data or secrets."""
     for column in columns:
         if _PERSONAL & set(words(f"{column.name} {' '.join(column.keys)} {column.type}")):
             yield column.name

@@ -1,4 +1,4 @@
-"""Columns of JSON that Kafka Connect wrote with the schema beside it: each has the type that the schema names. Pure."""
+"""Columns of JSON documents that name their columns' types: Kafka Connect's with a schema, and Canal's. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,8 +11,10 @@ from kafka2hive.schema_evolution.fields import Followed, written_field
 from kafka2hive.service.draft.columns import Names, SchemaColumns
 from kafka2hive.service.draft.map_text import DraftColumn
 
+Fields = list[dict[str, Any]]
+
 PAYLOAD = "payload"
-_PLAIN = {
+_PRIMITIVES = {
     "int8": "tinyint",
     "int16": "smallint",
     "int32": "int",
@@ -31,12 +33,27 @@ _MOMENTS = {
     "io.debezium.time.MicroTimestamp": ("timestamp", "us"),
     "io.debezium.time.ZonedTimestamp": ("timestamp", None),
 }
-"""By the schema's name: the type and the unit. Nanoseconds stay numbers, as a timestamp holds no part of a microsecond."""
-Fields = list[dict[str, Any]]
+"""Type and unit by the schema's name. Nanoseconds stay numbers, because a timestamp has only microseconds."""
+_CANAL_TYPE = re.compile(r"(\w+)(?:\(([^)]*)\))?(.*)")
+_CANAL_TYPES = {
+    "tinyint": "int",
+    "smallint": "int",
+    "mediumint": "int",
+    "int": "bigint",
+    "integer": "bigint",
+    "bigint": "bigint",
+    "year": "int",
+    "float": "double",
+    "double": "double",
+    "date": "date",
+    "datetime": "timestamp",
+    "timestamp": "timestamp",
+}
+"""Hive's type by MySQL's name, wide enough for unsigned values; a type that is not listed becomes a string."""
 
 
-def fields_beside(document: dict[str, Any]) -> Fields | None:
-    """Of the payload that stands beside its schema, and of nothing else. None where the document is another one."""
+def payload_fields(document: dict[str, Any]) -> Fields | None:
+    """Return the fields that `schema` gives `payload`; None if the document has other members, or no such schema."""
     schema = document.get("schema")
     if document.keys() != {"schema", PAYLOAD} or not isinstance(schema, dict):
         return None
@@ -44,21 +61,25 @@ def fields_beside(document: dict[str, Any]) -> Fields | None:
 
 
 def image_fields(document: dict[str, Any]) -> Fields | None:
-    """Of the row within Debezium's envelope that stands beside its schema."""
-    for field in fields_beside(document) or ():
-        if field["field"] in ("after", "before") and (found := _fields_of(field)) is not None:
-            return found
+    """Return the fields that the schema gives the row in Debezium's envelope; None if there is no such schema."""
+    for field in payload_fields(document) or ():
+        if field["field"] in ("after", "before") and (fields := _fields_of(field)) is not None:
+            return fields
     return None
 
 
 class ConnectColumns(SchemaColumns):
-    """`decimals`: how those of the rows are written, `base64` or `text`."""
+    """A column for each field of Kafka Connect's schemas.
+
+    `decimals` is how the rows' decimals are written: `base64` or `text`.
+    """
 
     def __init__(
         self, schemas: Iterable[Fields], rows: Sequence[dict[str, Any]], prefix: tuple[str, ...] = ()
     ) -> None:
-        """`prefix` leads to the row, from where the table's source begins; where it is not empty there are no decimals of
-        bytes. Of a field that the schemas have differently the first counts.
+        """`prefix` is the path from the table's source to the row; only with an empty one can bytes become decimals.
+
+        If the schemas differ in a field, the first one wins.
         """
         fields: dict[str, dict[str, Any]] = {}
         for schema in schemas:
@@ -91,10 +112,10 @@ class _ConnectTypes(Followed):
         return _moment(schema)[0] or self._type_of(schema, place)
 
     def _decimal(self, schema: dict[str, Any], place: str) -> str:
-        parameters = schema.get("parameters")
-        told = parameters if isinstance(parameters, dict) else {}
-        digits = _number(told.get("connect.decimal.precision", MAX_DECIMAL_DIGITS))
-        scale = _number(told.get("scale"))
+        value = schema.get("parameters")
+        parameters = value if isinstance(value, dict) else {}
+        digits = _number(parameters.get("connect.decimal.precision", MAX_DECIMAL_DIGITS))
+        scale = _number(parameters.get("scale"))
         if self._has_decimals and 0 <= scale <= digits <= MAX_DECIMAL_DIGITS and digits:
             return f"decimal({digits},{scale})"
         self.notes.append(
@@ -106,7 +127,7 @@ class _ConnectTypes(Followed):
     def _type_of(self, schema: dict[str, Any], place: str) -> str | None:
         with self.one():
             if schema.get("name") == DECIMAL:
-                return "string"  # base64 as it stands: only a column of its own can be a decimal
+                return "string"  # base64, because only a whole column can become a decimal
             match schema.get("type"):
                 case "struct":
                     inner = _fields_of(schema) or []
@@ -116,19 +137,19 @@ class _ConnectTypes(Followed):
                     return self._within("array<{}>", schema.get("items"), f"{place}[]")
                 case "map" if _is_text(schema.get("keys")):
                     return self._within("map<string,{}>", schema.get("values"), f"{place}.*")
-                case str(kind) if kind in _PLAIN:
-                    return _PLAIN[kind]
+                case str(kind) if kind in _PRIMITIVES:
+                    return _PRIMITIVES[kind]
             return self.left_out(
                 place, "has a type that Kafka Connect's schemas have not, or a map's keys are no texts"
             )
 
     def _within(self, text: str, schema: object, place: str) -> str | None:
-        found = self._type_of(schema if isinstance(schema, dict) else {}, place)
-        return None if found is None else text.format(found)
+        inner = self._type_of(schema if isinstance(schema, dict) else {}, place)
+        return None if inner is None else text.format(inner)
 
 
 def _number(text: object) -> int:
-    """-1: it is none, or a long one."""
+    """Return the number of at most three digits that `text` is, otherwise -1."""
     return int(str(text)) if str(text).isdecimal() and len(str(text)) < 4 else -1
 
 
@@ -137,6 +158,7 @@ def _is_text(schema: object) -> bool:
 
 
 def _moment(schema: dict[str, Any]) -> tuple[str | None, str | None]:
+    """Return Hive's type and the unit if the schema is that of a date or time."""
     name = schema.get("name")
     return _MOMENTS.get(name, (None, None)) if isinstance(name, str) else (None, None)
 
@@ -152,51 +174,34 @@ def _named(fields: Fields) -> Iterator[dict[str, Any]]:
     return (field for field in fields if isinstance(field.get("field"), str) and field["field"])
 
 
-_TYPE = re.compile(r"(\w+)(?:\(([^)]*)\))?(.*)")
-_TYPES = {
-    "tinyint": "int",
-    "smallint": "int",
-    "mediumint": "int",
-    "int": "bigint",
-    "integer": "bigint",
-    "bigint": "bigint",
-    "year": "int",
-    "float": "double",
-    "double": "double",
-    "date": "date",
-    "datetime": "timestamp",
-    "timestamp": "timestamp",
-}
-"""As wide as the unsigned ones; whatever is not here is a text."""
-
-
 def is_canal(document: dict[str, Any]) -> bool:
+    """Whether the document is an envelope of Canal."""
     known = {"database", "table", "type", "data", "mysqlType"} <= document.keys()
     return known and isinstance(document["data"], list | None)
 
 
 def canal_columns(documents: Iterable[dict[str, Any]]) -> tuple[tuple[DraftColumn, ...], list[str]]:
-    """A column for each of the table's own, in the order of the first record that names it, and notes."""
+    """Return the columns that the envelopes name, in the order of their first occurrence, and notes."""
     types: dict[str, str] = {}
     notes: list[str] = []
     for document in documents:
-        if isinstance(named := document["mysqlType"], dict):
-            for name, written in named.items():
+        if isinstance(mysql_types := document["mysqlType"], dict):
+            for name, mysql_type in mysql_types.items():
                 if name:
-                    types.setdefault(name, _hive_type(str(written)))
+                    types.setdefault(name, _hive_type(str(mysql_type)))
     names = Names(notes)
     return tuple(DraftColumn(names.name((name,)), kind, (name,)) for name, kind in types.items()), notes
 
 
-def _hive_type(written: str) -> str:
-    matched = _TYPE.match(written.strip().lower())
-    if matched is None:
+def _hive_type(mysql_type: str) -> str:
+    match = _CANAL_TYPE.match(mysql_type.strip().lower())
+    if match is None:
         return "string"
-    name, size, more = matched.groups()
+    name, size, more = match.groups()
     if name in ("decimal", "numeric"):
         precision, _, scale = (size or "10,0").partition(",")
         digits, fraction = (int(n) if n.isdecimal() and len(n) < 4 else 99 for n in (precision, scale or "0"))
         return f"decimal({digits},{fraction})" if 0 < digits <= 38 and fraction <= digits else "string"
     if name == "bigint" and "unsigned" in more:
         return "decimal(20,0)"
-    return _TYPES.get(name, "string")
+    return _CANAL_TYPES.get(name, "string")

@@ -1,4 +1,4 @@
-"""From the shape of a topic's documents to the columns of a table: names, types, paths, and what a reader should know. Pure."""
+"""The columns of a table for documents of a shape: names, types, paths, and notes for the map's reader. Pure."""
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -8,49 +8,50 @@ from kafka2hive.config.keys.json_path import MOST_STEPS, path_text
 from kafka2hive.model.hive_type_parser import MAX_NESTING
 from kafka2hive.model.text import counted
 from kafka2hive.schema_evolution.fields import WrittenField
-from kafka2hive.service.draft.documents import DocumentShape, united
+from kafka2hive.service.draft.documents import DocumentShape, merge
 from kafka2hive.service.draft.map_text import DraftColumn
 
 _COLUMN = re.compile(r"[A-Za-z0-9_]{1,120}")
 _FIELD = re.compile(r"[A-Za-z0-9_$]+")
 _MANY_KEYS = 24
-"""An object with more different keys, most of them rare, is a map whose keys are data."""
+"""An object with more distinct keys than this, most of them rare, is a map whose keys are data."""
 _TIME_NAME = re.compile(r"(^|_)(at|ts|time|timestamp|date|datetime|epoch|millis|ms|created|updated|when)$")
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIRST_SECOND, _LAST_SECOND = 946_684_800, 4_102_444_800  # the years 2000 to 2100
 
 
+_FAMILY = {"whole": "number", "fraction": "number", "string": "text", "date": "text", "timestamp": "text"}
+
+
 class Names:
-    """Columns' names that Hive can have; `notes` tell of those that are one name to it."""
+    """Names for columns that Hive accepts; adds a note for each key that another one differs from by case alone."""
 
     def __init__(self, notes: list[str]) -> None:
         self._notes = notes
-        self._taken: dict[str, str] = {}
+        self._paths: dict[str, str] = {}
 
     def name(self, keys: tuple[str, ...]) -> str:
-        """The key itself where Hive can have it, else one made of the path; never one that differs by case alone."""
-        own = keys[-1] if len(keys) == 1 and _COLUMN.fullmatch(keys[0]) else _plain("_".join(keys))
-        name = free_name(own, self._taken)
-        if name != own:
-            former = self._taken[own.lower()]
-            self._notes.append(
-                f"{path_text(keys)} and {former} are one name to Hive: {name} takes the former"
-            )
-        self._taken[name.lower()] = path_text(keys)
+        """Return a new name for the path `keys`: the key itself if Hive accepts it, otherwise one made of the path."""
+        wish = keys[-1] if len(keys) == 1 and _COLUMN.fullmatch(keys[0]) else _plain("_".join(keys))
+        name = free_name(wish, self._paths)
+        if name != wish:
+            other = self._paths[wish.lower()]
+            self._notes.append(f"{path_text(keys)} and {other} are one name to Hive: {name} takes the former")
+        self._paths[name.lower()] = path_text(keys)
         return name
 
 
-def free_name(own: str, taken: Container[str]) -> str:
-    """Itself, or with the first number that makes it another name to Hive; `taken` in small letters."""
-    name, number = own, 1
-    while name.lower() in taken:
+def free_name(wish: str, names: Container[str]) -> str:
+    """Return `wish`, with a number after it if Hive would take it for one of `names`, which are in lower case."""
+    name, number = wish, 1
+    while name.lower() in names:
         number += 1
-        name = f"{own}_{number}"
+        name = f"{wish}_{number}"
     return name
 
 
 class Columns:
-    """The columns for documents of a shape, and `notes` on what does not fit or needs a look."""
+    """The columns for documents of a shape, and notes on what is left out or needs a look."""
 
     def __init__(self, documents: DocumentShape) -> None:
         self.notes: list[str] = []
@@ -66,7 +67,9 @@ class Columns:
             self.notes.append(f"{path_text(keys)} cannot be a path: left out")
             return
         if set(shape.kinds) == {"object"} and not _is_map(shape) and not _is_struct(shape):
-            yield from self._of_members(shape, keys)  # keys that no struct can have: a column for each value
+            yield from self._of_members(
+                shape, keys
+            )  # Hive's structs cannot have such keys, but columns can read them
             return
         counts = _counts(shape)
         unit = counts if counts != "d" and _TIME_NAME.search(_plain(keys[-1])) else None
@@ -77,7 +80,7 @@ class Columns:
             )
             unit = None
         kind = "timestamp" if unit else self._type(shape, path_text(keys))
-        if kind is not None and kind.count("<") > MAX_NESTING and _nests(kind) > MAX_NESTING:
+        if kind is not None and kind.count("<") > MAX_NESTING and _nesting(kind) > MAX_NESTING:
             self.notes.append(
                 f"{path_text(keys)} nests more than {MAX_NESTING} deep, which Hive's types cannot: left out"
             )
@@ -85,7 +88,7 @@ class Columns:
             yield DraftColumn(name=self._names.name(keys), type=kind, keys=keys, unit=unit, counts=counts)
 
     def _type(self, shape: DocumentShape, place: str) -> str | None:
-        """Hive's type for most of the values, None where there is none; the others are in the notes."""
+        """Return Hive's type of most values, or None if none fits; notes name the values that become dead letters."""
         kinds = shape.kinds
         if not kinds:
             self.notes.append(f"{place} is null in every record: left out")
@@ -104,8 +107,8 @@ class Columns:
             case "number":
                 return _number(shape)
             case "text":
-                only = [kind for kind in ("date", "timestamp", "string") if kinds[kind]]
-                return only[0] if len(only) == 1 else "string"
+                texts = [kind for kind in ("date", "timestamp", "string") if kinds[kind]]
+                return texts[0] if len(texts) == 1 else "string"
             case "object":
                 return self._object(shape, place)
             case "array":
@@ -116,7 +119,7 @@ class Columns:
 
     def _object(self, shape: DocumentShape, place: str) -> str | None:
         if _is_map(shape):
-            item = self._type(united(shape.members.values()), f"{place}.*")
+            item = self._type(merge(shape.members.values()), f"{place}.*")
             return None if item is None else f"map<string,{item}>"
         fields: dict[str, str] = {}
         for key, member in shape.members.items():
@@ -127,10 +130,29 @@ class Columns:
         return "struct<" + ",".join(f"{key}:{kind}" for key, kind in fields.items()) + ">" if fields else None
 
 
-_FAMILY = {"whole": "number", "fraction": "number", "string": "text", "date": "text", "timestamp": "text"}
+class SchemaColumns:
+    """A column for each field for which Hive has a type, and notes on the other fields."""
+
+    def __init__(
+        self,
+        fields: Iterable[WrittenField],
+        units: Mapping[str, str | None] | None = None,
+        prefix: tuple[str, ...] = (),
+    ) -> None:
+        """`prefix` is the path to the fields; `units` has the unit of each number that counts from 1970."""
+        self.notes: list[str] = []
+        names = Names(self.notes)
+        columns = []
+        for field in fields:
+            self.notes += field.notes
+            if field.type is not None:
+                name, unit = names.name((field.name,)), (units or {}).get(field.name)
+                columns.append(DraftColumn(name, field.type, (*prefix, field.name), unit))
+        self.columns = tuple(columns)
 
 
-def _nests(kind: str) -> int:
+def _nesting(kind: str) -> int:
+    """Return how deep a Hive type nests."""
     return max(accumulate((c == "<") - (c == ">") for c in kind))
 
 
@@ -144,14 +166,14 @@ def _number(shape: DocumentShape) -> str:
 
 
 def _counts(shape: DocumentShape) -> str | None:
-    """The unit of whole numbers that are times by their size."""
+    """Return the unit in which whole numbers of this size would count from 1970; None if there is none."""
     if set(shape.kinds) != {"whole"}:
         return None
-    within = (
+    units = (
         u for u, n in _UNITS.items() if _FIRST_SECOND * n <= shape.low and shape.high <= _LAST_SECOND * n
     )
     is_days = shape.low > 0 and shape.high <= _LAST_SECOND // 86_400
-    return next(within, "d" if is_days else None)
+    return next(units, "d" if is_days else None)
 
 
 def _is_map(shape: DocumentShape) -> bool:
@@ -160,35 +182,15 @@ def _is_map(shape: DocumentShape) -> bool:
 
 
 def _is_struct(shape: DocumentShape) -> bool:
-    small = [key.lower() for key in shape.members]
-    return all(map(_FIELD.fullmatch, shape.members)) and len(set(small)) == len(small)
+    """Whether Hive accepts all keys as the fields of one struct."""
+    distinct = {key.lower() for key in shape.members}
+    return all(map(_FIELD.fullmatch, shape.members)) and len(distinct) == len(shape.members)
 
 
 def words(name: str) -> list[str]:
-    """`userEmail`, `user_email` and `User-Email` are the words user and email."""
+    """Split a name into words in lower case: `userEmail`, `user_email` and `User-Email` into user and email."""
     return re.sub(r"[^a-z0-9]+", " ", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()).split()
 
 
 def _plain(name: str) -> str:
     return "_".join(words(name))[:120] or "column"
-
-
-class SchemaColumns:
-    """A column for each field that Hive has a type for, and `notes` on what has none."""
-
-    def __init__(
-        self,
-        fields: Iterable[WrittenField],
-        units: Mapping[str, str | None] | None = None,
-        prefix: tuple[str, ...] = (),
-    ) -> None:
-        """`prefix` leads to the fields, `units` are those of numbers that count from 1970."""
-        self.notes: list[str] = []
-        names = Names(self.notes)
-        columns = []
-        for field in fields:
-            self.notes += field.notes
-            if field.type is not None:
-                name, unit = names.name((field.name,)), (units or {}).get(field.name)
-                columns.append(DraftColumn(name, field.type, (*prefix, field.name), unit))
-        self.columns = tuple(columns)

@@ -1,4 +1,4 @@
-"""The JSON objects of sampled values: one in each, or several, as lines or as an array; and why values hold none."""
+"""The JSON objects in sampled values (one per value, or several as lines or an array), their shape, and why there are none."""
 
 import json
 import re
@@ -32,66 +32,66 @@ _HEADS = {
     b"\x03\x05": "compressed records of AWS Glue's schema registry",
     b"PAR1": "whole Parquet files",
 }
+_DAY, _TIME = taker(pa.date32(), "UTC"), taker(NAIVE, "UTC")
+_DAY_PREFIX = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
 Documents = Sequence[dict[str, Any] | None]
 
 
 def documents_of(values: Sequence[bytes]) -> Documents:
-    """None for what no columns could decode."""
+    """Return the object that each value is, or None if the JSON decoder rejects it."""
     whole = _whole()
     documents: list[dict[str, Any] | None] = [None] * len(values)
     for place in whole.decode(pa.array(values, pa.binary())).accepted.to_pylist():
-        with suppress(ValueError):  # a number of thousands of digits
+        with suppress(ValueError):  # Python refuses numbers of thousands of digits
             documents[place] = json.loads(values[place])
     return documents
 
 
-def several_in(values: Sequence[bytes], known: Documents) -> tuple[str, Documents] | None:
-    """How several objects stand in each value (the map's `rows`), and all of them; None where one in each fits more values.
+def several_per_value(values: Sequence[bytes], known: Documents) -> tuple[str, Documents] | None:
+    """Return the map's `rows` (`lines` or `array`) and all objects, if most values hold several objects.
 
-    `known`: the objects that are values of their own.
+    Returns None if reading each value as one object fits at least as many values; `known` has those objects.
     """
     singles = sum(document is not None for document in known)
     for rows, split in (("lines", split_lines), ("array", split_arrays)):
-        found = split(pa.array(values, pa.binary()))
-        within = documents_of(found.texts.to_pylist())
-        bad = np.array([document is None for document in within], np.bool_)
-        message = np.repeat(np.arange(len(values)), found.counts)
+        elements = split(pa.array(values, pa.binary()))
+        documents = documents_of(elements.texts.to_pylist())
+        bad = np.array([document is None for document in documents], np.bool_)
+        message = np.repeat(np.arange(len(values)), elements.counts)
         whole = np.setdiff1d(message, message[bad])
         if len(whole) > singles and 2 * len(whole) >= len(values):
-            return rows, within
+            return rows, documents
     return None
 
 
-def why_none(values: Sequence[bytes]) -> list[str]:
-    """What most values are, if it is known, or why most of those that begin as an object are none."""
-    heads = Counter(told for value in values for head, told in _HEADS.items() if value.startswith(head))
-    for told, count in heads.most_common(1):
+def reasons_for_none(values: Sequence[bytes]) -> list[str]:
+    """Return a note that names the format of most values if it is known, or why those that begin as objects are invalid."""
+    heads = Counter(name for value in values for head, name in _HEADS.items() if value.startswith(head))
+    for name, count in heads.most_common(1):
         if 2 * count > len(values):
-            return [f"most begin as {told}: only a decoder of your own (format: plugin) can read them"]
-    begun = [value for value in values if value.lstrip(b" \t\r\n").startswith(b"{")]
-    reasons = _whole().decode(pa.array(begun, pa.binary())).reasons
-    found = Counter(reason.code for reason in reasons)
-    for code, count in found.most_common(1):
+            return [f"most begin as {name}: only a decoder of your own (format: plugin) can read them"]
+    objects = [value for value in values if value.lstrip(b" \t\r\n").startswith(b"{")]
+    reasons = _whole().decode(pa.array(objects, pa.binary())).reasons
+    codes = Counter(reason.code for reason in reasons)
+    for code, count in codes.most_common(1):
         first = next(reason for reason in reasons if reason.code == code)
         return [f"{counted(count, 'record')} that begin as an object are none, the first: {first}"]
     return []
 
 
 def _whole() -> Decoder:
-    """Of no column that any object has."""
+    """Return a decoder with a single column that no object fills, so that it only checks the JSON."""
     return make_decoder(DecoderSpec("json", pa.schema([(f"no key {uuid4().hex}", pa.bool_())])))
-
-
-_DAY, _TIME = taker(pa.date32(), "UTC"), taker(NAIVE, "UTC")
-_MAY_BE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @dataclass(slots=True)
 class DocumentShape:
-    """The values seen at one place. `kinds`: boolean, whole, fraction, string, date, timestamp, object, array.
+    """Statistics of the values at one place of the documents.
 
-    `low` and `high`: of the whole numbers; `thousands`: all of them are whole thousands.
-    `members`: of the objects. `elements`: of all arrays together.
+    `kinds` counts them as boolean, whole, fraction, string, date, timestamp, object or array. `low` and `high` are the
+    bounds of the whole numbers, `thousands` is true if all of these are multiples of 1000. `members` has the shape of each
+    key of the objects, `elements` that of the elements of all arrays.
     """
 
     nulls: int = 0
@@ -104,7 +104,7 @@ class DocumentShape:
 
     @property
     def filled(self) -> int:
-        """Values other than null."""
+        """The number of values that are not null."""
         return self.kinds.total()
 
     def add(self, value: Any) -> None:
@@ -143,7 +143,8 @@ def _kind(value: Any) -> str:
 
 
 def kind_of_text(text: str) -> str:
-    if _MAY_BE_A_DAY.match(text):
+    """Return `date`, `timestamp` or `string`, by what the JSON decoder accepts as a date or a timestamp."""
+    if _DAY_PREFIX.match(text):
         for kind, take in (("date", _DAY), ("timestamp", _TIME)):
             try:
                 take(text, "")
@@ -153,20 +154,20 @@ def kind_of_text(text: str) -> str:
     return "string"
 
 
-def united(shapes: Iterable[DocumentShape]) -> DocumentShape:
-    """One shape of the values of all of them."""
-    whole = DocumentShape()
+def merge(shapes: Iterable[DocumentShape]) -> DocumentShape:
+    """Return the shape of the values of all shapes together."""
+    total = DocumentShape()
     for shape in shapes:
         if shape.kinds["whole"]:
-            seen = whole.kinds["whole"]
-            whole.low = min(whole.low, shape.low) if seen else shape.low
-            whole.high = max(whole.high, shape.high) if seen else shape.high
-        whole.thousands = whole.thousands and shape.thousands
-        whole.nulls += shape.nulls
-        whole.kinds += shape.kinds
-        inner = [s for s in (whole.elements, shape.elements) if s is not None]
-        whole.elements = united(inner) if inner else None
+            has_bounds = total.kinds["whole"]
+            total.low = min(total.low, shape.low) if has_bounds else shape.low
+            total.high = max(total.high, shape.high) if has_bounds else shape.high
+        total.thousands = total.thousands and shape.thousands
+        total.nulls += shape.nulls
+        total.kinds += shape.kinds
+        elements = [s for s in (total.elements, shape.elements) if s is not None]
+        total.elements = merge(elements) if elements else None
         for key, member in shape.members.items():
-            mine = whole.members.get(key)
-            whole.members[key] = member if mine is None else united((mine, member))
-    return whole
+            known = total.members.get(key)
+            total.members[key] = member if known is None else merge((known, member))
+    return total

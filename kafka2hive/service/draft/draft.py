@@ -1,4 +1,4 @@
-"""`kafka2hive sample`: a map drafted from a topic's newest records, and tried on them. Writes nothing."""
+"""`kafka2hive sample`: a map drafted from topics' newest records, and tested by decoding them. Writes nothing."""
 
 import json
 import math
@@ -25,8 +25,8 @@ from kafka2hive.plugins import Decoded
 from kafka2hive.service.draft.advice import EventTime, Rate, event_times, personal_names, rate_of
 from kafka2hive.service.draft.hive_columns import with_table
 from kafka2hive.service.draft.map_text import STORAGE, Draft, DraftColumn, key_text, map_of
-from kafka2hive.service.draft.recognition import recognised
-from kafka2hive.service.draft.records import Sampled, read_newest
+from kafka2hive.service.draft.recognition import recognise
+from kafka2hive.service.draft.records import TopicSample, read_newest
 from kafka2hive.service.tables.hive_schemas import Catalogue
 from kafka2hive.service.tables.routes import routed_tables
 from kafka2hive.service.wiring import Wiring, wire
@@ -35,10 +35,11 @@ from kafka2hive.task.writer_schemas import process_schemas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DraftOrder:
-    """What is drafted: `topics`, and those that `pattern` matches as a whole. `kafka`: properties as a map has them,
-    references unresolved; `kafka_seconds`: how long Kafka may take to answer what is asked beside a topic's records.
-    `registry`, `hive` and `storage` are URLs, `table` is a name with {topic}.
+class DraftRequest:
+    """What to draft: a table for each of `topics`, and for each topic whose whole name `pattern` matches.
+
+    `kafka` has properties as in a map, with unresolved references; `kafka_seconds` limits calls for metadata. `records` is
+    the number of newest records to read per topic. `registry`, `hive` and `storage` are URLs; `table` may contain {topic}.
     """
 
     topics: Sequence[str]
@@ -52,29 +53,30 @@ class DraftOrder:
     table: str = "kafka.{topic}"
 
 
-def sample(wanted: DraftOrder, environ: Mapping[str, str]) -> str:
-    """The map's text, with one table for each topic.
+def sample(request: DraftRequest, environ: Mapping[str, str]) -> str:
+    """Return the text of a map with one table for each topic.
 
-    Raises ConfigError (a wrong property, no such topic), ServiceUnavailable, TableError (not readable; the registry) where
-    nothing is left to draft; what cannot be drafted beside others stands in the notes.
+    A topic that cannot be drafted is left out with a note, if there are others.
+    Raises ConfigError (a wrong property, no such topic), ServiceUnavailable, TableError (the only topic, or all of them,
+    cannot be read, or the registry refuses).
     """
     first = Draft(
-        topic=wanted.topics[0] if wanted.topics else "any",
-        kafka=wanted.kafka,
-        registry=wanted.registry,
-        hive=wanted.hive,
-        storage=wanted.storage,
-        table=wanted.table,
+        topic=request.topics[0] if request.topics else "any",
+        kafka=request.kafka,
+        registry=request.registry,
+        hive=request.hive,
+        storage=request.storage,
+        table=request.table,
     )
-    topics = _topics(wanted, first, environ)
+    topics = _topics(request, first, environ)
     if len(topics) == 1:
-        return _drafted_topic(replace(first, topic=topics[0]), wanted, environ).text()
+        return _draft_topic(replace(first, topic=topics[0]), request, environ).text()
     drafts: list[Draft] = []
     failures: list[tuple[str, TableError]] = []
     empty: list[Draft] = []
     for topic in topics:
         try:
-            draft = _drafted_topic(replace(first, topic=topic), wanted, environ)
+            draft = _draft_topic(replace(first, topic=topic), request, environ)
         except TableError as error:
             failures.append((topic, error))
             continue
@@ -91,36 +93,36 @@ def sample(wanted: DraftOrder, environ: Mapping[str, str]) -> str:
     return map_of(drafts, [*notes, *_alike(drafts)])
 
 
-def _topics(wanted: DraftOrder, draft: Draft, environ: Mapping[str, str]) -> list[str]:
-    """In the order given, then by name."""
-    if wanted.pattern is None:
-        return list(dict.fromkeys(wanted.topics))
+def _topics(request: DraftRequest, draft: Draft, environ: Mapping[str, str]) -> list[str]:
+    """Return the topics that are named, then those that match the pattern, sorted."""
+    if request.pattern is None:
+        return list(dict.fromkeys(request.topics))
     wiring = wire(load_text(_reading_map(draft), "the options given", environ))
-    pattern = re.compile(wanted.pattern)
-    there = sorted(
+    pattern = re.compile(request.pattern)
+    matches = sorted(
         t
-        for t in wiring.kafka(wanted.kafka_seconds, altogether=True).cluster().topics
+        for t in wiring.kafka(request.kafka_seconds, altogether=True).cluster().topics
         if pattern.fullmatch(t) and not t.startswith("__")
     )
-    if not there and not wanted.topics:
+    if not matches and not request.topics:
         advice = "a pattern matches whole names: 'orders-.*'"
-        raise ConfigError("usage.no_such_topic", f"Kafka has no topic that {wanted.pattern} matches", advice)
-    return list(dict.fromkeys([*wanted.topics, *there]))
+        raise ConfigError("usage.no_such_topic", f"Kafka has no topic that {request.pattern} matches", advice)
+    return list(dict.fromkeys([*request.topics, *matches]))
 
 
-def _drafted_topic(draft: Draft, wanted: DraftOrder, environ: Mapping[str, str]) -> Draft:
+def _draft_topic(draft: Draft, request: DraftRequest, environ: Mapping[str, str]) -> Draft:
     wiring = wire(load_text(_reading_map(draft), "the options given", environ))
     options, root = wiring.map.registry, wiring.map.storage.ledger_root
     writers = process_schemas(options, wiring.ports.files, root, keeps=False) if options is not None else None
-    sampled = read_newest(
-        wiring, wiring.kafka(wanted.kafka_seconds, altogether=True), draft.topic, wanted.records
+    topic_sample = read_newest(
+        wiring, wiring.kafka(request.kafka_seconds, altogether=True), draft.topic, request.records
     )
     table = _table_in_hive(wiring, draft) if draft.hive else None
-    return drafted(draft=draft, sampled=sampled, writers=writers, environ=environ, table=table)
+    return draft_table(draft=draft, sample=topic_sample, writers=writers, environ=environ, table=table)
 
 
 def _table_in_hive(wiring: Wiring, draft: Draft) -> TableDescription | None:
-    """None: Hive has no such table."""
+    """Return Hive's description of the table, or None if Hive has no such table."""
     metastore = wiring.hive()
     assert metastore is not None
     try:
@@ -134,7 +136,7 @@ def _table_in_hive(wiring: Wiring, draft: Draft) -> TableDescription | None:
 
 
 def _alike(drafts: Sequence[Draft]) -> list[str]:
-    """Topics that one table could take."""
+    """Return a note for each group of topics that one table could read."""
     topics: dict[object, list[str]] = {}
     for draft in drafts:
         shape = frozenset((column.name, column.type, column.keys, column.unit) for column in draft.columns)
@@ -146,49 +148,44 @@ def _alike(drafts: Sequence[Draft]) -> list[str]:
     ]
 
 
-def drafted_map(
-    draft: Draft, sampled: Sampled, writers: WriterSchemas | None, environ: Mapping[str, str]
-) -> str:
-    """The text of a map with one table; see drafted."""
-    return drafted(draft=draft, sampled=sampled, writers=writers, environ=environ, table=None).text()
-
-
-def drafted(
+def draft_table(
     draft: Draft,
-    sampled: Sampled,
+    sample: TopicSample,
     writers: WriterSchemas | None,
     environ: Mapping[str, str],
     table: TableDescription | None,
 ) -> Draft:
-    """`draft` has no columns yet. `table`: the one that Hive has, whose columns are taken instead of the records'."""
-    shown = {key: _without_secret(key, value) for key, value in draft.kafka.items()}
-    draft = replace(draft, kafka=shown)
-    if not sampled.values:
+    """Return `draft` with the format, columns and notes that the sampled records suggest.
+
+    `table` is Hive's description of the table, or None if it does not exist; its columns take precedence.
+    """
+    properties = {key: _without_secret(key, value) for key, value in draft.kafka.items()}
+    draft = replace(draft, kafka=properties)
+    if not sample.values:
         draft = replace(draft, notes=(f"topic {draft.topic} holds no record: nothing is known of it",))
         return draft if table is None else with_table(replace(draft, format="json"), table)
-    found = recognised(sampled.values, writers)
-    used = draft.registry if found.format in ("avro", "protobuf") else None
+    recognition = recognise(sample.values, writers)
     draft = replace(
         draft,
-        format=found.format,
-        source=found.source,
-        columns=found.columns,
-        registry=used,
-        delimiter=found.delimiter,
-        header=found.header,
-        rows=found.rows,
-        framing=found.framing,
-        decimals=found.decimals,
+        format=recognition.format,
+        source=recognition.source,
+        columns=recognition.columns,
+        registry=draft.registry if recognition.format in ("avro", "protobuf") else None,
+        delimiter=recognition.delimiter,
+        header=recognition.header,
+        rows=recognition.rows,
+        framing=recognition.framing,
+        decimals=recognition.decimals,
     )
-    if table is not None and found.columns:
+    if table is not None and recognition.columns:
         draft = with_table(draft, table)
-    decoded = _decoded(draft, sampled, writers, {**environ, **{_variable(key): "-" for key in shown}})
+    decoded = _decode(draft, sample, writers, {**environ, **{_variable(key): "-" for key in properties}})
     draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
-    notes = [*_outcome(draft, sampled, decoded), *draft.notes, *found.notes]
+    notes = [*_outcome(draft, sample, decoded), *draft.notes, *recognition.notes]
     if draft.hive and table is None:
         notes.append(f"Hive has no table {draft.table_name}: a run creates it")
-    if found.columns:
-        events, rate = _events(draft, sampled, decoded), _rate(sampled)
+    if recognition.columns:
+        events, rate = _events(draft, sample, decoded), _rate(sample)
         notes += [*_advice(draft, events, rate)]
         interval = 60 if rate is None else rate.interval_seconds
         draft = replace(draft, event=_event_keys(draft, events), interval_seconds=interval)
@@ -196,6 +193,7 @@ def drafted(
 
 
 def _reading_map(draft: Draft) -> str:
+    """Return the text of the map by which the sampled records are read: the raw values of one topic."""
     table = {
         "table": "sample.sample",
         "topics": [draft.topic],
@@ -205,7 +203,7 @@ def _reading_map(draft: Draft) -> str:
     }
     registry = {"registry": {"url": draft.registry}} if draft.registry else {}
     hive = {"hive": {"url": draft.hive}} if draft.hive else {}
-    # the checks refuse a registry that no table uses
+    # a map must not name a registry that no table uses
     more = (
         [{"table": "sample.avro", "topics": [draft.topic], "format": "avro", "columns": {"a": "int"}}]
         if registry
@@ -230,59 +228,60 @@ def _variable(key: str) -> str:
     return "KAFKA_" + key.upper().replace(".", "_")
 
 
-def _decoded(
-    draft: Draft, sampled: Sampled, writers: WriterSchemas | None, environ: Mapping[str, str]
+def _decode(
+    draft: Draft, sample: TopicSample, writers: WriterSchemas | None, environ: Mapping[str, str]
 ) -> Decoded:
-    """The sampled records by the draft, as the map's own checks and decoder have it."""
+    """Load the drafted map and decode the sampled records by it."""
     wiring = wire(load_text(draft.text(), "the draft", environ))
     (table,) = routed_tables(wiring, [draft.topic])
     settings = Catalogue(wiring.map, None).resolve(table)
     decoder = make_decoder(value_spec(settings, writers, Changes()))
-    return decoder.decode(pa.array(sampled.values, pa.binary()))
+    return decoder.decode(pa.array(sample.values, pa.binary()))
 
 
 def _with_empty(column: DraftColumn, rows: pa.RecordBatch) -> DraftColumn:
     return replace(column, empty=rows.column(column.name).null_count / max(1, len(rows)))
 
 
-def _outcome(draft: Draft, sampled: Sampled, decoded: Decoded) -> list[str]:
+def _outcome(draft: Draft, sample: TopicSample, decoded: Decoded) -> list[str]:
+    """Return notes on how many records decode, and why the others are dead letters."""
     messages = len(decoded.accepted.unique())
     rows = f" to {counted(len(decoded.accepted), 'row')}" if len(decoded.accepted) > messages else ""
     first = (
-        f"drafted from {counted(len(sampled.values), 'record')} of topic {draft.topic}"
-        f" ({counted(sampled.partitions, 'partition')}; {first_ranges(sampled.ranges)}):"
+        f"drafted from {counted(len(sample.values), 'record')} of topic {draft.topic}"
+        f" ({counted(sample.partitions, 'partition')}; {first_ranges(sample.ranges)}):"
         f" {messages:,} decode{rows}"
     )
     reasons = Counter(decoded.reasons).most_common(5)
     return [first, *(f"{counted(count, 'dead letter')}: {reason}" for reason, count in reasons)]
 
 
-def _events(draft: Draft, sampled: Sampled, decoded: Decoded) -> list[EventTime]:
-    times = pa.array(sampled.times_ms, pa.int64()).take(decoded.accepted)
+def _events(draft: Draft, sample: TopicSample, decoded: Decoded) -> list[EventTime]:
+    times = pa.array(sample.times_ms, pa.int64()).take(decoded.accepted)
     return event_times(draft.columns, decoded.rows, times)
 
 
 def _event_keys(draft: Draft, events: Sequence[EventTime]) -> str:
-    """A change is bucketed by its own time."""
+    """Return the keys of `bucket` that name the event time; for a change log it is the time of the change."""
     if draft.source != "events":
         return f"field: {TIME}, unit: ms"
     return f"field: {key_text(events[0].column.name)}" if events else ""
 
 
-def _rate(sampled: Sampled) -> Rate | None:
-    numbers = np.array(sampled.numbers)
-    times = np.array([-1 if time is None else time for time in sampled.times_ms])
+def _rate(sample: TopicSample) -> Rate | None:
+    numbers = np.array(sample.numbers)
+    times = np.array([-1 if time is None else time for time in sample.times_ms])
     by_partition = [times[(numbers == number) & (times >= 0)].tolist() for number in np.unique(numbers)]
-    return rate_of(by_partition, sum(map(len, sampled.values)) / len(sampled.values))
+    return rate_of(by_partition, sum(map(len, sample.values)) / len(sample.values))
 
 
 def _advice(draft: Draft, events: Sequence[EventTime], rate: Rate | None) -> list[str]:
     notes = []
-    told = [f"{e.column.name} ({duration(e.seconds)} from Kafka's timestamp{_null(e)})" for e in events[:4]]
+    times = [f"{e.column.name} ({duration(e.seconds)} from Kafka's timestamp{_null(e)})" for e in events[:4]]
     if draft.source != "events":
         notes.append(f"changes of {draft.source}: buckets are by {TIME}, when each was captured")
-    elif told:
-        notes.append(f"event time: {told[0]}" + (f"; others: {', '.join(told[1:])}" if told[1:] else ""))
+    elif times:
+        notes.append(f"event time: {times[0]}" + (f"; others: {', '.join(times[1:])}" if times[1:] else ""))
     else:
         notes.append("no column can be the event time: buckets are by Kafka's own timestamps")
     if rate is not None:

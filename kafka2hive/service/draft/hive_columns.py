@@ -1,4 +1,4 @@
-"""A draft for a table that Hive has: its columns and types, partitions, place and file format. Pure."""
+"""A draft for a table that exists in Hive: its columns, partitions, location and file format. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _HOURS = frozenset(("hr", "hour", "h", "part_hour"))
 
 
 def with_table(draft: Draft, found: TableDescription) -> Draft:
-    """The draft with what Hive's table says, and notes on what it does not."""
+    """Return the draft with what Hive's description says, and notes on what it leaves open."""
     notes = list(draft.notes)
     drafted_names = {column.name.lower() for column in draft.columns}
     metadata = [
@@ -25,11 +25,11 @@ def with_table(draft: Draft, found: TableDescription) -> Draft:
         for kind in MetadataColumn
         if column.name == f"kafka_{kind.value}" and column.name not in drafted_names
     ]
-    own = {f"kafka_{kind}" for kind in metadata} | set(CHANGE_COLUMNS if draft.source != "events" else ())
-    columns = _columns(draft, [column for column in found.columns if column.name not in own], notes)
+    added = {f"kafka_{kind}" for kind in metadata} | set(CHANGE_COLUMNS if draft.source != "events" else ())
+    columns = _columns(draft, [column for column in found.columns if column.name not in added], notes)
     digits = any(
-        column.type.lower() == "boolean" and own.type == "bigint"
-        for column, own in zip(columns, draft.columns, strict=False)
+        column.type.lower() == "boolean" and drafted.type == "bigint"
+        for column, drafted in zip(columns, draft.columns, strict=False)
     )
     path = _path([column.name for column in found.partition_columns], notes)
     format = next((name for name, stored in STORED_AS.items() if stored.difference(found) is None), None)
@@ -41,15 +41,15 @@ def with_table(draft: Draft, found: TableDescription) -> Draft:
         booleans="digits" if draft.format == "csv" and digits else "words",
         metadata=tuple(metadata),
         path=path,
-        location=_whole(found.location),
+        location=_with_slashes(found.location),
         storage=draft.storage or _authority(found.location),
         file_format=format or "parquet",
         notes=(f"columns, partitions and place are those of {draft.table_name} in Hive", *notes),
     )
 
 
-def _whole(location: str | None) -> str | None:
-    """Hive writes file:/path where others write file:///path."""
+def _with_slashes(location: str | None) -> str | None:
+    """Replace Hive's `file:/path` by `file:///path`."""
     return None if location is None else re.sub(r"^file:/(?=[^/])", "file:///", location)
 
 
@@ -62,34 +62,39 @@ def _columns(draft: Draft, known: Sequence[Column], notes: list[str]) -> tuple[D
     if draft.format == "csv":
         if len(draft.columns) != len(known):
             notes.append(f"the records have {len(draft.columns)} fields, Hive's table {len(known)} columns")
-        drafted = {column.name: own for column, own in zip(known, draft.columns, strict=False)}
-        keys: dict[str, tuple[str, ...]] = {name: (name,) for name in drafted}
+        drafts = {column.name: drafted for column, drafted in zip(known, draft.columns, strict=False)}
+        keys: dict[str, tuple[str, ...]] = {name: (name,) for name in drafts}
     else:
         by_name = {column.name.lower(): column for column in draft.columns}
-        drafted = {c.name: by_name[c.name.lower()] for c in known if c.name.lower() in by_name}
-        keys = {name: own.keys for name, own in drafted.items()}
+        drafts = {c.name: by_name[c.name.lower()] for c in known if c.name.lower() in by_name}
+        keys = {name: drafted.keys for name, drafted in drafts.items()}
     columns = [
-        DraftColumn(column.name, column.type, keys.get(column.name, (column.name,)), _unit(column, drafted))
+        DraftColumn(
+            name=column.name,
+            type=column.type,
+            keys=keys.get(column.name, (column.name,)),
+            unit=_unit(column, drafts.get(column.name)),
+        )
         for column in known
     ]
-    if missing := [column.name for column in known if column.name not in drafted]:
+    if missing := [column.name for column in known if column.name not in drafts]:
         notes.append(f"no record has anything for {', '.join(missing)}: give each its from, header or key")
-    there = {own.name for own in drafted.values()}
-    if extra := [column.name for column in draft.columns if column.name not in there]:
+    used = {drafted.name for drafted in drafts.values()}
+    if extra := [column.name for column in draft.columns if column.name not in used]:
         notes.append(f"Hive's table has no column for {', '.join(extra)} of the records")
     return tuple(columns)
 
 
-def _unit(column: Column, drafted: dict[str, DraftColumn]) -> str | None:
-    """Numbers in a column of times count from 1970, whatever their name is."""
-    own = drafted.get(column.name)
+def _unit(column: Column, drafted: DraftColumn | None) -> str | None:
+    """Return the unit of numbers that fill a column of dates or times: they count from 1970, whatever their name is."""
     kind = column.type.lower()
-    if own is None or kind not in _TIMES or (own.counts == "d" and kind != "date"):
+    if drafted is None or kind not in _TIMES or (drafted.counts == "d" and kind != "date"):
         return None
-    return own.unit or own.counts
+    return drafted.unit or drafted.counts
 
 
 def _path(names: Sequence[str], notes: list[str]) -> str:
+    """Return `bucket.path` for partition columns of these names; a note says if it is a guess."""
     if not names:
         return ""
     day, *hours = names

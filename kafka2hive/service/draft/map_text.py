@@ -1,4 +1,4 @@
-"""The text of a map with one table, for a person to look through: notes are comments. Pure."""
+"""The text of a drafted map, with notes as comments for the person who reads it. Pure."""
 
 import json
 import re
@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from kafka2hive.config.keys.json_path import path_text
 
 STORAGE = "file:///var/tmp/kafka2hive-try"
+_NOT_PLAIN = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
 
 
 @dataclass(frozen=True, slots=True)
 class DraftColumn:
-    """`keys` lead to its value. `unit`: of a number that counts from 1970; `counts`: the one it has if it does, by its size.
-    `empty`: share of records without a value.
+    """A column whose value is at the path `keys`; `empty` is the share of records without a value.
+
+    `unit` is that of a number which counts from 1970. `counts` is the unit that a number of this size would have, whether
+    it is a time or not.
     """
 
     name: str
@@ -25,17 +28,17 @@ class DraftColumn:
 
     @property
     def path(self) -> str | None:
-        """None where the value stands under the column's name."""
+        """The path as the map writes it; None if it is the column's name."""
         return None if self.keys == (self.name,) else path_text(self.keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """`kafka` are the properties as they were typed. `event`: the bucket's keys for the event time. `notes` stand on top.
+    """What a map with one table says.
 
-    `delimiter`, `header` and `booleans`: of format csv. `rows`: how they stand in a record. `decimals`: of Debezium's envelopes.
-    `storage` and `hive` are URIs, `table` is a name with {topic}. `path`, `location` and `file_format` are those of a table
-    that Hive has.
+    `kafka` has the properties as they were typed, `storage`, `hive` and `registry` are URIs. `table` may contain {topic}.
+    `event` is the part of the table's `bucket` that names the event time. `delimiter`, `header` and `booleans` belong to
+    format csv, `decimals` to Debezium's envelopes. `path`, `location` and `file_format` come from a table in Hive.
     """
 
     topic: str
@@ -63,16 +66,15 @@ class Draft:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is known of the topic's records."""
+        """Whether the topic had no record to draft from."""
         return self.format == "raw" and not self.columns and len(self.notes) == 1
 
     @property
     def table_name(self) -> str:
-        """Of the draft's table."""
         return self.table.replace("{topic}", _word(self.topic, "_").lower())
 
     def text(self) -> str:
-        """A map of this table alone."""
+        """Return the text of a map with this table only."""
         service = _service(_word(self.topic, "-"), self)
         return "\n".join([*service, *_comments(self.notes, ""), "tables:", *self._table(), ""])
 
@@ -108,7 +110,7 @@ class Draft:
 
 
 def map_of(drafts: Sequence[Draft], notes: Sequence[str]) -> str:
-    """The text of a map with a table for each topic. `notes` are those of all of them."""
+    """Return the text of a map with a table for each draft; `notes` concern all of them."""
     names = [draft.table_name.lower() for draft in drafts]
     registry, storage = (
         next((value for draft in drafts if (value := getattr(draft, key))), None)
@@ -116,13 +118,13 @@ def map_of(drafts: Sequence[Draft], notes: Sequence[str]) -> str:
     )
     whole = replace(drafts[0], registry=registry, storage=storage)
     lines = [*_service("drafted", whole), *_comments(notes, ""), "tables:"]
-    taken: set[str] = set()
+    unique: set[str] = set()
     for draft, name in zip(drafts, names, strict=True):
         number = 1
-        while name in taken:
+        while name in unique:
             number += 1
             name = f"{draft.table_name.lower()}_{number}"
-        taken.add(name)
+        unique.add(name)
         lines += [*_comments(draft.notes, "  "), *replace(draft, table=name)._table(), ""]
     return "\n".join(lines)
 
@@ -159,15 +161,12 @@ def _column(column: DraftColumn) -> str:
 
 
 def key_text(name: str) -> str:
-    """Quoted where YAML would read another thing than a name."""
+    """Return the name as a YAML key, in quotes if YAML would not read it as a string."""
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) and name.lower() not in _NOT_PLAIN else _quoted(name)
 
 
-_NOT_PLAIN = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
-
-
 def _quoted(text: str) -> str:
-    """As YAML reads it back: JSON's escapes, and YAML's own for what must not stand in its text."""
+    """Quote `text` with JSON's escapes, and YAML's escapes for characters that YAML does not allow."""
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in json.dumps(text, ensure_ascii=False))
 
 

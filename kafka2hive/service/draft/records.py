@@ -1,4 +1,4 @@
-"""The newest records of a topic, read as a task reads them."""
+"""The newest records of a topic, read by the same code as in a task."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,8 +22,11 @@ from kafka2hive.task.write.destination import Destination
 
 
 @dataclass(slots=True)
-class Sampled:
-    """Of each record but tombstones: the value, the topic partition's number, and the timestamp in ms, None without."""
+class TopicSample:
+    """The sampled records: for each but the tombstones its value, topic partition's number and timestamp.
+
+    `partitions` is the number of the topic's partitions. A timestamp is in milliseconds, None if the record has none.
+    """
 
     ranges: tuple[OffsetRange, ...]
     partitions: int
@@ -43,11 +46,11 @@ class Sampled:
 
 
 def _nothing(rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
-    """Format raw refuses no record."""
+    """Ignore dead letters: format raw makes none."""
 
 
-def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> Sampled:
-    """About `records` of them; the map's first table is a raw one of the topic with metadata columns `number` and `time`.
+def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> TopicSample:
+    """Read about `records` records; the wiring's map has a raw table of the topic with metadata `number` and `time`.
 
     Raises ConfigError (no such topic), ServiceUnavailable, TableError (not readable).
     """
@@ -57,15 +60,15 @@ def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> Sampl
             "usage.no_such_topic", f"Kafka has no topic {topic}", did_you_mean(topic, cluster.topics)
         )
     ranges = ranges_of(logs_of(kafka, cluster, [topic]), [topic], records, None)
-    sampled = Sampled(ranges, len(cluster.topics[topic].partitions))
+    sample = TopicSample(ranges, len(cluster.topics[topic].partitions))
     table = routed_tables(wiring, [topic])[0]
     settings = task_settings(wiring.map, {table.name: Catalogue(wiring.map, None).resolve(table)})
-    looked = look(
+    outcome = look(
         table=table.name,
         ranges=ranges,
         settings=settings,
         files=wiring.ports.files,
-        open_sink=sampled.open_sink,
+        open_sink=sample.open_sink,
     )
-    sampled.tombstones = looked.tombstones
-    return sampled
+    sample.tombstones = outcome.tombstones
+    return sample

@@ -1,4 +1,4 @@
-"""`sample`: maps drafted from records. Whatever they hold, the map is a right one, and its notes are true."""
+"""`sample`: whatever the records hold, the drafted map is valid and its notes are true."""
 
 import io
 import json
@@ -16,9 +16,9 @@ from kafka2hive.config.load import load_text
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.service.draft.draft import drafted, drafted_map
+from kafka2hive.service.draft.draft import draft_table
 from kafka2hive.service.draft.map_text import Draft, map_of
-from kafka2hive.service.draft.records import Sampled
+from kafka2hive.service.draft.records import TopicSample
 from tests.contract.avro_ways import Registry, framed
 from tests.contract.change_log_records import RECORDS, debezium, with_schema
 from tests.contract.protobuf_cases import varint as _varint
@@ -30,21 +30,21 @@ KAFKA = {"bootstrap.servers": "127.0.0.1:9092"}
 NOON = 1_795_000_000_000  # milliseconds, in 2026
 
 
-def _sampled(values: Sequence[bytes], step_ms: int = 1_000) -> Sampled:
+def _sampled(values: Sequence[bytes], step_ms: int = 1_000) -> TopicSample:
     ranges = (OffsetRange(TopicPartition("clicks", 0), 0, len(values)),)
     times: list[int | None] = [NOON + step_ms * number for number in range(len(values))]
-    return Sampled(ranges, 1, 0, list(values), [0] * len(values), times)
+    return TopicSample(ranges, 1, 0, list(values), [0] * len(values), times)
 
 
 def _map(
-    sampled: Sampled,
+    sampled: TopicSample,
     kafka: Mapping[str, str] = KAFKA,
     environ: Mapping[str, str] | None = None,
     writers: WriterSchemas | None = None,
 ) -> str:
     registry = "http://127.0.0.1:8081" if writers else None
     draft = Draft(topic="clicks", kafka=kafka, registry=registry)
-    return drafted_map(draft, sampled, writers, environ or {})
+    return draft_table(draft, sampled, writers, environ or {}, None).text()
 
 
 def _drafted(*documents: Any, step_ms: int = 1_000) -> tuple[str, ServiceMap]:
@@ -595,7 +595,7 @@ def test_maps_of_several_topics_have_a_table_for_each() -> None:
     drafts = []
     for topic, value in (("a.b", b'{"id": 1}'), ("a-b", b'{"id": 2}'), ("c", b'{"at": "2026-11-18"}')):
         draft = Draft(topic=topic, kafka=KAFKA, storage="hdfs://nn:8020", table="raw.t_{topic}")
-        drafts.append(drafted(draft, _sampled([value] * 3), None, {}, None))
+        drafts.append(draft_table(draft, _sampled([value] * 3), None, {}, None))
     text = map_of(drafts, ["a note"])
     service = load_text(text, "draft.yaml", {})
     assert [(t.table, t.topics) for t in service.tables] == [
@@ -623,7 +623,7 @@ def _in_hive(columns: str, partitions: str = "", **more: Any) -> TableDescriptio
 
 def _with_table(values: list[bytes], table: TableDescription) -> tuple[str, ServiceMap]:
     draft = Draft(topic="clicks", kafka=KAFKA, hive="hive://127.0.0.1:10000")
-    text = drafted(draft, _sampled(values), None, {}, table).text()
+    text = draft_table(draft, _sampled(values), None, {}, table).text()
     return text, load_text(text, "draft.yaml", {})
 
 
