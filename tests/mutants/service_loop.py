@@ -46,12 +46,12 @@ SERVICE_LOOP = (
         ),
         (
             "a policy is asked at each commit",
-            ("if not ending and now - owned.completion_asked < ASK_SECONDS:", "if False:"),
+            ("if not ending and now - table.completion.asked_at < ASK_SECONDS:", "if False:"),
         ),
         ("a policy is not asked when the run ends", ("if not ending and now", "if now")),
         (
             "that a policy was asked is forgotten",
-            ("            table.ownership = replace(owned, completion_asked=now)\n", ""),
+            ("            table.completion = replace(table.completion, asked_at=now)\n", ""),
         ),
         (
             "a policy is asked once more for the commit",
@@ -71,7 +71,7 @@ SERVICE_LOOP = (
         ),
         (
             "what an epoch reads does not count in its snapshot",
-            ("{**_positions(owned), **_moved(change)}", "_positions(owned)"),
+            ("{**_positions(table.owned), **_moved(change)}", "_positions(table.owned)"),
         ),
         (
             "of two ranges of a task the first counts",
@@ -391,7 +391,7 @@ SERVICE_LOOP = (
         "tests/unit/service/run/test_completion.py",
         (
             "certificates that were not written are tried at each look",
-            ("        elif table.owned.completion_asked > asked:\n", "        else:\n"),
+            ("        elif table.completion.asked_at > asked_at:\n", "        else:\n"),
         ),
     ),
     *mistakes(

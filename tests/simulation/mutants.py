@@ -1155,8 +1155,8 @@ MUTANTS = (
         "a partition that becomes complete waits for the next data",
         COMPLETION,
         (
-            "isinstance(said, Completeness) and not said.complete else said",
-            "isinstance(said, Completeness) else said",
+            "isinstance(answer, Completeness) and not answer.complete else answer",
+            "isinstance(answer, Completeness) else answer",
         ),
     ),
     _mutant(

@@ -21,8 +21,14 @@ from kafka2hive.model.paths.partition_path import parse_partition_path
 from kafka2hive.model.text import counted, utc_text
 from kafka2hive.plugins import CompletionContext, CompletionPolicy, OpenBucket
 from kafka2hive.service.tables.read_through import Ends, ReadThrough
-from kafka2hive.service.tables.table_state import Owned, Table
+from kafka2hive.service.tables.table_state import CompletionProgress, Owned, Table
 from kafka2hive.storage.port import Clock
+
+log = logging.getLogger(__name__)
+
+ASK_SECONDS = 10.0
+_POLICY = "completion policy"
+_GONE = "completion topics"
 
 
 class Decides(Protocol):
@@ -112,13 +118,6 @@ def _instant(ms: int) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(ms // 1000, datetime.UTC)
 
 
-log = logging.getLogger(__name__)
-
-ASK_SECONDS = 10.0
-_POLICY = "completion policy"
-_GONE = "completion topics"
-
-
 @dataclass(slots=True)
 class CompletionTracker:
     """Tracks completeness for all tables of a run. Only the thread that works on a table calls methods for it.
@@ -133,7 +132,7 @@ class CompletionTracker:
     _decider_of: Callable[[TableRule, str], Decides] = Decider
     _deciders: dict[str, Decides] = field(default_factory=dict)
 
-    def looked(self, table: Table, logs: Logs, at_ms: int) -> None:
+    def note_ends(self, table: Table, logs: Logs, at_ms: int) -> None:
         """Note the high watermarks of Kafka's logs, which were read at `at_ms` (wall clock) or later."""
         if table.rule.completion is None:
             return
@@ -152,35 +151,36 @@ class CompletionTracker:
         )
         if gone or len(ends) < len(wanted):
             return
-        through = owned.read_through.reached(positions).looked(Ends(at_ms, ends)).reached(positions)
-        table.ownership = replace(owned, read_through=through)
+        before = table.completion.read_through.reached(positions)
+        through = before.looked(Ends(at_ms, ends)).reached(positions)
+        table.completion = replace(table.completion, read_through=through)
 
-    def due(self, table: Table, ending: bool) -> Completeness | NotTracked | None:
+    def ask_for_news(self, table: Table, ending: bool) -> Completeness | NotTracked | None:
         """Return what a new snapshot must record: a partition became complete, or the map dropped `completion`; else None.
 
         The policy is asked every ASK_SECONDS, and when the run ends.
         """
-        said = self._said(table, None, ending)
-        return None if isinstance(said, Completeness) and not said.complete else said
+        answer = self._ask(table, None, ending)
+        return None if isinstance(answer, Completeness) and not answer.complete else answer
 
-    def said(self, table: Table, change: Change) -> Completeness | NotTracked | None:
+    def ask(self, table: Table, change: Change) -> Completeness | NotTracked | None:
         """Return what the snapshot that commits `change` records. The policy is asked every ASK_SECONDS."""
-        return self._said(table, change) if change.completeness is None else change.completeness
+        return self._ask(table, change) if change.completeness is None else change.completeness
 
-    def _said(
+    def _ask(
         self, table: Table, change: Change | None, ending: bool = False
     ) -> Completeness | NotTracked | None:
         options, owned = table.rule.completion, table.owned
         if options is None:
             return NotTracked() if owned.state.tracking is not None else None
-        through_ms = self.after(table, change).through_ms
+        through_ms = self.read_through_after(table, change).through_ms
         if through_ms is None:
             return Completeness()
         now = self._clock.monotonic()
-        if not ending and now - owned.completion_asked < ASK_SECONDS:
+        if not ending and now - table.completion.asked_at < ASK_SECONDS:
             complete, policy = frozenset[HivePartition](), ""
         else:
-            table.ownership = replace(owned, completion_asked=now)
+            table.completion = replace(table.completion, asked_at=now)
             complete, policy = self._decided(table, owned, through_ms)
         return Completeness(
             through=utc_text(through_ms // 1000),
@@ -189,28 +189,36 @@ class CompletionTracker:
             success_file=options.success_file or "",
         )
 
-    def certified(self, table: Table) -> None:
+    def note_take_over(self, table: Table) -> None:
+        """Begin again with a table that was taken over: the ledger does not say when Kafka's logs were last looked at."""
+        table.completion = CompletionProgress(uncertified=table.completion.uncertified)
+        self.note_certificates(table)
+
+    def note_commit(self, table: Table, read_through: ReadThrough) -> None:
+        """Note a change that was published, with what `read_through_after` returned for it before."""
+        table.completion = replace(table.completion, read_through=read_through)
+        self.note_certificates(table)
+
+    def note_certificates(self, table: Table) -> None:
         """Note which certificates of the newest snapshot are in place; the missing ones only cause a warning."""
         ledger = table.owned.ledger
-        for each in ledger.state.certificates:
-            if each.partition in ledger.certified:
-                table.uncertified.discard(each.partition.path)
-            else:
-                table.uncertified.add(each.partition.path)
-        count = len(table.uncertified)
+        newest = {each.partition.path for each in ledger.state.certificates}
+        missing = {e.partition.path for e in ledger.state.certificates if e.partition not in ledger.certified}
+        uncertified = (table.completion.uncertified - newest) | missing
+        table.completion = replace(table.completion, uncertified=uncertified)
+        count = len(uncertified)
         table.warnings["certificates"] = (
             (
-                f"the certificates of {counted(count, 'complete partition')} could not be written, {min(table.uncertified)} among"
+                f"the certificates of {counted(count, 'complete partition')} could not be written, {min(uncertified)} among"
                 " them: the log says why; they are tried again, data go on",
             )
             if count
             else ()
         )
 
-    def after(self, table: Table, change: Change | None) -> ReadThrough:
+    def read_through_after(self, table: Table, change: Change | None) -> ReadThrough:
         """Return up to when the table is read through once `change` is committed."""
-        owned = table.owned
-        return owned.read_through.reached({**_positions(owned), **_moved(change)})
+        return table.completion.read_through.reached({**_positions(table.owned), **_moved(change)})
 
     def _decided(self, table: Table, owned: Owned, through_ms: int) -> tuple[frozenset[HivePartition], str]:
         unknown = _unknown_to_hive(table, owned) if self._waits_for_hive else frozenset()

@@ -258,7 +258,7 @@ class EpochLoop:
             logs, born_later = offsets_of[table.name].of(table.name), self._kafka.born_later
             ranges = self._backlogs.ranges_to_read(table, logs, born_later, now)
             if knows_all:
-                self._owned_tables.completion.looked(table, logs, offsets_of[table.name].asked_at_ms)
+                self._owned_tables.completion.note_ends(table, logs, offsets_of[table.name].asked_at_ms)
             return self._backlogs.backlog(
                 table=table, ranges=ranges, high=logs.high, now=self._clock.monotonic(), target=target
             )

@@ -211,19 +211,18 @@ class OwnedTables:
         Nothing is committed if Hive's table does not match the map.
         """
         self._refuse_what_hive_refuses(table, change)
-        completeness = self.completion.said(table, change)
+        completeness = self.completion.ask(table, change)
         owned = table.owned
-        read_through = self.completion.after(table, change)  # once it is committed
+        read_through = self.completion.read_through_after(table, change)
         change = replace(change, compared=self._gate.agreed(table), completeness=completeness)
         try:
             published = publish(self._wiring.ports, owned.ledger, change, self._wiring.map.service)
         except Kafka2HiveError:
             table.forget()
             raise
-        now = replace(owned, ledger=published.owned, read_through=read_through)
-        table.state = replace(now, registered=frozenset())
+        table.state = replace(owned, ledger=published.owned, registered=frozenset())
         table.failures = 0
-        self.completion.certified(table)
+        self.completion.note_commit(table, read_through)
         return TablePublished(table.name, published.moves, table.owned.state, table.open_registrations)
 
     def certify_again(self, table: Table) -> None:
@@ -231,7 +230,7 @@ class OwnedTables:
         owned = table.owned
         if len(owned.ledger.certified) < len(owned.state.certificates):
             table.ownership = replace(owned, ledger=certify(self._wiring.ports, owned.ledger))
-            self.completion.certified(table)
+            self.completion.note_certificates(table)
 
     def clean_up(self, table: Table) -> None:
         """Do R9 from time to time: it keeps the ledger directory short during a long run and deletes orphans of failed tasks."""
@@ -298,7 +297,7 @@ class OwnedTables:
             begin_ledger(self._wiring, self._lost_ledger, table, list(self.tables.values()))
             started = self._start_begun(order)
         table.ownership = Owned(started.owned, settings)
-        self.completion.certified(table)
+        self.completion.note_take_over(table)
         table.record_sizes.learn(started.owned.state.accounts)
         if started.owned.state.topics - {*table.topics, *table.missing}:
             self._decided_until = -math.inf  # another run may have decided whose topics the table reads

@@ -175,12 +175,12 @@ class TableSteps:
 
     def _record(self, table: Table, *, is_new: bool, ending: bool = False) -> None:
         """Commit a snapshot if `is_new`, or if a partition became complete."""
-        asked = table.owned.completion_asked
-        completeness = self._owned_tables.completion.due(table, ending)
+        asked_at = table.completion.asked_at
+        completeness = self._owned_tables.completion.ask_for_news(table, ending)
         if is_new or completeness is not None:
             update = RegistrationUpdate(registered=table.owned.registered, completeness=completeness)
             self.publish(table, update)
-        elif table.owned.completion_asked > asked:
+        elif table.completion.asked_at > asked_at:
             self._owned_tables.certify_again(table)
 
     def look_for_fence(self) -> None:

@@ -47,8 +47,6 @@ class Owned:
     `admitted`: Hive's table matches the map, as far as commits must wait for that.
     `registered`: pending registrations of the newest snapshot that Hive has confirmed since.
     `checked_epochs`: for each topic partition, the leader epoch of its log when the last record read was compared.
-    `read_through`: the time up to which the state contains everything that Kafka held.
-    `completion_asked`: monotonic seconds at which the completion policy was last asked.
     """
 
     ledger: OwnedLedger
@@ -56,8 +54,6 @@ class Owned:
     admitted: bool = False
     registered: frozenset[HivePartition] = frozenset()
     checked_epochs: dict[TopicPartition, int] = field(default_factory=dict)
-    read_through: ReadThrough = ReadThrough()  # noqa: RUF009  a frozen value of another module
-    completion_asked: float = -math.inf
 
     @property
     def state(self) -> Snapshot:
@@ -85,6 +81,20 @@ class SetAside:
     @property
     def needs_manual_action(self) -> bool:
         return isinstance(self.error, ManualActionRequired)
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionProgress:
+    """How far a table is on the way to complete partitions.
+
+    `read_through`: the time up to which the ledger's state contains everything that Kafka held, since the take-over.
+    `asked_at`: monotonic seconds at which the completion policy was last asked since then.
+    `uncertified`: paths of complete partitions whose certificates are still to be written.
+    """
+
+    read_through: ReadThrough = ReadThrough()  # noqa: RUF009  a frozen value of another module
+    asked_at: float = -math.inf
+    uncertified: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +152,11 @@ class Table:
     | `record_sizes` | the sizes of its records | itself: see `RecordSizes.learn` |
     | `lag` | the lag, in offsets; None before it was counted | Backlogs |
     | `held` | the part of the lag that is behind open transactions | OpenTransactions |
-    | `uncertified` | paths of complete partitions whose certificates are still to be written | CompletionTracker |
+    | `completion` | up to when it is read through, and what its policy and certificates wait for | CompletionTracker |
     | `warnings` | texts that `status` shows, by source | each source its own entry, which it replaces when it is over |
 
-    Within `state`, CompletionTracker also replaces `Owned.read_through` and `Owned.completion_asked`, KafkaView updates
-    `Owned.checked_epochs`, and TableSteps calls `forget` before it takes a repaired table up again.
+    KafkaView also updates `Owned.checked_epochs` within `state`, and TableSteps calls `forget` before it takes a repaired
+    table up again.
 
     While the epoch loop runs, all writers run under its lock, and one thread at a time works on a table. Other threads may
     read `state` at any moment: code that needs it twice must keep it in a variable.
@@ -166,7 +176,7 @@ class Table:
     held: HeldRecords = HeldRecords()
     added: tuple[AddedColumn, ...] = ()
     in_hive: set[HivePartition] = field(default_factory=set)
-    uncertified: set[str] = field(default_factory=set)
+    completion: CompletionProgress = CompletionProgress()
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property

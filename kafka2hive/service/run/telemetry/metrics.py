@@ -65,10 +65,10 @@ class EpochWatcher:
             held_seconds = 0.0 if since_ms is None else max(now - since_ms / 1000, 0.0)
             self._metrics.observe_held(table.name, table.held.records, held_seconds)
             if (owned := table.ownership) and isinstance(owned, Owned) and owned.state.tracking is not None:
-                through_ms = owned.read_through.through_ms
+                through_ms = table.completion.read_through.through_ms
                 through = None if through_ms is None else through_ms / 1000
                 self._metrics.observe_completion(
-                    table.name, len(owned.state.open), through, len(table.uncertified)
+                    table.name, len(owned.state.open), through, len(table.completion.uncertified)
                 )
         self._metrics.observe_set_aside(sum(t.aside is not None for t in tables))
         self._metrics.observe_refused_topics(refused_topics)

@@ -79,19 +79,19 @@ class Story:
         self, ends: Mapping[TopicPartition, int], at_ms: int, there: Sequence[TopicPartition] = ()
     ) -> None:
         """Kafka has `there` (the same, when not given), and answers for `ends`."""
-        self.completion.looked(self.table, logs(ends, there or tuple(ends)), at_ms)
+        self.completion.note_ends(self.table, logs(ends, there or tuple(ends)), at_ms)
 
     def through(self) -> int | None:
-        return self.completion.after(self.table, None).through_ms
+        return self.completion.read_through_after(self.table, None).through_ms
 
     def due(self, ending: bool = False) -> set[str]:
         """What is complete in a snapshot without files."""
-        said = self.completion.due(self.table, ending)
+        said = self.completion.ask_for_news(self.table, ending)
         return complete(said) if said is not None else set()
 
     def said(self) -> Completeness:
         """What the next snapshot says of it."""
-        said = self.completion.said(self.table, RegistrationUpdate())
+        said = self.completion.ask(self.table, RegistrationUpdate())
         assert isinstance(said, Completeness)
         return said
 
@@ -105,7 +105,7 @@ PATHS = LedgerPaths("file:///l", "d.t")
 
 def through_of(table: Table) -> int | None:
     """What this run knows."""
-    return table.owned.read_through.through_ms
+    return table.completion.read_through.through_ms
 
 
 def opened(path: str) -> OpenPartition:
@@ -251,8 +251,8 @@ def test_what_an_epoch_reads_counts_in_its_own_snapshot_and_not_before_it_is_com
     story.looks({A0: 5, A1: 0, B0: 0}, T1)
     assert story.due() == set() and story.policy.asked == []
     part, whole = moves(a=(A0, 0, 4)), moves(a=(A0, 0, 2), again=(A0, 2, 5))
-    assert story.completion.said(story.table, part) == Completeness()
-    said = story.completion.said(story.table, whole)
+    assert story.completion.ask(story.table, part) == Completeness()
+    said = story.completion.ask(story.table, whole)
     assert isinstance(said, Completeness)
     assert (said.through, complete(said), said.policy) == ("1970-01-01T00:16:40Z", {DAYS[0]}, "by hand")
     assert story.policy.asked == [([*DAYS], T1)]
@@ -320,9 +320,9 @@ def test_the_policy_is_asked_every_ten_seconds_and_at_the_end() -> None:
 
 def test_what_is_due_is_what_is_committed_and_the_policy_is_not_asked_again() -> None:
     story = read(Story())
-    due = story.completion.due(story.table, ending=False)
+    due = story.completion.ask_for_news(story.table, ending=False)
     assert isinstance(due, Completeness) and due.complete
-    assert story.completion.said(story.table, RegistrationUpdate(completeness=due)) is due
+    assert story.completion.ask(story.table, RegistrationUpdate(completeness=due)) is due
     assert due.success_file == "_SUCCESS" and due.policy == "by hand"
     assert len(story.policy.asked) == 1
     none = read(Story(completion=replace(Options(), success_file=None)))
@@ -336,7 +336,7 @@ def test_a_policy_that_fails_is_a_warning_and_data_go_on_without_a_certificate()
     (warning,) = story.warnings
     assert warning.startswith("no partition is said to be complete: ") and "no calendar" in warning
     story.clock.seconds += ASK_SECONDS
-    said = story.completion.said(story.table, moves(a=(A0, 0, 5)))
+    said = story.completion.ask(story.table, moves(a=(A0, 0, 5)))
     assert said == Completeness(through="1970-01-01T00:16:40Z", success_file="_SUCCESS")
     assert story.table.aside is None and len(story.warnings) == 1
     story.policy.error = None
@@ -366,11 +366,11 @@ def test_a_table_that_does_not_ask_says_so_once() -> None:
     story = Story(completion=None)
     story.looks({A0: 0, A1: 0, B0: 0}, T1)
     assert story.through() is None
-    assert story.completion.due(story.table, ending=True) is None
-    assert story.completion.said(story.table, RegistrationUpdate()) is None
+    assert story.completion.ask_for_news(story.table, ending=True) is None
+    assert story.completion.ask(story.table, RegistrationUpdate()) is None
     restate(story.table, tracking=Tracking(1))
-    assert story.completion.due(story.table, ending=False) == NotTracked()
-    assert story.completion.said(story.table, RegistrationUpdate()) == NotTracked()
+    assert story.completion.ask_for_news(story.table, ending=False) == NotTracked()
+    assert story.completion.ask(story.table, RegistrationUpdate()) == NotTracked()
 
 
 def loop_of(folder: Path, kafka: test_once.Kafka, early: str, **more: Any) -> tuple[Any, Any, Policy]:
@@ -429,16 +429,19 @@ def test_a_certificate_that_was_not_written_is_tried_again_though_nothing_else_c
     known = table.owned.state.epoch
     clock.seconds += 2 * ASK_SECONDS
     assert loop.plan() is None
-    assert table.uncertified == {place.path} and "could not be written" in table.warnings["certificates"][0]
+    assert (
+        table.completion.uncertified == {place.path}
+        and "could not be written" in table.warnings["certificates"][0]
+    )
     local(place.location).mkdir(parents=True)
     clock.seconds += ASK_SECONDS / 2
-    assert loop.plan() is None and table.uncertified
+    assert loop.plan() is None and table.completion.uncertified
     clock.seconds += ASK_SECONDS
     assert loop.plan() is None
     assert [child.name for child in local(place.location).iterdir()] == [
         f"_kafka2hive_complete-{table.owned.state.ledger_id[:8]}-g000001-e{known:06d}.json"
     ]
-    assert table.uncertified == set() and table.warnings["certificates"] == ()
+    assert table.completion.uncertified == set() and table.warnings["certificates"] == ()
     assert table.owned.state.epoch == known
 
 
@@ -506,7 +509,7 @@ def test_what_waits_behind_an_open_transaction_is_not_read() -> None:
     story = Story()
     seen = logs({A0: 5, A1: 0, B0: 2}, (A0, A1, B0))
     story.stands({A0: 5, A1: 0, B0: 2})
-    story.completion.looked(story.table, replace(seen, high={**seen.latest, A0: Watermark(10)}), T1)
+    story.completion.note_ends(story.table, replace(seen, high={**seen.latest, A0: Watermark(10)}), T1)
     assert story.through() is None
     story.stands({A0: 10, A1: 0, B0: 2})
     assert story.through() == T1
