@@ -80,7 +80,7 @@ def not_in_avro(name: str, kind: str) -> Iterator[str]:
     fields = [word.strip("`") for word, colon in _WORD.findall(kind) if colon]
     for own in [name, *fields]:
         if not _NAME.fullmatch(own):
-            yield f"{own} is no name for Avro: letters, digits and _, and no digit first"
+            yield f"{own} is not a valid name in Avro: letters, digits and _, and no digit first"
     for own in fields:
         if own != own.lower():
             yield f"{own} in {name} has capital letters: Hive reads such fields of structs as NULL"

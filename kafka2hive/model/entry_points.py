@@ -83,10 +83,10 @@ def fault_of_storage(found: object) -> str | None:
     for name in ("serde", "input_format", "output_format"):
         value = getattr(found, name)
         if not isinstance(value, str) or not _CLASS.fullmatch(value):
-            return f"hive.{name} is no full name of a Java class: {value!r}"
+            return f"hive.{name} is not the full name of a Java class: {value!r}"
     properties = found.serde_properties
     if not isinstance(properties, Mapping) or not all(
         isinstance(t, str) for p in properties.items() for t in p
     ):
-        return f"hive.serde_properties are no texts by name: {properties!r}"
+        return f"hive.serde_properties is not a mapping of texts to texts: {properties!r}"
     return None

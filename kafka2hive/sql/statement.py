@@ -144,7 +144,7 @@ def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame
                 f"{column.name} is {given.simpleString()}, the table's is {column.dataType.simpleString()}"
             )
         result.append(sf.col(f"c{found[0]}").cast(column.dataType).alias(column.name))
-    faults += [f"{fields[found[0]].name} is no column of the table" for found in by_name.values()]
+    faults += [f"{fields[found[0]].name} is not a column of the table" for found in by_name.values()]
     if faults:
         raise TableError(
             "sql.columns",

@@ -184,7 +184,7 @@ def test_coordinates_that_are_made_up_are_refused(records: DataFrame) -> None:
     ("sql", "columns", "told"),
     [
         ("SELECT n FROM records", "n bigint, m bigint", "m is missing"),
-        ("SELECT n, name FROM records", "n bigint", "name is no column of the table"),
+        ("SELECT n, name FROM records", "n bigint", "name is not a column of the table"),
         ("SELECT n, n + 1 AS n FROM records", "n bigint", "n is twice in it"),
         ("SELECT name AS n FROM records", "n bigint", "n is string, the table's is bigint"),
         ("SELECT n FROM records", "n int", "n is bigint, the table's is int"),

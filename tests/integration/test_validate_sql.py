@@ -19,7 +19,7 @@ WRONG = {
     "function": ("SELECT n, nofunction(n) AS name FROM records", "", "sql", "routine `nofunction`"),
     "arguments": ("SELECT n, upper(name, 1) AS name FROM records", "", "sql", "requires 1 parameters"),
     "missing": ("SELECT n FROM records", "", "sql", "name is missing"),
-    "more": ("SELECT n, name, tags FROM records", "", "sql", "tags is no column of the table"),
+    "more": ("SELECT n, name, tags FROM records", "", "sql", "tags is not a column of the table"),
     "types": ("SELECT n, tags AS name FROM records", "", "sql", "name is array<string>, the table's is string"),
     "count": ("SELECT count(*) AS n, 'x' AS name FROM records", "", "sql", "it aggregates"),
     "exploded": ("SELECT n, explode(tags) AS name FROM records", "", "sql", "several rows of one record"),

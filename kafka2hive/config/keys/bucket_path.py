@@ -71,7 +71,7 @@ def read_bucket_path(text: str) -> BucketPath:
             faults.append(f"each part must be name=value, found {level!r}")
             continue
         if not _LEVEL_NAME.fullmatch(name):
-            faults.append(f"{name!r} is no name for a partition column: use a-z, 0-9 and _")
+            faults.append(f"{name!r} is not a valid name of a partition column: use a-z, 0-9 and _")
         elif any(name == known for known, _ in levels):
             faults.append(f"the partition column {name} is repeated")
         levels.append((name, tuple(_parts(template, level, faults))))
@@ -84,7 +84,7 @@ def _parts(template: str, level: str, faults: list[str]) -> Iterator[Part]:
         if code is not None and code != "%":
             if code not in TIME_CODES or not code:
                 allowed = " ".join(f"%{known}" for known in TIME_CODES)
-                faults.append(f"%{code} is not supported; there are {allowed} and %%")
+                faults.append(f"%{code} is not supported; expected one of {allowed} %%")
             yield Code(code)
         elif field is not None:
             yield PathField(field)

@@ -1,1 +1,1 @@
-"""What must hold between the keys of the map."""
+"""The rules between the keys of the map."""

@@ -1,4 +1,4 @@
-"""The bucket of one table: its path against the columns, and the column with the event time."""
+"""The rules of a table's bucket and of its completion, and the column with the event time."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from kafka2hive.model.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class EventField:
-    """`inner` leads from the column, a struct, to the value; `type` is Hive's text of it, None where it is not known."""
+    """The event time: a column, or a field within it (`inner` leads there). `type` is its Hive type, None if unknown."""
 
     column: str
     inner: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class EventField:
 
 
 class NoSuchField(ValueError):
-    """`near`: what may have been meant."""
+    """No column has the field; `near` is what may have been meant."""
 
     def __init__(self, message: str, near: str = "") -> None:
         super().__init__(message)
@@ -42,9 +42,9 @@ class NoSuchField(ValueError):
 
 
 def event_field(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
-    """`at`, `props.at` or `$.props.at`. `columns` empty: they are Hive's, and nothing is known of them.
+    """Return the event time that `field` names: `at`, `props.at` or `$.props.at`. Raises NoSuchField.
 
-    Raises NoSuchField.
+    `columns` is empty if Hive's table decides them; then names are not checked.
     """
     if field.startswith("$"):
         return _by_path(field, columns)
@@ -53,7 +53,7 @@ def event_field(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
         return EventField(name, tuple(inner))
     known = {column.name: column for column in columns}
     if name not in known:
-        raise NoSuchField(f"{field} is no column of the table", closest(field, known))
+        raise NoSuchField(f"{field} is not a column of the table", closest(field, known))
     return _within(known[name], tuple(inner), field)
 
 
@@ -63,18 +63,18 @@ def _by_path(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
     except ValueError as error:
         raise NoSuchField(str(error)) from error
     if not columns:
-        raise NoSuchField("a path needs columns in the map; these come from Hive: name one of them")
-    found: list[EventField] = []
+        raise NoSuchField("a path needs columns in the map; this table has Hive's: name one of them")
+    candidates: list[EventField] = []
     of_value = [column for column in columns if column.part is RecordPart.VALUE]
     for column in of_value:
         try:
-            taken = column.keys
-            if keys[: len(taken)] == taken:
-                found.append(_within(column, keys[len(taken) :], field))
+            prefix = column.keys
+            if keys[: len(prefix)] == prefix:
+                candidates.append(_within(column, keys[len(prefix) :], field))
         except ValueError:
-            continue  # a path that is none is told where it stands; a struct without that field is not meant
-    if found:  # several columns may take one value
-        return next((one for one in found if one.type in ("timestamp", "date", "bigint")), found[0])
+            continue  # the column's own rule reports a wrong path; a struct without that field is not meant
+    if candidates:  # several columns may take the same value
+        return next((one for one in candidates if one.type in ("timestamp", "date", "bigint")), candidates[0])
     raise NoSuchField(
         f"no column takes {field}: add one, {{type: timestamp, from: {field!r}, unit: ms}}",
         closest(field, [column.path for column in of_value if column.path]),
@@ -98,7 +98,7 @@ def _within(column: DeclaredColumn, inner: tuple[str, ...], field: str) -> Event
             what = (
                 f"{column.name} has no field {name}"
                 if fields
-                else f"{column.name} is {column.type}, no struct"
+                else f"{column.name} is {column.type}, not a struct"
             )
             raise NoSuchField(f"{field}: {what}", closest(name, fields))
         dtype = dtype.field(name).type
@@ -123,9 +123,7 @@ def check_bucket(checked: CheckedTable) -> None:
     _check_event_field(checked, bucket, template, path)
     from_value = bool(template.fields) or (bucket_time(bucket) is BucketTime.EVENT and bool(template.codes))
     if checked.table.tombstones is Tombstones.WRITE and from_value:
-        message = (
-            "a record without a value has no bucket of its value: use tombstones skip or bucket time record"
-        )
+        message = "the bucket comes from the value, which a tombstone lacks: use tombstones skip or bucket time record"
         checked.add(checked.path("tombstones"), message)
 
 
@@ -135,7 +133,7 @@ def _check_partition_names(checked: CheckedTable, template: BucketPath, path: Pa
     for name in template.names:
         if name in columns | metadata:
             kind = "column" if name in columns else "metadata column"
-            message = f"the partition column {name} is a {kind} of the table too: Hive does not allow both"
+            message = f"the partition column {name} is also a {kind} of the table, which Hive does not allow"
             checked.add((*path, "path"), message)
 
 
@@ -147,9 +145,9 @@ def _check_bucket_fields(checked: CheckedTable, template: BucketPath, path: Path
         return
     for name in template.fields if columns else ():
         if name not in columns:
-            checked.add((*path, "path"), f"{{{name}}} is no column of the table", closest(name, columns))
+            checked.add((*path, "path"), f"{{{name}}} is not a column of the table", closest(name, columns))
         elif not _FIELD_TYPES.fullmatch(columns[name]):
-            message = f"{{{name}}} is {columns[name]}; a bucket can be named by text, whole numbers, booleans and dates"
+            message = f"{{{name}}} is {columns[name]}; a bucket's path takes texts, whole numbers, booleans and dates"
             checked.add((*path, "path"), message)
 
 
@@ -159,7 +157,7 @@ def _check_event_field(checked: CheckedTable, bucket: Bucketing, template: Bucke
         if bucket.time is BucketTime.EVENT:
             checked.add(path, "time event needs a field: the column with the event time")
         elif bucket.unit is not LEFT_OUT:
-            checked.add((*path, "unit"), "is used with a bigint field only")
+            checked.add((*path, "unit"), "is used only with a bigint field")
     elif bucket.time in (BucketTime.RECORD, BucketTime.PROCESSING):
         checked.add((*path, "field"), f"is not used with time {bucket.time.value}: remove one of them")
     elif not template.codes and not template.faults:
@@ -177,12 +175,12 @@ def _check_event_type(
         checked.add((*path, "field"), str(error), error.near)
         return
     if event.type is None:
-        return  # the columns are Hive's, or a type of theirs is wrong and told already
+        return  # the columns are Hive's, or the rule of columns reports the type
     if not _EVENT_TYPES.fullmatch(event.type):
         message = f"{field} is {event.type}; an event time is a timestamp, a date or a bigint"
         checked.add((*path, "field"), message)
     elif bucket.unit is not LEFT_OUT and event.type.lower() != "bigint":
-        checked.add((*path, "unit"), f"is used with a bigint field only, {field} is not")
+        checked.add((*path, "unit"), f"is used only with a bigint field, {field} is {event.type}")
 
 
 def check_completion(checked: CheckedTable) -> None:
@@ -198,8 +196,8 @@ def check_completion(checked: CheckedTable) -> None:
     if not bucket.levels:
         checked.add(path, "is for tables with partitions: bucket.path is empty")
     elif completion.plugin is None and period_of(bucket) is None:
-        told = (
-            f"bucket.path {checked.table.bucket.path} names no period of time that can be over: use whole dates such as "
+        message = (
+            f"bucket.path {checked.table.bucket.path} does not name a period of time that ends: use whole dates such as "
             "%Y-%m-%d, or a plugin that decides"
         )
-        checked.add(path, told)
+        checked.add(path, message)

@@ -1,4 +1,4 @@
-"""The columns of one table: their names, types, sources and units, and those taken from the record."""
+"""The rules of a table's columns: names, types, sources, units, metadata, keys and headers."""
 
 import json
 import math
@@ -26,30 +26,30 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def default_fault(kind: str, text: str) -> str:
-    """What is wrong with a default, empty when nothing is. `kind` is Hive's text of the type."""
+    """Return what is wrong with a default for Hive's type `kind`, empty if nothing is."""
     kind = kind.strip().lower()
     if kind == "string" or re.fullmatch(r"(var)?char\([0-9]+\)", kind):
         return ""
     if kind == "boolean":
-        return "" if text in ("true", "false") else f"{text!r} is no boolean: true or false"
+        return "" if text in ("true", "false") else f"{text!r} is not a boolean: write true or false"
     if kind == "date":
-        return "" if _is_day(text) else f"{text!r} is no date: YYYY-MM-DD"
-    found = _DECIMAL.fullmatch(kind)
-    if kind not in (*_BITS, "double", "float") and found is None:
+        return "" if _is_day(text) else f"{text!r} is not a date (YYYY-MM-DD)"
+    decimal = _DECIMAL.fullmatch(kind)
+    if kind not in (*_BITS, "double", "float") and decimal is None:
         return f"is used with string, numbers, boolean and date, not with {kind}"
     if _NUMBER.fullmatch(text) is None:
-        return f"{text!r} is no number"
+        return f"{text!r} is not a number"
     if kind in _BITS:
         limit = 1 << (_BITS[kind] - 1)
         is_whole = re.fullmatch("-?[0-9]{1,19}", text) is not None
-        return "" if is_whole and -limit <= int(text) < limit else f"{text} is no {kind}"
-    if found is not None:
-        return "" if _fits(text, int(found[1]), int(found[2])) else f"{text} does not fit {kind}"
-    return _real_fault(text, kind)
+        return "" if is_whole and -limit <= int(text) < limit else f"{text} is not a value of {kind}"
+    if decimal is not None:
+        return "" if _fits(text, int(decimal[1]), int(decimal[2])) else f"{text} does not fit {kind}"
+    return _floating_fault(text, kind)
 
 
-def _real_fault(text: str, kind: str) -> str:
-    """A whole number must be exact, as everywhere."""
+def _floating_fault(text: str, kind: str) -> str:
+    """Return what is wrong with a default of a float or double: whole numbers must be exact, like those of records."""
     number = float(text)
     if kind == "float" and math.isfinite(number):
         try:
@@ -76,9 +76,9 @@ def _fits(text: str, precision: int, scale: int) -> bool:
         return False
     if not number:
         return True
-    written = number.as_tuple()  # of Decimal's own functions most round to 28 digits
-    digits = "".join(map(str, written.digits)).rstrip("0")
-    exponent = int(written.exponent) + len(written.digits) - len(digits)
+    exact = number.as_tuple()  # most of Decimal's functions round to 28 digits
+    digits = "".join(map(str, exact.digits)).rstrip("0")
+    exponent = int(exact.exponent) + len(exact.digits) - len(digits)
     return -exponent <= scale and len(digits) + exponent <= precision - scale
 
 
@@ -95,7 +95,7 @@ def check_columns(checked: CheckedTable, has_hive: bool) -> None:
         name, path = column.name, checked.path("columns", column.place)
         if not _COLUMN.fullmatch(name):
             checked.add(
-                path, f"a column's name has letters, digits and _, at most 128{_renamed(checked, column)}"
+                path, f"a column's name has letters, digits and _, at most 128{_rename_hint(checked, column)}"
             )
         elif name.lower() in lower:
             checked.add(path, "the column is repeated (Hive ignores case)")
@@ -105,28 +105,26 @@ def check_columns(checked: CheckedTable, has_hive: bool) -> None:
         lower.add(name.lower())
     of_value = [column for column in declared_columns(table) if column.part is RecordPart.VALUE]
     if table.format == "raw" and [c.type.lower() in ("binary", "string") for c in of_value] != [True]:
-        message = (
-            "a raw table has exactly one column, binary or string, of the value (default: value: binary)"
-        )
+        message = "a raw table has exactly one column of the value, binary or string (default: value: binary)"
         checked.add(checked.path("columns"), message)
     if not columns_of(table) and (table.create or not has_hive):
         why = "to create it" if table.create else "because there is no hive section to read them from"
         checked.add(("tables", checked.index), f"columns are required {why}")
 
 
-def _renamed(checked: CheckedTable, column: DeclaredColumn) -> str:
-    """How a key of the JSON that is no column's name is taken into a column."""
-    own = re.sub(r"[^a-z0-9]+", "_", column.name.lower()).strip("_")
-    if checked.table.format != "json" or column.path is not None or not _COLUMN.fullmatch(own):
+def _rename_hint(checked: CheckedTable, column: DeclaredColumn) -> str:
+    """Return how to write a column for a JSON key that cannot be a column's name, empty if that is not the mistake."""
+    legal = re.sub(r"[^a-z0-9]+", "_", column.name.lower()).strip("_")
+    if checked.table.format != "json" or column.path is not None or not _COLUMN.fullmatch(legal):
         return ""
     kind = json.dumps(column.type) if "," in column.type else column.type
     value = f"type: {kind}, from: {json.dumps(path_text((column.name,)), ensure_ascii=False)}"
     is_list = isinstance(column.place, int)
-    return f"; write {f'{{name: {own}, {value}}}' if is_list else f'{own}: {{{value}}}'}"
+    return f"; write {f'{{name: {legal}, {value}}}' if is_list else f'{legal}: {{{value}}}'}"
 
 
 def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
-    """Where its value comes from, and the unit of its numbers."""
+    """Check where the column's value comes from, its unit and its leeway."""
     if column.unit is not None and column.type.strip().lower() not in ("timestamp", "date"):
         message = f"is used with a timestamp or a date, {column.name} is {column.type}"
         checked.add((*path, "unit"), message)
@@ -143,7 +141,7 @@ def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> 
     if column.path is not None and checked.table.format == "csv":
         checked.add((*path, "from"), "a csv column takes the field at its place in the map")
     if column.other_paths and change_log_of(checked.table.source) is not None:
-        checked.add((*path, "from"), "a row of a change log has one path to a column's value")
+        checked.add((*path, "from"), "a column of a change log has only one path")
     if (column.path is not None or column.unit is not None) and checked.table.format == "raw":
         checked.add(
             path, "from and unit are for format json, avro and protobuf: a raw column is the whole value"
@@ -160,9 +158,9 @@ def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> 
 def _check_decimals(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
     table = checked.table
     if change_log_of(table.source) is not None:
-        checked.add(path, "is told for the whole row of a change log: source: {debezium: {decimals: base64}}")
+        checked.add(path, "is set for the whole row of a change log: source: {debezium: {decimals: base64}}")
     elif column.part is not RecordPart.VALUE or table.format not in ("json", "json_schema"):
-        checked.add(path, "base64 is for fields of values in JSON: other formats have decimals of their own")
+        checked.add(path, "base64 is for fields of values in JSON: other formats have a type for decimals")
     elif not column.type.strip().lower().startswith("decimal"):
         checked.add(path, f"is used with a decimal, {column.name} is {column.type}")
 
@@ -171,7 +169,7 @@ def _check_unknown_enum(checked: CheckedTable, path: Path, column: DeclaredColum
     table = checked.table
     format = {RecordPart.VALUE: table.format, RecordPart.KEY: table.key_format}.get(column.part)
     if format != "protobuf":
-        checked.add(path, "is for enums of Protobuf: in other formats each value of an enum has its name")
+        checked.add(path, "is for enums of Protobuf: in other formats an enum's values are always names")
     elif column.type.strip().lower() != "string":
         checked.add(path, f"is used with a string, {column.name} is {column.type}")
 
@@ -181,7 +179,7 @@ def _check_default(checked: CheckedTable, path: Path, column: DeclaredColumn, te
     if column.part is not RecordPart.VALUE or table.format in ("raw", "csv", "plugin"):
         checked.add(path, "is for fields of values in json, json_schema, avro and protobuf")
     elif change_log_of(table.source) is not None:
-        checked.add(path, "is not for change logs: a row that is not there would be one of defaults")
+        checked.add(path, "is not for change logs: a missing row image would become a row of defaults")
     elif column.unit is not None:
         checked.add(path, "is not for columns with a unit")
     elif fault := default_fault(column.type, text):
@@ -190,7 +188,7 @@ def _check_default(checked: CheckedTable, path: Path, column: DeclaredColumn, te
 
 def _check_type(checked: CheckedTable, path: Path, text: str) -> None:
     if _PLAIN_TYPES.fullmatch(text):
-        return  # spares most maps the import of Arrow
+        return  # most maps need no import of Arrow
     from kafka2hive.model.hive_types import parse_hive_type
 
     try:
@@ -220,7 +218,7 @@ def check_metadata(checked: CheckedTable) -> None:
 
 
 NAMED_BY_ID = ("avro", "protobuf")
-"""Formats of keys whose schemas are the registry's."""
+"""Formats of keys that need the registry for their schemas."""
 
 
 def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
@@ -228,8 +226,9 @@ def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
     columns = declared_columns(table) if table.columns else []
     for column in columns:
         path = checked.path("columns", column.place)
-        if len(_ways(checked, column)) > 1:
-            checked.add(path, f"has {' and '.join(_ways(checked, column))}: keep one")
+        sources = _source_keys(checked, column)
+        if len(sources) > 1:
+            checked.add(path, f"has {' and '.join(sources)}: keep one")
         elif column.part is RecordPart.KEY:
             _check_key(checked, path, column)
         elif column.part is RecordPart.HEADER and has_parts(column.type):
@@ -249,28 +248,28 @@ def uses_registry_for_keys(checked: CheckedTable) -> bool:
     return keys and checked.table.key_format in NAMED_BY_ID
 
 
-def _ways(checked: CheckedTable, column: DeclaredColumn) -> list[str]:
-    """The keys that say where the column's value stands."""
-    written: object
+def _source_keys(checked: CheckedTable, column: DeclaredColumn) -> list[str]:
+    """Return the keys of the map that say where the column's value comes from."""
+    keys: object
     if isinstance(checked.table.columns, dict):
-        written = checked.table.columns.get(str(column.place))
+        keys = checked.table.columns.get(str(column.place))
     else:
-        written = checked.table.columns[column.place] if isinstance(column.place, int) else None
-    if not isinstance(written, ColumnKeys):
+        keys = checked.table.columns[column.place] if isinstance(column.place, int) else None
+    if not isinstance(keys, ColumnKeys):
         return []
-    given = {"from": written.path, "header": written.header, "key": written.key}
-    return [name for name, value in given.items() if value is not None]
+    sources = {"from": keys.path, "header": keys.header, "key": keys.key}
+    return [name for name, value in sources.items() if value is not None]
 
 
 def _check_key(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
     try:
-        column.keys  # noqa: B018  for what it raises
+        column.keys  # noqa: B018  may raise
     except ValueError as error:
         checked.add((*path, "key"), str(error))
         return
     is_raw = checked.table.key_format == "raw"
     if is_raw and not column.is_whole_key:
-        checked.add((*path, "key"), "a key without key_format is taken whole: write $, or set key_format")
+        checked.add((*path, "key"), "without key_format the whole key is taken: write $, or set key_format")
     elif not is_raw and column.is_whole_key:
         checked.add(
             (*path, "key"), "$ is for key_format raw: write the path to a member of the key, such as $.id"

@@ -1,4 +1,4 @@
-"""The kerberos sections: a principal with its keytab or a ticket cache; and the words of HDFS that belong to them."""
+"""The rules of the kerberos sections, and of HDFS's properties about Kerberos."""
 
 import re
 
@@ -10,7 +10,7 @@ _PRINCIPAL = re.compile(r"[^\s/@]+(/[^\s/@]+)*@[^\s/@]+")
 _CACHE = re.compile(r"(FILE:)?/.+|(DIR|KEYRING|KCM):.*")
 TRANSFER_PROTECTION = "dfs.data.transfer.protection"
 AUTHENTICATION = "hadoop.security.authentication"
-_WORDS = {
+_ALLOWED = {
     TRANSFER_PROTECTION: ("authentication", "integrity", "privacy"),
     "hadoop.rpc.protection": ("authentication", "integrity", "privacy"),
     AUTHENTICATION: ("simple", "kerberos"),
@@ -18,7 +18,7 @@ _WORDS = {
 
 
 def check_kerberos(sections: MapSections, problems: Problems) -> None:
-    """The map's own section, those of storage and Hive, and Hadoop's words in `storage.properties`."""
+    """Check the map's section, those of storage and Hive, and Hadoop's properties in `storage.properties`."""
     if sections.kerberos:
         _check_section(sections.kerberos, ("kerberos",), problems)
     if sections.hive and sections.hive.kerberos:
@@ -28,15 +28,15 @@ def check_kerberos(sections: MapSections, problems: Problems) -> None:
     if sections.storage.kerberos:
         _check_section(sections.storage.kerberos, ("storage", "kerberos"), problems)
         if sections.storage.uri.startswith("file:"):
-            problems.add(("storage", "kerberos"), "is used with hdfs:// only")
+            problems.add(("storage", "kerberos"), "is used only with hdfs://")
     for name, value in sections.storage.properties:
-        known = _WORDS.get(name)
-        wrong = [word for word in value.split(",") if known and word.strip() not in known]
-        if known and wrong:
+        allowed = _ALLOWED.get(name)
+        wrong = [word for word in value.split(",") if allowed and word.strip() not in allowed]
+        if allowed and wrong:
             problems.add(
                 ("storage", "properties", name),
-                f"expected {', '.join(known[:-1])} or {known[-1]}",
-                closest(wrong[0], known),
+                f"expected {', '.join(allowed[:-1])} or {allowed[-1]}",
+                closest(wrong[0], allowed),
             )
 
 

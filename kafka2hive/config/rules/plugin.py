@@ -1,4 +1,4 @@
-"""Plug-ins that one table names: installed, and where they belong."""
+"""The rules of the plug-ins that a table names: they must be installed and used by their kind."""
 
 import re
 from typing import get_args
@@ -28,7 +28,9 @@ def check_plugins(checked: CheckedTable) -> None:
         return
     check_installed(checked, PluginKind.DECODER, table.plugin, checked.path("plugin"))
     if (log := change_log_of(table.source)) is not None:
-        checked.add(checked.path("source"), f"a plug-in's records are rows: it unpacks {log.value} itself")
+        checked.add(
+            checked.path("source"), f"is not used with format plugin: the decoder unpacks {log.value} itself"
+        )
     for column in declared_columns(table) if table.columns else ():
         if column.part is RecordPart.VALUE and (column.path is not None or column.unit is not None):
             path = checked.path("columns", column.place)
@@ -40,21 +42,23 @@ def check_plugins(checked: CheckedTable) -> None:
 def _check_writer(checked: CheckedTable) -> None:
     writer, path = checked.table.writer, checked.path("writer", "plugin")
     if (writer.format == "plugin") != (writer.plugin is not None):
-        told = f"is used with format plugin, the writer's is {writer.format}"
-        checked.add(
-            path, told if writer.plugin is not None else "is missing: format plugin needs a writer's name"
+        message = (
+            f"is used with format plugin, the writer's is {writer.format}"
+            if writer.plugin is not None
+            else "is missing: format plugin needs a writer's name"
         )
+        checked.add(path, message)
     if writer.plugin is None:
         return
     name = writer.plugin.name
     if not _SUFFIX.fullmatch(name) or name in get_args(FileFormat):
-        told = f"{name} ends the files' names: 1 to 16 letters a-z and digits, a letter first, and no format of ours"
-        checked.add((*path, "name"), told)
+        message = f"{name} becomes the suffix of files: 1 to 16 letters a-z and digits, a letter first, and not a built-in format"
+        checked.add((*path, "name"), message)
     else:
         check_installed(checked, PluginKind.WRITER, writer.plugin, path)
     if checked.table.schema_evolution == "add":
-        told = "add is not for a plug-in's files: whether Hive reads old ones with new columns is not known"
-        checked.add(checked.path("schema_evolution"), told)
+        message = "add is not for files of a plug-in: Hive may not read old files with new columns"
+        checked.add(checked.path("schema_evolution"), message)
 
 
 def check_installed(checked: CheckedTable, kind: PluginKind, plugin: PluginOptions, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The registry section, and whether tables and registry need each other."""
+"""The rules of the registry section, and of tables that need it."""
 
 import json
 import re
@@ -16,7 +16,7 @@ _PRINTABLE = re.compile(r"[!-~]+")
 
 
 def check_registry(options: RegistryOptions, problems: Problems) -> None:
-    """The keys of the section among themselves."""
+    """Check the keys of the section."""
     path = ("registry", "url")
     for url in options.urls:
         if fault := fault_of_url(url):
@@ -25,32 +25,30 @@ def check_registry(options: RegistryOptions, problems: Problems) -> None:
             return
     if len({urlsplit(url).scheme for url in options.urls}) > 1:
         problems.add(
-            path, "all addresses begin with http:// or all with https://: they take the same secrets"
+            path, "all addresses must begin with http://, or all with https://: they get the same secrets"
         )
     _check_credentials(options, problems)
     if options.key_file is not None and options.certificate_file is None:
         problems.add(("registry", "key_file"), "is used with certificate_file")
     for key in ("ca_file", "certificate_file"):
         if getattr(options, key) is not None and urlsplit(options.urls[0]).scheme == "http":
-            problems.add(("registry", key), "is used with https:// only")
+            problems.add(("registry", key), "is used only with https://")
 
 
 def fault_of_url(url: str) -> str:
-    """What is wrong with one address, empty when nothing is."""
+    """Return what is wrong with an address, empty if nothing is."""
     try:
         parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         (parts.hostname or "").encode("idna")
-    except (
-        ValueError
-    ):  # a port that is no number, brackets that hold no IPv6 address, a name that is too long
+    except ValueError:  # the port is not a number, brackets without an IPv6 address, too long a name
         return _FORM
-    if not good or not _PRINTABLE.fullmatch(url):
+    if not is_valid or not _PRINTABLE.fullmatch(url):
         return _FORM
     if "@" in parts.netloc:
-        return "user and password do not belong into the URL: write them as registry.username and registry.password"
+        return "the URL must not have user or password: write them as registry.username and registry.password"
     if "?" in url or "#" in url:
-        return "? and # cannot stand in a registry's URL"
+        return "a registry's URL must not have ? or #"
     return ""
 
 
@@ -62,13 +60,13 @@ def _check_credentials(options: RegistryOptions, problems: Problems) -> None:
     elif options.password is not None and options.username is None:
         problems.add(("registry", "password"), "needs registry.username")
     if options.username is not None and ":" in options.username:
-        problems.add(("registry", "username"), "a user of basic authentication has no colon in the name")
+        problems.add(("registry", "username"), "a user name of basic authentication must not have a colon")
     if options.token is not None and not _PRINTABLE.fullmatch(options.token):
-        problems.add(("registry", "token"), "a token is one word of ASCII characters")
+        problems.add(("registry", "token"), "a token must be one word of ASCII characters")
 
 
 def check_schemas(checked: CheckedTable, has_registry: bool) -> None:
-    """Whether a table with format avro or protobuf knows where its records' schemas are."""
+    """Check that a table with format avro or protobuf has schemas for its records, and its keys about schemas."""
     table = checked.table
     for format, fault_of in (("avro", fault_of_schema), ("protobuf", fault_of_proto)):
         key = f"{format}_schema"
@@ -88,14 +86,12 @@ def check_schemas(checked: CheckedTable, has_registry: bool) -> None:
     _check_evolution(checked)
     _check_framing(checked)
     if table.protobuf_message is not None and table.protobuf_schema is None:
-        message = (
-            "is used with protobuf_schema: where records name their schema by id, they name the message, too"
-        )
+        message = "is used with protobuf_schema: records that name their schema by id also name the message"
         checked.add(checked.path("protobuf_message"), message)
 
 
 def _check_evolution(checked: CheckedTable) -> None:
-    """Keys about fields of schemas, for a table whose records name none."""
+    """Check the keys about new fields, for a table whose records do not name a schema or that ignores them."""
     table = checked.table
     own_schema = {"avro": table.avro_schema, "protobuf": table.protobuf_schema}
     if table.schema_evolution != "ignore" and table.format in own_schema and own_schema[table.format] is None:
@@ -107,33 +103,33 @@ def _check_evolution(checked: CheckedTable) -> None:
 
 
 def _check_framing(checked: CheckedTable) -> None:
-    """Keys about the heads of records and keys, for a table that has none with a schema's id."""
+    """Check the keys about the heads of records and keys, for a table without schema ids."""
     table = checked.table
-    named = {table.format} if getattr(table, f"{table.format}_schema", None) is None else set()
+    formats = {table.format} if getattr(table, f"{table.format}_schema", None) is None else set()
     if any(column.part is RecordPart.KEY for column in declared_columns(table)):
-        named.add(table.key_format)
-    if "framing" in checked.own.given and not named & {"avro", "protobuf", "json_schema"}:
+        formats.add(table.key_format)
+    if "framing" in checked.own.given and not formats & {"avro", "protobuf", "json_schema"}:
         message = "is used with avro, protobuf or json_schema records or keys that name their schema by id"
         checked.add(checked.path("framing"), message)
-    if "protobuf_indexes" in checked.own.given and "protobuf" not in named:
+    if "protobuf_indexes" in checked.own.given and "protobuf" not in formats:
         message = "is used with protobuf records or keys that name their schema by id"
         checked.add(checked.path("protobuf_indexes"), message)
 
 
 def _contradicts(checked: CheckedTable, key: str) -> bool:
-    """Whether schema and format were written for each other: a table may well turn off what `defaults` say."""
+    """Return whether schema and format were meant for each other; a table may override a format of `defaults`."""
     return key in checked.own.given or "format" not in checked.own.given
 
 
 def fault_of_proto(text: str) -> str:
-    """As fault_of_schema: the compiler of schemas is not asked for a map."""
+    """Return what is wrong with a Protobuf schema, empty if nothing is. It is not compiled."""
     if "message" not in text:
         return "expected a Protobuf schema as text, or file:/path of one: it declares no message"
     return ""
 
 
 def fault_of_schema(text: str) -> str:
-    """What is wrong with a writer's schema as far as its form tells, empty when nothing is."""
+    """Return what is wrong with the form of an Avro schema, empty if nothing is. It is not resolved."""
     try:
         schema = json.loads(text)
     except ValueError as error:
@@ -141,21 +137,20 @@ def fault_of_schema(text: str) -> str:
     if not isinstance(schema, dict) or schema.get("type") != "record":
         return 'expected the schema of a record, {"type": "record", "name": .., "fields": [..]}'
     if not isinstance(schema.get("fields"), list):
-        return "the record's schema has no list of fields"
+        return "the schema of the record has no list of fields"
     return ""
 
 
 def check_registry_is_used(sections: MapSections, tables: list[CheckedTable], problems: Problems) -> None:
-    """`tables` are all of the map."""
-    own = [checked for checked in tables if checked.table.format in ("avro", "protobuf")]
-    uses = [c for c in own if getattr(c.table, f"{c.table.format}_schema") is None]
-    if sections.has_registry and tables and not uses and not any(map(uses_registry_for_keys, tables)):
+    """Check that a table of the map uses its registry; `tables` holds all of them."""
+    with_schemas = [checked for checked in tables if checked.table.format in ("avro", "protobuf")]
+    users = [c for c in with_schemas if getattr(c.table, f"{c.table.format}_schema") is None]
+    if sections.has_registry and tables and not users and not any(map(uses_registry_for_keys, tables)):
         message = "no table uses it: "
-        if own:
-            found = own[0].table.format
-            message += (
-                f"all tables with format {found} have {'an' if found == 'avro' else 'a'} {found}_schema"
-            )
+        if with_schemas:
+            format = with_schemas[0].table.format
+            article = "an" if format == "avro" else "a"
+            message += f"all tables with format {format} have {article} {format}_schema"
         else:
             message += "no table has format avro or protobuf"
         problems.add(("registry",), message)

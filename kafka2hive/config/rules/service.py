@@ -1,4 +1,4 @@
-"""What must hold between the keys of a service, besides its tables."""
+"""The rules of a service's sections: Kafka, storage, Spark, dead letters, names and paths."""
 
 import posixpath
 import re
@@ -22,16 +22,16 @@ _SPARK_OWNED = {
 
 
 def filesystem_of(uri: str) -> str:
-    """Scheme and authority, `hdfs://namenode:8020`, `file://`: paths that share it can be renamed into each other."""
+    """Return scheme and authority, e.g. `hdfs://namenode:8020` or `file://`; a rename cannot leave them."""
     parts = urlsplit(uri)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def fault_of_uri(uri: str) -> str:
-    """What is wrong with a full path or base uri, empty when nothing is."""
+    """Return what is wrong with a full path or base URI, empty if nothing is."""
     try:
         parts = urlsplit(uri)
-    except ValueError:  # brackets that hold no IPv6 address
+    except ValueError:  # brackets without an IPv6 address
         return "expected a full path, hdfs://host:port/path or file:///path"
     if parts.scheme not in ("hdfs", "file") or not uri.startswith(f"{parts.scheme}://"):
         return "expected a full path, hdfs://host:port/path or file:///path"
@@ -42,14 +42,14 @@ def fault_of_uri(uri: str) -> str:
     if parts.scheme == "file" and parts.path in ("", "/"):
         return "name a directory: file:///path"
     if parts.query or parts.fragment or "@" in parts.netloc:
-        return "user, ? and # cannot stand in a path"
+        return "a path must not have user, ? or #"
     if "//" in parts.path or any(step in (".", "..") for step in parts.path.split("/")):
-        return f"empty, . and .. steps cannot stand in a path; write {posixpath.normpath(parts.path)}"
+        return f"a path must not have empty, . or .. steps; write {posixpath.normpath(parts.path)}"
     return ""
 
 
 def fault_of_table(name: str) -> str:
-    """What is wrong with `db.table`, empty when nothing is."""
+    """Return what is wrong with `db.table`, empty if nothing is."""
     database, dot, table = name.partition(".")
     if not dot:
         return "expected db.table, for example default." + (name or "events")
@@ -72,7 +72,7 @@ def check_service(sections: MapSections, problems: Problems) -> None:
 
 
 def check_location(path: Path, location: str, storage: StorageOptions | None, problems: Problems) -> None:
-    """A full path on the same file system as `storage.uri`: a rename between two would be a copy."""
+    """Check that the location is a full path on the file system of `storage.uri`, so that a rename can reach it."""
     fault = fault_of_uri(location)
     base = filesystem_of(storage.uri) if storage and not fault_of_uri(storage.uri) else ""
     if fault:
@@ -86,17 +86,17 @@ def check_location(path: Path, location: str, storage: StorageOptions | None, pr
 
 
 def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
-    own = set(key_names(KafkaOptions))
+    keys = set(key_names(KafkaOptions))
     for name, value in properties.items():
         path = ("kafka", name)
         if name in OWNED:
-            problems.add(path, f"this property is kafka2hive's own: {OWNED[name]}")
+            problems.add(path, f"kafka2hive sets this property itself: {OWNED[name]}")
         elif name in ONLY:
             if str(value).lower() != ONLY[name][0]:
                 problems.add(path, f"must be {ONLY[name][0]}: {ONLY[name][1]}")
-        elif name not in own and not is_property(name):
-            problems.add(path, "no property of librdkafka", closest(name, NAMES | own))
-        elif name not in own and (fault := fault_of_value(name, value)):
+        elif name not in keys and not is_property(name):
+            problems.add(path, "not a property of librdkafka", closest(name, NAMES | keys))
+        elif name not in keys and (fault := fault_of_value(name, value)):
             near = closest(str(value), PROTOCOLS) if name == "security.protocol" else ""
             problems.add(path, fault, near)
     servers = properties.get("bootstrap.servers")

@@ -1,4 +1,4 @@
-"""What the topics of a table hold, against the table's other options."""
+"""The rules of a table's source and of CSV."""
 
 from kafka2hive.config.keys.change_log import (
     BEFORE,
@@ -23,45 +23,48 @@ def check_source(checked: CheckedTable) -> None:
     if log is None:
         return
     if table.format in ("raw", "csv"):
-        told = f"the envelope of {log.value} is unpacked with format json or avro"
-        checked.add(path, f"{told}; for {table.format} write source: binlog")
+        message = (
+            f"the envelope of {log.value} is unpacked only with format json or avro;"
+            f" for {table.format} write source: binlog"
+        )
+        checked.add(path, message)
     if keeps_before(table.source) and any(
         column.path is not None or column.unit is not None or column.whole_leeway != STRICT
         for column in declared_columns(table)
         if column.part is RecordPart.VALUE
     ):
-        checked.add(path, f"{BEFORE} is a struct of the columns: none of them can have from, unit or leeway")
+        checked.add(
+            path, f"{BEFORE} is a struct of the columns, which therefore cannot have from, unit or leeway"
+        )
     if log is ChangeLog.CANAL:
         _check_canal(checked)
     if log is ChangeLog.DEBEZIUM:
         _check_decimals(checked, told_decimals(table.source))
 
 
-def _check_decimals(checked: CheckedTable, told: str | None) -> None:
-    """Bytes stand for decimals in JSON only, and are known as such where a column is one."""
+def _check_decimals(checked: CheckedTable, encoding: str | None) -> None:
+    """Check the encoding of Debezium's decimals: base64 is only for JSON, and only for columns that are decimals."""
     table = checked.table
     if table.format in ("avro", "protobuf"):
-        if told == "base64":
-            message = f"decimals base64 is for JSON: {table.format} has decimals of its own"
+        if encoding == "base64":
+            message = f"decimals base64 is for JSON: {table.format} has a type for decimals"
             checked.add(checked.path("source"), message)
         return
-    for column in declared_columns(table) if table.columns and told != "text" else ():
+    for column in declared_columns(table) if table.columns and encoding != "text" else ():
         of_row = column.part is RecordPart.VALUE and column.name != BEFORE
         if of_row and has_parts(column.type) and "decimal" in column.type.lower():
-            if told == "base64":
-                message = (
-                    f"with decimals base64 a decimal is a column of its own, {column.name} is {column.type}"
-                )
+            if encoding == "base64":
+                message = f"with decimals base64 a decimal must be a column, {column.name} is {column.type}"
             else:
                 message = (
-                    f"{column.name} is {column.type}: say how its decimals are written,"
-                    " source: {debezium: {decimals: text}}, or take them as texts"
+                    f"{column.name} is {column.type}: set the encoding of its decimals,"
+                    " source: {debezium: {decimals: text}}, or declare them as string"
                 )
             checked.add(checked.path("columns", column.place), message)
 
 
 def _check_canal(checked: CheckedTable) -> None:
-    """Its rows are flat, their values texts."""
+    """Check a table of Canal, whose rows are flat and whose values are texts."""
     table = checked.table
     if table.format in ("json_schema", "avro", "protobuf"):
         checked.add(checked.path("source"), "flat messages of canal are plain JSON: write format: json")
@@ -70,7 +73,9 @@ def _check_canal(checked: CheckedTable) -> None:
         if column.part is not RecordPart.VALUE:
             continue
         if has_parts(column.type) or column.type.strip().lower() == "binary":
-            message = f"canal writes every value as a text, {column.name} is {column.type}: take it as string"
+            message = (
+                f"canal writes every value as text, {column.name} is {column.type}: declare it as string"
+            )
             checked.add(path, message)
         if _steps(column) > 1:
             checked.add((*path, "from"), "a row of canal is flat: from is $ and one key, such as $.id")
@@ -80,7 +85,7 @@ def _steps(column: DeclaredColumn) -> int:
     try:
         return len(column.keys)
     except ValueError:
-        return 0  # told where columns are checked
+        return 0  # the rule of columns reports it
 
 
 def check_csv(checked: CheckedTable) -> None:
@@ -101,10 +106,10 @@ def _check_header(checked: CheckedTable) -> None:
     table, header = checked.table, checked.table.csv.header
     columns = [c for c in declared_columns(table) if c.part is RecordPart.VALUE] if table.columns else []
     if header and columns and len(header) != len(columns):
-        message = f"has {len(header)} fields for {len(columns)} columns: no record could be such a line"
+        message = f"has {len(header)} fields for {len(columns)} columns: no record could match it"
         checked.add(checked.path("csv", "header"), message)
     if header and table.sql is not None:
-        message = "is not used with sql: leave header lines out by its WHERE"
+        message = "is not used with sql: exclude header lines in its WHERE"
         checked.add(checked.path("csv", "header"), message)
 
 
@@ -117,15 +122,13 @@ def _check_characters(checked: CheckedTable) -> None:
         if name == "escape" and options.escape is None:
             continue
         if len(character) != 1 or not character.isascii() or character in "\r\n\0":
-            checked.add(checked.path("csv", name), "expected one ASCII character, and no line break")
+            checked.add(checked.path("csv", name), "expected one ASCII character other than a line break")
             return
     used = [character for character in characters.values() if character]
     if len(set(used)) < len(used):
-        checked.add(checked.path("csv"), "delimiter, quote and escape are characters of their own")
-    # the escape may stand there, as in \\N: the text is compared as it is written
+        checked.add(checked.path("csv"), "delimiter, quote and escape must be different characters")
+    # the escape is allowed, as in \\N: the text is compared before it is unescaped
     elif any(mark in options.null_text for mark in ("\r", "\n", options.delimiter, options.quote) if mark):
-        checked.add(
-            checked.path("csv", "null_text"), "a field without quotes has no delimiter, quote or line break"
-        )
+        checked.add(checked.path("csv", "null_text"), "must not have a delimiter, quote or line break")
     elif options.trim and options.null_text != options.null_text.strip(" \t"):
-        checked.add(checked.path("csv", "null_text"), "has blanks around it, which trim leaves out")
+        checked.add(checked.path("csv", "null_text"), "has blanks around it, which trim removes")

@@ -1,4 +1,4 @@
-"""What must hold between the keys of one table, with the map's defaults in place."""
+"""The rules of a table, with the map's defaults in place."""
 
 import re
 from dataclasses import replace
@@ -29,33 +29,36 @@ _FULL_PATH = re.compile(r"[a-z][a-z0-9+.-]*://")
 _RECORDS = re.compile(r"\brecords\b", re.IGNORECASE)
 
 
-def sides_of_sql(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
-    """The table as its records are decoded, and as its SELECT fills it; without sql both are the table itself."""
+def _sides_of_sql(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
+    """Check the keys about SQL; return the table as its records are decoded and as its SELECT fills it.
+
+    Without `records` both are the table itself.
+    """
     table = checked.table
     if table.sql is None:
         for key in ("records", "lookups", "udfs"):
             if getattr(table, key):
-                checked.add(checked.path(key), "is used with sql only")
+                checked.add(checked.path(key), "is used only with sql")
         if table.shuffle != "none":
-            checked.add(checked.path("shuffle"), "is used with sql only: write sql: SELECT * FROM records")
+            checked.add(checked.path("shuffle"), "is used only with sql: write sql: SELECT * FROM records")
         return checked, checked
     _check_statement(checked, table.sql)
     _check_lookups(checked)
     if table.tombstones is Tombstones.WRITE:
         checked.add(
-            checked.path("tombstones"), "a record without a value is no row for sql: use tombstones skip"
+            checked.path("tombstones"), "sql gets no row for a record without a value: use tombstones skip"
         )
     if not table.records:
         return checked, checked
     if not table.columns:
-        checked.add(checked.path("columns"), "are required with records: sql makes them")
+        checked.add(checked.path("columns"), "are required with records: they are the result of sql")
     decoded = checked.decoded()
     filled = replace(checked, table=behind_sql(table))
     for column in declared_columns(filled.table):
         if column.path is not None or column.unit is not None or column.part is not RecordPart.VALUE:
             checked.add(
                 checked.path("columns", column.place),
-                "sql fills it: only records have from, header, key and unit",
+                "sql fills it: from, header, key and unit belong to records",
             )
     check_metadata(decoded)
     return decoded, filled
@@ -75,21 +78,21 @@ def _check_statement(checked: CheckedTable, text: str) -> None:
     if not _SELECT.match(text):
         checked.add(path, "expected one SELECT .. FROM records")
     elif not _RECORDS.search(text):
-        checked.add(path, "the SELECT reads nothing: the decoded records are called records")
+        checked.add(path, "the SELECT must read the table records, which holds the decoded records")
     if COORDINATES in text.lower():
-        checked.add(path, f"{COORDINATES} is the name of a column of ours")
+        checked.add(path, f"{COORDINATES} is a name that kafka2hive uses itself")
 
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_SEVERAL = {"lines": ("json", "csv"), "array": ("json", "json_schema")}
-"""By `rows`: the formats whose messages may hold several."""
+_FORMATS_OF_ROWS = {"lines": ("json", "csv"), "array": ("json", "json_schema")}
+"""By `rows`: the formats whose messages may hold several rows."""
 
 
 def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive: bool) -> None:
     _check_topics(checked)
     _check_name(checked)
     _check_start(checked)
-    decoded, filled = sides_of_sql(checked)
+    decoded, filled = _sides_of_sql(checked)
     check_source(decoded)
     check_csv(decoded)
     _check_rows(checked)
@@ -127,7 +130,7 @@ def _pattern(checked: CheckedTable) -> re.Pattern[str] | None:
     try:
         return re.compile(checked.table.pattern)
     except re.error as error:
-        checked.add(checked.path("pattern"), f"no regular expression: {error}")
+        checked.add(checked.path("pattern"), f"not a regular expression: {error}")
         return None
 
 
@@ -142,9 +145,9 @@ def _check_name(checked: CheckedTable) -> None:
         known = {*map(str, range(pattern.groups + 1)), *pattern.groupindex}
         for group in groups:
             if group not in known:
-                there = ", ".join(sorted(known - {"0"})) or "none"
+                groups_text = ", ".join(sorted(known - {"0"})) or "none"
                 near = closest(group, pattern.groupindex)
-                checked.add(path, f"the pattern has no group {group}; there are: {there}", near)
+                checked.add(path, f"the pattern has no group {group}; its groups: {groups_text}", near)
                 return
     if fault := fault_of_table(GROUP.sub("x", table.table)):
         checked.add(path, fault)
@@ -161,7 +164,7 @@ def _check_start(checked: CheckedTable) -> None:
         try:
             epoch_milliseconds(start.timestamp)
         except ValueError:
-            message = "expected a time with its zone, such as 2013-01-01T00:00:00Z"
+            message = "expected a time with a time zone, such as 2013-01-01T00:00:00Z"
             checked.add((*path, "timestamp"), message)
     pattern = _pattern(checked)
     for topic in start.offsets or {}:
@@ -175,15 +178,15 @@ def _check_start(checked: CheckedTable) -> None:
 def _check_rows(checked: CheckedTable) -> None:
     table = checked.table
     if table.sql is not None and table.may_hold_several:
-        told = "is for messages of one row each: a row of several has no place of its own to be counted by"
-        checked.add(checked.path("sql"), told)
+        message = "is for messages of one row: rows of one message have the same offset and cannot be counted"
+        checked.add(checked.path("sql"), message)
     if table.rows == "one" or "rows" not in checked.own.given:
         return
     path = checked.path("rows")
     if change_log_of(table.source):
-        checked.add(path, f"{table.rows} is for events: a change log has an envelope a message")
-    elif table.format not in _SEVERAL[table.rows]:
-        known = " and ".join(_SEVERAL[table.rows])
+        checked.add(path, f"{table.rows} is for events: a message of a change log has one envelope")
+    elif table.format not in _FORMATS_OF_ROWS[table.rows]:
+        known = " and ".join(_FORMATS_OF_ROWS[table.rows])
         checked.add(path, f"{table.rows} is for format {known}: the table's is {table.format}")
 
 
@@ -193,9 +196,9 @@ def _check_location(checked: CheckedTable, storage: StorageOptions | None) -> No
         return
     unknown = [name for name in GROUP.findall(location) if name not in ("db", "table")]
     if unknown:
-        checked.add(path, f"{{{unknown[0]}}} is unknown here; there are {{db}} and {{table}}")
+        checked.add(path, f"{{{unknown[0]}}} is unknown here; expected {{db}} or {{table}}")
     else:
         check_location(path, GROUP.sub("x", location), storage, checked.problems)
-    inherited = path[0] == "defaults"
-    if "{table}" not in location and (inherited or GROUP.search(checked.table.table)):
-        checked.add(path, "must hold {table}: several tables take their place from it")
+    is_inherited = path[0] == "defaults"
+    if "{table}" not in location and (is_inherited or GROUP.search(checked.table.table)):
+        checked.add(path, "must contain {table}: several tables use it")

@@ -1,4 +1,4 @@
-"""What a table's options come to, with the map's defaults and the options' own: for checks and build; a table under check."""
+"""A table's options with all defaults, for the rules and for build; and a table while it is checked."""
 
 import re
 from dataclasses import dataclass, replace
@@ -17,26 +17,28 @@ GROUP = re.compile(r"\{([^{}]*)\}")
 """`{1}` or `{name}` in a table's name, `{db}` or `{table}` in its location."""
 METADATA_PREFIX = "kafka_"
 OPTIONS = tuple(declared_keys(TableOptions))
-"""What `defaults` may hold."""
+"""The keys that `defaults` may have."""
 
 
 def with_defaults(table: TableKeys, defaults: TableOptions) -> TableKeys:
-    """The table with every option it does not name taken from `defaults`, key by key."""
-    whole = replace(table, **{name: getattr(defaults, name) for name in OPTIONS if name not in table.given})
-    return replace(whole, writer=whole.writer.settled())
+    """Return the table with each option that it does not set taken from `defaults`."""
+    complete = replace(
+        table, **{name: getattr(defaults, name) for name in OPTIONS if name not in table.given}
+    )
+    return replace(complete, writer=complete.writer.settled())
 
 
 def metadata_names(
     setting: tuple[MetadataColumn, ...] | dict[MetadataColumn, str],
 ) -> list[tuple[MetadataColumn, str]]:
-    """`(kind, column name)` of either way to write metadata."""
+    """Return `(kind, column name)` for both forms of `metadata`."""
     if isinstance(setting, dict):
         return list(setting.items())
     return [(kind, METADATA_PREFIX + kind.value) for kind in setting]
 
 
 def bucket_time(bucket: Bucketing) -> BucketTime:
-    """What the map says, else the event's time where it names the event's field."""
+    """Return the map's `time`; by default `event` if the bucket has a field, `record` otherwise."""
     if bucket.time is not LEFT_OUT:
         return bucket.time
     return BucketTime.RECORD if bucket.field is None else BucketTime.EVENT
@@ -44,7 +46,7 @@ def bucket_time(bucket: Bucketing) -> BucketTime:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredColumn:
-    """A column in any of the forms of the map; `place` is its key or number below `columns`."""
+    """A column, whichever form it has in the map; `place` is its key or index below `columns`."""
 
     place: str | int
     name: str
@@ -57,16 +59,16 @@ class DeclaredColumn:
 
     @property
     def whole_leeway(self) -> Leeway:
-        """With the further paths. ValueError where one is no path."""
+        """The leeway with the other paths. Raises ValueError if one of them is malformed."""
         if not self.other_paths:
             return self.leeway
         return replace(self.leeway, others=tuple(map(parse_json_path, self.other_paths)))
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The way to its value; its name where the map says none, nothing where it is the whole key.
+        """The path to the value: by default the column's name, empty for a whole key.
 
-        ValueError where that is no path.
+        Raises ValueError if the path is malformed.
         """
         if self.path is None:
             return (self.name,)
@@ -80,30 +82,30 @@ class DeclaredColumn:
 
 
 def declared_columns(table: TableKeys) -> list[DeclaredColumn]:
-    """The declared columns, and after them those of a change log; a raw table without any has `value binary`."""
-    columns = _own_columns(table)
+    """Return the declared columns and those of a change log after them; by default a raw table has `value binary`."""
+    columns = _map_columns(table)
     if not table.columns or change_log_of(table.source) is None:
         return columns
-    added = dict(CHANGE_COLUMNS)
+    change_columns = dict(CHANGE_COLUMNS)
     if keeps_before(table.source):
         fields = (f"{c.name}:{c.type}" for c in columns if c.part is RecordPart.VALUE)
-        added[BEFORE] = f"struct<{','.join(fields)}>"
-    return [*columns, *(DeclaredColumn(name, name, kind) for name, kind in added.items())]
+        change_columns[BEFORE] = f"struct<{','.join(fields)}>"
+    return [*columns, *(DeclaredColumn(name, name, kind) for name, kind in change_columns.items())]
 
 
 def before_sql(table: TableKeys) -> TableKeys:
-    """The table as its records are decoded: what its SELECT reads."""
+    """Return the table as its records are decoded, before its SELECT."""
     return replace(table, columns=table.records or table.columns, records=(), sql=None)
 
 
 def behind_sql(table: TableKeys) -> TableKeys:
-    """The table as its SELECT fills it: its columns are then of no format and no change log."""
+    """Return the table as its SELECT fills it: format and source no longer matter."""
     if not table.records:
         return table
     return replace(table, records=(), format="json", key_format="raw", source="events")
 
 
-def _own_columns(table: TableKeys) -> list[DeclaredColumn]:
+def _map_columns(table: TableKeys) -> list[DeclaredColumn]:
     if not table.columns:
         return [DeclaredColumn("value", "value", "binary")] if table.format == "raw" else []
     if isinstance(table.columns, tuple):
@@ -155,7 +157,7 @@ def columns_of(table: TableKeys) -> dict[str, str]:
 
 
 def epoch_milliseconds(text: str) -> int:
-    """Milliseconds since 1970 of ISO 8601 with a zone. ValueError otherwise."""
+    """Return the milliseconds since 1970 of an ISO 8601 time. Raises ValueError if it is malformed or has no zone."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("the zone is missing")
@@ -164,7 +166,7 @@ def epoch_milliseconds(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTable:
-    """`own` is the table as the map has it at `index`, `table` the same with every default."""
+    """A table while it is checked: `own` as written at `index` of the map, `table` with all defaults."""
 
     own: TableKeys
     table: TableKeys
@@ -177,14 +179,14 @@ class CheckedTable:
         return cls(own, with_defaults(own, defaults), index, problems)
 
     def path(self, key: str, *deeper: str | int) -> Path:
-        """Where a key stands: in the table, or in `defaults` when the table has it from there."""
+        """Return the place of a key: in the table, or in `defaults` if the table inherits it."""
         key = self.columns_key if key == "columns" else key
-        inherited = key in OPTIONS and key not in self.own.given
-        base: Path = ("defaults", key) if inherited else ("tables", self.index, key)
+        is_inherited = key in OPTIONS and key not in self.own.given
+        base: Path = ("defaults", key) if is_inherited else ("tables", self.index, key)
         return (*base, *deeper)
 
     def decoded(self) -> "CheckedTable":
-        """The same table as its records are decoded."""
+        """Return the same table as its records are decoded."""
         if not self.table.records:
             return self
         return replace(self, table=before_sql(self.table), columns_key="records")

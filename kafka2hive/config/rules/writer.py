@@ -1,4 +1,4 @@
-"""How one table's files are written: options that fit the format, and the columns that they name."""
+"""The rules of a table's writer: options that fit the file format, and the columns that they name."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,7 @@ def check_avro_files(checked: CheckedTable) -> None:
         return
     if writer.compression not in _CODECS:
         checked.add(
-            checked.path("writer", "compression"), "files of format avro have gzip, zstd, snappy or none"
+            checked.path("writer", "compression"), "must be gzip, zstd, snappy or none for format avro"
         )
     types = columns_of(checked.table)
     if not types:
@@ -28,7 +28,9 @@ def check_avro_files(checked: CheckedTable) -> None:
             checked.add(checked.path("writer", "format"), f"is avro, and {fault}")
     has_times = any("timestamp" in type_words(kind) for kind in types.values())
     if writer.timestamps == "int96" or (has_times and writer.timestamps != "millis"):
-        message = "Hive reads Avro's timestamps as milliseconds: write millis; finer ones become dead letters"
+        message = (
+            "Hive reads Avro's timestamps as milliseconds: write millis; finer timestamps become dead letters"
+        )
         checked.add(checked.path("writer", "timestamps"), message)
 
 
@@ -54,7 +56,7 @@ def _check_level(checked: CheckedTable) -> None:
         checked.add(path, "ORC files are written with the codec's own level")
         return
     if writer.format == "plugin":
-        checked.add(path, "is not told to a plug-in: give it options")
+        checked.add(path, "is not passed to a plug-in: set its options")
         return
     low, high = _LEVELS.get(writer.compression, (0, -1))
     if high < low:
@@ -67,16 +69,16 @@ def _check_format(checked: CheckedTable) -> None:
     writer = checked.table.writer
     if writer.format in LINE_FORMATS and writer.compression not in _LINE_CODECS:
         path = checked.path("writer", "compression")
-        checked.add(path, f"files of format {writer.format} have gzip, zstd or none")
+        checked.add(path, f"must be gzip, zstd or none for format {writer.format}")
     if writer.format == "parquet":
         return
-    given = {
+    is_set = {
         "dictionary": bool(writer.dictionary),
         "page_index": writer.page_index,
         "bloom_filter": bool(writer.bloom_filter),
         "timestamps": writer.timestamps != "micros" and writer.format != "avro",
     }
-    for key in (key for key, is_given in given.items() if is_given):
+    for key in (key for key, value in is_set.items() if value):
         checked.add(checked.path("writer", key), "is an option of Parquet files")
 
 
@@ -90,35 +92,35 @@ def _check_text(checked: CheckedTable) -> None:
     if text.delimiter == text.escape:
         checked.add(checked.path("writer", "text"), "delimiter and escape must differ")
     elif text.delimiter in text.null_text or text.null_text.endswith(text.escape):
-        message = "must not hold the delimiter, nor end with the escape"
+        message = "must not contain the delimiter or end with the escape"
         checked.add(checked.path("writer", "text", "null_text"), message)
-    types = _written(checked)
+    types = _file_columns(checked)
     if not types:
         checked.add(checked.path("writer", "format"), "is text: the table must declare its columns then")
     nested = [name for name, kind in types.items() if kind.strip().lower().startswith(_NESTED)]
     for name in nested:
-        message = f"text files have one value per field, which {name} has not; use json, parquet or orc"
+        message = f"text files have one value per field, {name} may have several; use json, parquet or orc"
         checked.add(checked.path("writer", "format"), message)
 
 
 def _check_columns(checked: CheckedTable) -> None:
     writer = checked.table.writer
-    names = {
+    names_by_key = {
         "sorted_by": writer.sorted_by,
         "dictionary": [name for name, _ in writer.dictionary],
         "bloom_filter": writer.bloom_filter,
     }
-    types = _written(checked)
-    for key, given in names.items():
-        if given and not types:
-            checked.add(checked.path("writer", key), "names columns, which the table must declare then")
+    types = _file_columns(checked)
+    for key, names in names_by_key.items():
+        if names and not types:
+            checked.add(checked.path("writer", key), "names columns: the table must declare its columns then")
             continue
-        for name, fault, near in _faults(key, given, types):
+        for name, fault, near in _faults(key, names, types):
             checked.add(checked.path("writer", key), f"{name} {fault}", near)
 
 
-def _written(checked: CheckedTable) -> dict[str, str]:
-    """Type by name of the columns that stand in the files; empty where the map does not declare them."""
+def _file_columns(checked: CheckedTable) -> dict[str, str]:
+    """Return the columns of the files, type by name; empty if the map does not declare them."""
     declared = columns_of(checked.table)
     if not declared:
         return {}
@@ -126,16 +128,16 @@ def _written(checked: CheckedTable) -> dict[str, str]:
     return declared | metadata
 
 
-def _faults(key: str, given: Iterable[str], types: dict[str, str]) -> Iterable[tuple[str, str, str]]:
+def _faults(key: str, names: Iterable[str], types: dict[str, str]) -> Iterable[tuple[str, str, str]]:
     seen: set[str] = set()
-    for name in given:
+    for name in names:
         kind = types.get(name, "").strip().lower()
         if name not in types:
-            yield name, "is no column of the files", closest(name, types)
+            yield name, "is not a column of the files", closest(name, types)
         elif name in seen:
             yield name, "is repeated", ""
         elif key != "dictionary" and kind.startswith(_NESTED):
-            yield name, f"is of type {types[name]}: only columns with one value per row are possible", ""
+            yield name, f"is of type {types[name]}: only columns with one value per row are allowed", ""
         elif key == "bloom_filter" and kind == "boolean":
-            yield name, "is of type boolean: its values are told apart without a Bloom filter", ""
+            yield name, "is of type boolean: two values need no Bloom filter", ""
         seen.add(name)

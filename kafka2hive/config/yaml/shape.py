@@ -122,7 +122,7 @@ class MapShape:
             self._problems.add((*path, name), _TYPE_ENDS_HERE)
             return
         near = closest(name, known)
-        message = "unknown key" if near else f"unknown key; there are {', '.join(known)}"
+        message = "unknown key" if near else f"unknown key; expected one of {', '.join(known)}"
         self._problems.add((*path, name), message, near)
 
     def _value(self, hint: Any, data: object, path: Path) -> Any:

@@ -98,19 +98,19 @@ def test_a_login_that_is_none_is_told(section: str, problem: str) -> None:
     ("hive", "problem"),
     [
         ("{url: 'hive://h?auth=NONE&transport=htpp'}", "hive.url: transport must be binary or http"),
-        ("{url: 'hive://h?auth=NONE&http_path=x'}", "hive.url: http_path is used with transport=http only"),
-        ("{url: 'hive://h?auth=KERBEROS&transport=http&qop=auth'}", "hive.url: qop is used with transport=binary only"),
+        ("{url: 'hive://h?auth=NONE&http_path=x'}", "hive.url: http_path is used only with transport=http"),
+        ("{url: 'hive://h?auth=KERBEROS&transport=http&qop=auth'}", "hive.url: qop is used only with transport=binary"),
         ("{url: 'hive://h?auth=KERBEROS&qop=conf'}", "hive.url: qop must be auth, auth-int, auth-conf"),
         ("{url: 'hive://h?auth=KERBEROS&service=a/b'}", "hive.url: service is the first part"),
         ("{url: 'hive://h?auth=KERBEROS&ssl=yes'}", "hive.url: ssl must be true or false"),
-        ("{url: 'hive://h?auth=NONE&qop=auth'}", "hive.url: qop is used with auth=KERBEROS only, the URL says NONE"),
-        ("{url: 'hive://h?auth=NONE&service=hive'}", "hive.url: service is used with auth=KERBEROS only"),
-        ("{url: 'hive://me@h?auth=KERBEROS'}", "hive.url: with auth=KERBEROS the principal says who you are"),
-        ("{url: 'hive://h?auth=KERBEROS', password: x}", "hive.password: is used with auth=LDAP or auth=CUSTOM only"),
+        ("{url: 'hive://h?auth=NONE&qop=auth'}", "hive.url: qop is used only with auth=KERBEROS, the URL says NONE"),
+        ("{url: 'hive://h?auth=NONE&service=hive'}", "hive.url: service is used only with auth=KERBEROS"),
+        ("{url: 'hive://me@h?auth=KERBEROS'}", "hive.url: with auth=KERBEROS the principal is the user"),
+        ("{url: 'hive://h?auth=KERBEROS', password: x}", "hive.password: is used only with auth=LDAP or auth=CUSTOM"),
         ("{url: 'hive://h?auth=KERBEROSS'}", "(did you mean KERBEROS?)"),
-        ("{url: 'hive://h?auth=KERBEROS&qpo=auth'}", "unknown option 'qpo'; there are auth, http_path, qop, "),
-        ("{url: 'hive://h', ca_file: /etc/ca.pem}", "hive.ca_file: is used with ssl=true in hive.url only"),
-        ("{url: 'hive://h', kerberos: {principal: e@R, cache: /c}}", "hive.kerberos: is used with auth=KERBEROS only"),
+        ("{url: 'hive://h?auth=KERBEROS&qpo=auth'}", "unknown option 'qpo'; expected one of auth, http_path, qop, "),
+        ("{url: 'hive://h', ca_file: /etc/ca.pem}", "hive.ca_file: is used only with ssl=true in hive.url"),
+        ("{url: 'hive://h', kerberos: {principal: e@R, cache: /c}}", "hive.kerberos: is used only with auth=KERBEROS"),
     ],
 )  # fmt: skip
 def test_what_contradicts_a_url_of_hive_is_told(hive: str, problem: str) -> None:
@@ -132,7 +132,7 @@ def test_kerberos_for_hive_needs_a_section() -> None:
          " (did you mean privacy?)"),
         ("uri: hdfs://n, properties: {hadoop.security.authentication: krb}",
          "storage.properties.hadoop.security.authentication: expected simple or kerberos"),
-        ("uri: 'file:///data', kerberos: {principal: e@R, cache: /c}", "storage.kerberos: is used with hdfs:// only"),
+        ("uri: 'file:///data', kerberos: {principal: e@R, cache: /c}", "storage.kerberos: is used only with hdfs://"),
     ],
 )  # fmt: skip
 def test_what_contradicts_in_the_storage_is_told(storage: str, problem: str) -> None:

@@ -241,7 +241,10 @@ TABLE = "tables:\n  - table: air.t\n    topics: [t]\n    columns: {n: bigint}\n"
             "format: plugin\n    plugin: {name: nubmers}",
             "no package offers nubmers in kafka2hive.decoders; installed here: gone, numbers",
         ),
-        ("format: plugin\n    plugin: {name: numbers}\n    source: debezium", "it unpacks debezium itself"),
+        (
+            "format: plugin\n    plugin: {name: numbers}\n    source: debezium",
+            "the decoder unpacks debezium itself",
+        ),
         ("bucket: {path: 'p={p}', plugin: {name: numbers}}", "installed here: parity"),
         ("bucket: {path: 'dt=%Y', plugin: {name: parity}}", "is not used: the path has no {field}"),
     ],

@@ -250,8 +250,8 @@ def test_another_tables_writer_that_fails_is_not_this_ones_error() -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ("class", "hive.serde is no full name of a Java class: 'a b'"),
-        ("properties", "hive.serde_properties are no texts by name: {'a': 1}"),
+        ("class", "hive.serde is not the full name of a Java class: 'a b'"),
+        ("properties", "hive.serde_properties is not a mapping of texts to texts: {'a': 1}"),
         ("no storage", "hive is str instead of HiveStorage"),
     ],
 )
@@ -325,12 +325,12 @@ def test_a_file_is_read_without_the_map_as_far_as_it_goes() -> None:
         ("writer: {format: plugin}", "is missing: format plugin needs a writer's name"),
         ("writer: {plugin: {name: streams}}", "is used with format plugin, the writer's is parquet"),
         ("writer: {format: plugin, plugin: {name: stream}}", "installed here: streams, swallows"),
-        ("writer: {format: plugin, plugin: {name: orc}}", "and no format of ours"),
+        ("writer: {format: plugin, plugin: {name: orc}}", "and not a built-in format"),
         ("writer: {format: plugin, plugin: {name: a.gz}}", "1 to 16 letters a-z and digits"),
-        ("writer: {format: plugin, plugin: {name: streams}, level: 3}", "is not told to a plug-in"),
+        ("writer: {format: plugin, plugin: {name: streams}, level: 3}", "is not passed to a plug-in"),
         (
             "schema_evolution: add\n    writer: {format: plugin, plugin: {name: streams}}",
-            "add is not for a plug-in's files",
+            "add is not for files of a plug-in",
         ),
         (
             "writer: {format: plugin, plugin: {name: streams}, page_index: true}",

@@ -18,8 +18,8 @@ IMPOSSIBLE = [
     ("n", "struct<x:varchar(4)>", "declare it as string"),
     ("n", "map<int,string>", "keys of type string"),
     ("n", "array<map< bigint,int>>", "keys of type string"),
-    ("2n", "int", "2n is no name for Avro"),
-    ("n", "struct<ä:int>", "ä is no name for Avro"),
+    ("2n", "int", "2n is not a valid name in Avro"),
+    ("n", "struct<ä:int>", "ä is not a valid name in Avro"),
     ("n", "array<struct<userId:int>>", "userId in n has capital letters"),
 ]
 

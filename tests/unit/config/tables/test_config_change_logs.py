@@ -50,11 +50,11 @@ def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None
         ("    source: {canal: {}, maxwell: {}}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
         (
             "    source: {debezium: {decimals: base64}}\n    columns: {id: 'array<decimal(5,2)>'}\n",
-            "a decimal is a column of its own, id is array<decimal(5,2)>",
+            "a decimal must be a column, id is array<decimal(5,2)>",
         ),
         (
             "    source: debezium\n    columns: {id: 'array<decimal(5,2)>'}\n",
-            "id is array<decimal(5,2)>: say how its decimals are written",
+            "id is array<decimal(5,2)>: set the encoding of its decimals",
         ),
         (
             "    source: {debezium: {decimals: base64}}\n    format: avro\n" + COLUMNS,
@@ -62,8 +62,8 @@ def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None
         ),
         ("    source: {debezium: {decimals: precise}}\n" + COLUMNS, "base64"),
         ("    source: canal\n    format: json_schema\n" + COLUMNS, "plain JSON: write format: json"),
-        ("    source: canal\n    columns: {id: 'array<int>'}\n", "canal writes every value as a text"),
-        ("    source: canal\n    columns: {id: binary}\n", "take it as string"),
+        ("    source: canal\n    columns: {id: 'array<int>'}\n", "canal writes every value as text"),
+        ("    source: canal\n    columns: {id: binary}\n", "declare it as string"),
         ("    source: canal\n    columns: {id: {type: int, from: $.a.b}}\n", "a row of canal is flat"),
         ("    source: debezium\n    format: raw\n", "for raw write source: binlog"),
         ("    source: debezim\n" + COLUMNS, "debezium"),
@@ -71,7 +71,7 @@ def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None
         ("    source: debezium\n    columns: {id: bigint, __op: string}\n", "is repeated"),
         (
             "    source: {debezium: {before: true}}\n    columns: {id: {type: bigint, from: $.x}}\n",
-            "none of them can have from, unit or leeway",
+            "which therefore cannot have from, unit or leeway",
         ),
     ],
 )

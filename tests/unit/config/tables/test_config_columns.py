@@ -164,12 +164,12 @@ def test_an_event_time_may_lie_within_a_struct_or_at_a_path(
     [
         ("props.att", {}, "props has no field att (did you mean at?)"),
         ("props.word", {}, "props.word is string; an event time is"),
-        ("at.x", {}, "at is timestamp, no struct"),
+        ("at.x", {}, "at is timestamp, not a struct"),
         ("$.meta.it", {}, "no column takes $.meta.it"),
         ("$.meta['a word']", {}, "is string; an event time is"),
         ("$.meta[0]", {}, "elements of arrays"),
-        ("props.at", {"unit": "ms"}, "is used with a bigint field only, props.at is not"),
-        ("prop.at", {}, "prop.at is no column of the table"),
+        ("props.at", {"unit": "ms"}, "is used only with a bigint field, props.at is timestamp"),
+        ("prop.at", {}, "prop.at is not a column of the table"),
     ],
 )
 def test_an_event_time_that_is_none_is_refused(field: str, more: dict[str, object], words: str) -> None:
@@ -180,7 +180,7 @@ def test_a_field_of_a_struct_that_hive_describes_is_taken_at_its_word() -> None:
     rule = only_table("    create: false\n    bucket: {field: props.at}\n")
     assert (rule.bucketing.field, rule.bucketing.inner) == ("props", ("at",))
     path = "    create: false\n    bucket: {field: $.props.at}\n"
-    assert "these come from Hive" in problems_of(HEAD + TABLE + path)[0]
+    assert "this table has Hive's" in problems_of(HEAD + TABLE + path)[0]
 
 
 def test_a_columns_leeway_is_read_and_refused_where_it_makes_no_sense() -> None:
@@ -211,7 +211,7 @@ def test_a_column_may_have_several_paths() -> None:
         ("columns: {x: {type: int, from: [$.a, b]}}", "begins with $, as in $.b"),
         (
             "columns: {x: {type: int, from: [$.a, $.b]}}\n    source: debezium",
-            "has one path to a column's value",
+            "a column of a change log has only one path",
         ),
         ("columns: {x: {type: int, from: [$.a, $.b]}}\n    format: csv", "takes the field at its place"),
     ):
@@ -225,11 +225,11 @@ def test_a_column_may_have_several_paths() -> None:
         ("string", "x", ""),
         ("string", "''", ""),
         ("int", "-2147483648", ""),
-        ("int", "2147483648", "2147483648 is no int"),
-        ("int", "1.5", "1.5 is no int"),
-        ("int", "x", "'x' is no number"),
+        ("int", "2147483648", "2147483648 is not a value of int"),
+        ("int", "1.5", "1.5 is not a value of int"),
+        ("int", "x", "'x' is not a number"),
         ("boolean", "true", ""),
-        ("boolean", "1", "'1' is no boolean"),
+        ("boolean", "1", "'1' is not a boolean"),
         ("double", "0.5", ""),
         ("double", "'1e999'", "1e999 is beyond double"),
         ("double", "9007199254740993", "9007199254740993 is not exact as double"),
@@ -246,7 +246,7 @@ def test_a_column_may_have_several_paths() -> None:
         ("'decimal(5,2)'", "1000", "1000 does not fit decimal(5,2)"),
         ("'decimal(5,2)'", "'1.005'", "1.005 does not fit decimal(5,2)"),
         ("date", "'2013-02-28'", ""),
-        ("date", "'2013-02-29'", "is no date"),
+        ("date", "'2013-02-29'", "is not a date"),
         ("timestamp", "'2013-02-28T00:00'", "not with timestamp"),
         ("array<int>", "1", "not with array<int>"),
     ],

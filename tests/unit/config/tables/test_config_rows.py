@@ -48,10 +48,10 @@ def test_the_example_loads() -> None:
             "lines is for format json and csv: the table's is json_schema",
         ),
         ("rows: array\n    format: raw", "array is for format json and json_schema: the table's is raw"),
-        ("rows: array\n    source: debezium", "a change log has an envelope a message"),
-        ("rows: lines\n    sql: SELECT * FROM records", "is for messages of one row each"),
-        ("source: canal\n    sql: SELECT * FROM records", "is for messages of one row each"),
-        ("rows: lines\n    source: canal", "a change log has an envelope a message"),
+        ("rows: array\n    source: debezium", "a message of a change log has one envelope"),
+        ("rows: lines\n    sql: SELECT * FROM records", "is for messages of one row"),
+        ("source: canal\n    sql: SELECT * FROM records", "is for messages of one row"),
+        ("rows: lines\n    source: canal", "a message of a change log has one envelope"),
     ],
 )
 def test_what_does_not_go_together_is_told(lines: str, told: str) -> None:

@@ -51,30 +51,33 @@ def test_the_example_loads() -> None:
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ("columns: {n: int}\n    records: {n: int}", "is used with sql only"),
-        ("columns: {n: int}\n    lookups: {a: 'file:///a'}", "is used with sql only"),
-        ("columns: {n: int}\n    udfs: own", "is used with sql only"),
-        ("columns: {n: int}\n    shuffle: bucket", "is used with sql only: write sql: SELECT * FROM records"),
+        ("columns: {n: int}\n    records: {n: int}", "is used only with sql"),
+        ("columns: {n: int}\n    lookups: {a: 'file:///a'}", "is used only with sql"),
+        ("columns: {n: int}\n    udfs: own", "is used only with sql"),
+        ("columns: {n: int}\n    shuffle: bucket", "is used only with sql: write sql: SELECT * FROM records"),
         (f"columns: {{n: int}}\n    lookups: {{records: 'file:///a'}}\n{SQL}", "is not records"),
         (f"columns: {{n: int}}\n    lookups: {{a: /dimensions/a}}\n{SQL}", "expected a full path"),
         ("columns: {n: int}\n    sql: DELETE FROM records", "expected one SELECT"),
-        ("columns: {n: int}\n    sql: SELECT 1 AS n", "the decoded records are called records"),
-        ("columns: {n: int}\n    sql: SELECT __kafka2hive AS n FROM records", "the name of a column of ours"),
+        ("columns: {n: int}\n    sql: SELECT 1 AS n", "the SELECT must read the table records"),
+        (
+            "columns: {n: int}\n    sql: SELECT __kafka2hive AS n FROM records",
+            "is a name that kafka2hive uses itself",
+        ),
         (f"columns: {{n: int}}\n    tombstones: write\n{SQL}", "use tombstones skip"),
-        (f"columns: {{n: int}}\n    format: csv\n    rows: lines\n{SQL}", "for messages of one row each"),
+        (f"columns: {{n: int}}\n    format: csv\n    rows: lines\n{SQL}", "for messages of one row"),
         (
             f"columns: {{n: int}}\n    format: plugin\n    plugin: {{name: own}}\n{SQL}",
-            "for messages of one row each",
+            "for messages of one row",
         ),
         (f"records: {{n: int}}\n    create: false\n{SQL}", "are required with records"),
         (
             f"columns: {{n: {{type: int, from: $.n}}}}\n    records: {{n: int}}\n{SQL}",
-            "only records have from",
+            "from, header, key and unit belong to records",
         ),
         (f"columns: {{n: int}}\n    records: {{n: innt}}\n{SQL}", "records.n"),
         (
             f"columns: {{n: int}}\n    records: {{m: date}}\n    bucket: {{field: m}}\n{SQL}",
-            "no column of the table",
+            "not a column of the table",
         ),
         (
             f"columns: {{a: int}}\n    format: raw\n    records: {{n: int}}\n{SQL}",
