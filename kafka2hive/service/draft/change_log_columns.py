@@ -119,8 +119,8 @@ class _ConnectTypes(Followed):
         if self._has_decimals and 0 <= scale <= digits <= MAX_DECIMAL_DIGITS and digits:
             return f"decimal({digits},{scale})"
         self.notes.append(
-            f"{place} is a decimal as bytes, which only a column of a change log with up to {MAX_DECIMAL_DIGITS} digits can be:"
-            " its base64 as it stands. The connector writes texts with decimal.handling.mode string"
+            f"{place} is a decimal in bytes, which only whole columns of a change log with up to {MAX_DECIMAL_DIGITS} digits"
+            " can decode: a string in base64. With decimal.handling.mode string the connector writes decimals as texts"
         )
         return "string"
 

@@ -75,14 +75,14 @@ class Columns:
         unit = counts if counts != "d" and _TIME_NAME.search(_plain(keys[-1])) else None
         if unit == "ns" and not shape.thousands:
             self.notes.append(
-                f"{path_text(keys)} counts nanoseconds, of which a timestamp holds no parts of a microsecond:"
-                " with type: timestamp, unit: ns, fraction: truncate they are cut off"
+                f"{path_text(keys)} counts nanoseconds, but a timestamp has microseconds:"
+                " type: timestamp, unit: ns, fraction: truncate cuts them off"
             )
             unit = None
         kind = "timestamp" if unit else self._type(shape, path_text(keys))
         if kind is not None and kind.count("<") > MAX_NESTING and _nesting(kind) > MAX_NESTING:
             self.notes.append(
-                f"{path_text(keys)} nests more than {MAX_NESTING} deep, which Hive's types cannot: left out"
+                f"{path_text(keys)} nests more than {MAX_NESTING} deep, but Hive's types cannot: left out"
             )
         elif kind is not None:
             yield DraftColumn(name=self._names.name(keys), type=kind, keys=keys, unit=unit, counts=counts)
@@ -124,7 +124,9 @@ class Columns:
         fields: dict[str, str] = {}
         for key, member in shape.members.items():
             if not _FIELD.fullmatch(key) or key.lower() in {name.lower() for name in fields}:
-                self.notes.append(f"{place}: the key {key!r} can be no field of a struct: left out")
+                self.notes.append(
+                    f"{place}: the key {key!r} cannot be the name of a struct's field: left out"
+                )
             elif (kind := self._type(member, f"{place}.{key}")) is not None:
                 fields[key] = kind
         return "struct<" + ",".join(f"{key}:{kind}" for key, kind in fields.items()) + ">" if fields else None

@@ -76,7 +76,7 @@ def reasons_for_none(values: Sequence[bytes]) -> list[str]:
     codes = Counter(reason.code for reason in reasons)
     for code, count in codes.most_common(1):
         first = next(reason for reason in reasons if reason.code == code)
-        return [f"{counted(count, 'record')} that begin as an object are none, the first: {first}"]
+        return [f"{counted(count, 'record')} that begin like a JSON object are not valid, the first: {first}"]
     return []
 
 

@@ -142,7 +142,7 @@ def _alike(drafts: Sequence[Draft]) -> list[str]:
         shape = frozenset((column.name, column.type, column.keys, column.unit) for column in draft.columns)
         topics.setdefault((draft.format, draft.source, draft.rows, shape), []).append(draft.topic)
     return [
-        f"topics {', '.join(alike)} have the same columns: one table may have them all in topics, or a pattern"
+        f"topics {', '.join(alike)} have the same columns: one table can read them all, by topics or a pattern"
         for alike in topics.values()
         if len(alike) > 1
     ]
@@ -291,7 +291,9 @@ def _advice(draft: Draft, events: Sequence[EventTime], rate: Rate | None) -> lis
             f" a flush interval of {duration(rate.interval_seconds)} makes {counted(files, 'file')} an hour or more"
         )
     if personal := ", ".join(personal_names(draft.columns)):
-        notes.append(f"by their names personal data or secrets, leave out what is not needed: {personal}")
+        notes.append(
+            f"by their names these may be personal data or secrets, leave out what is not needed: {personal}"
+        )
     return notes
 
 

@@ -34,7 +34,7 @@ def with_table(draft: Draft, found: TableDescription) -> Draft:
     path = _path([column.name for column in found.partition_columns], notes)
     format = next((name for name, stored in STORED_AS.items() if stored.difference(found) is None), None)
     if format is None:
-        notes.append(f"Hive reads the table's files by {found.input_format}, which no writer here makes")
+        notes.append(f"Hive reads the table's files by {found.input_format}, which kafka2hive cannot write")
     return replace(
         draft,
         columns=columns,
@@ -44,7 +44,7 @@ def with_table(draft: Draft, found: TableDescription) -> Draft:
         location=_with_slashes(found.location),
         storage=draft.storage or _authority(found.location),
         file_format=format or "parquet",
-        notes=(f"columns, partitions and place are those of {draft.table_name} in Hive", *notes),
+        notes=(f"columns, partitions and location are those of {draft.table_name} in Hive", *notes),
     )
 
 
@@ -78,7 +78,7 @@ def _columns(draft: Draft, known: Sequence[Column], notes: list[str]) -> tuple[D
         for column in known
     ]
     if missing := [column.name for column in known if column.name not in drafts]:
-        notes.append(f"no record has anything for {', '.join(missing)}: give each its from, header or key")
+        notes.append(f"no record has a value for {', '.join(missing)}: set from, header or key of each")
     used = {drafted.name for drafted in drafts.values()}
     if extra := [column.name for column in draft.columns if column.name not in used]:
         notes.append(f"Hive's table has no column for {', '.join(extra)} of the records")
@@ -103,6 +103,6 @@ def _path(names: Sequence[str], notes: list[str]) -> str:
     if len(hours) == 1 and hours[0].lower() in _HOURS:
         return f"{day}=%Y-%m-%d/{hours[0]}=%H"
     notes.append(
-        f"what the partition columns {', '.join(names)} hold cannot be told: correct bucket.path, which has days in all"
+        f"the contents of the partition columns {', '.join(names)} are not known: correct bucket.path, which has days in all"
     )
     return "/".join(f"{name}=%Y-%m-%d" for name in names)

@@ -122,9 +122,7 @@ def _of_fields(delimiter: str, rows: list[list[str | None]]) -> Recognition:
     filled = {column.name: column for column in Columns(shape).columns}
     fields = [f"field_{n}" for n in range(1, len(rows[0]) + 1)]
     columns = tuple(filled.get(name, DraftColumn(name, "string", (name,))) for name in fields)
-    notes = [
-        f"fields stand by their places ({delimiter!r} between them) and have no names: give each column its own"
-    ]
+    notes = [f"the fields ({delimiter!r} between them) have no names, only an order: give each column a name"]
     if header:
         lines = counted(sum(_is_header(row, header) for row in rows), "header line")
         notes = [f"columns are named by the {lines} among the records, which csv.header leaves out"]
@@ -171,7 +169,7 @@ def _of_connect(
 ) -> Recognition:
     if not connect.columns:
         return _of_rows(format, source, rows)
-    notes = ("types are those that the schema beside each record names", *connect.notes)
+    notes = ("types are those of the schema in each record", *connect.notes)
     return Recognition(format, source, connect.columns, notes, decimals=connect.decimals)
 
 

@@ -171,7 +171,7 @@ def test_fields_of_csv_become_columns_by_their_places(delimiter: str) -> None:
     assert (
         "40 decode" in text and "# 1 dead letter: csv.utf8" in text and "# 1 dead letter: csv.fields" in text
     )
-    assert "have no names: give each column its own" in text
+    assert "have no names, only an order: give each column a name" in text
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_columns_have_the_types_of_the_schema_that_stands_beside_debeziums_envel
     assert "source: {debezium: {decimals: base64}}" in text and "2 decode" in text, text
     found = {name: (kind, unit) for name, (kind, _, unit) in _columns(service).items()}
     assert {name: kind for name, kind in found.items() if not name.startswith("__")} == _TYPES_OF
-    assert "long is a decimal as bytes" in text and "pairs has a type" in text
+    assert "long is a decimal in bytes" in text and "pairs has a type" in text
     numbers = debezium("c", None, _TYPED_ROW | {"total": 12.5, "long": None}, {})
     text, service = _drafted(*[{"schema": schema, "payload": numbers}] * 3)
     assert "source: debezium\n" in text and "3 decode" in text
@@ -268,7 +268,7 @@ def test_rows_beside_their_schema_are_taken_out_of_their_payload() -> None:
         **_TYPES_OF,
         "total": ("string", None),
     }
-    assert found["day"][1] == ("payload", "day") and "total is a decimal as bytes" in text
+    assert found["day"][1] == ("payload", "day") and "total is a decimal in bytes" in text
 
 
 def test_a_schema_beside_the_row_that_is_none_is_only_a_member() -> None:
@@ -298,7 +298,7 @@ def test_what_nests_deeper_than_hives_types_is_left_out_and_said() -> None:
         (b"Obj\x01\x04", "whole Avro files"),
         (b"\xc3\x01" + b"x" * 8, "single objects"),
         (b"\x03\0" + b"x" * 16, "AWS Glue"),
-        (b'{"a":NaN}', "3 records that begin as an object are none, the first: json.syntax"),
+        (b'{"a":NaN}', "3 records that begin like a JSON object are not valid, the first: json.syntax"),
         (b'{"a":"\\ud800"}', "json.surrogate"),
         (b'{"a":' * 70 + b"1" + b"}" * 70, "json.depth"),
     ],
@@ -645,7 +645,7 @@ def test_a_table_that_hive_has_gives_columns_types_partitions_place_and_format()
     assert table.bucketing.path == "day=%Y-%m-%d/hr=%H"
     assert (table.writer.format, service.storage.uri) == ("orc", "hdfs://nn:8020")
     assert [name for _, name in table.metadata] == ["kafka_offset"]
-    assert "no record has anything for gone" in text and "has no column for odd of the records" in text
+    assert "no record has a value for gone" in text and "has no column for odd of the records" in text
     assert service.hive is not None
 
 
@@ -660,8 +660,8 @@ def test_what_cannot_be_told_of_hives_table_is_said() -> None:
     text, _ = _with_table(
         [b'{"id": 1}'] * 2, _in_hive("id bigint", "a string; b string", input_format="x.RCFileInputFormat")
     )
-    assert "what the partition columns a, b hold cannot be told" in text
-    assert "by x.RCFileInputFormat, which no writer here makes" in text
+    assert "the contents of the partition columns a, b are not known" in text
+    assert "by x.RCFileInputFormat, which kafka2hive cannot write" in text
     empty, _ = _with_table([], _in_hive("id bigint; num int"))
     assert "holds no record" in empty and "num: int" in empty
 
