@@ -5,7 +5,6 @@ import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.drills.committer import CommitterOrder
 from tests.drills.failpoint import Failpoint, read_journal
@@ -14,15 +13,13 @@ from tests.oracle.data_files import visible_files
 from tests.oracle.exact import assert_settled
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
+from tests.services.hdfs import Hdfs
 
 
 class CommitterTable:
     """Below `<namenode>/<name>`; journal and marks in `folder`."""
 
-    def __init__(self, hdfs: "Hdfs", name: str, folder: Path, chance: random.Random) -> None:
+    def __init__(self, hdfs: Hdfs, name: str, folder: Path, chance: random.Random) -> None:
         self.name = name
         uri = f"{hdfs.namenode_url}/{name}"
         self._root = f"{uri}/kafka2hive"

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 
@@ -14,11 +14,9 @@ from tests.harness.program import Running
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.oracle.exact import Acknowledged, assert_exactly, flight
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import Place, produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 LOST = "Lost task "
 # so ends the slower one of two attempts when the other has finished the stage
@@ -33,7 +31,7 @@ class Target:
     """The service under attack, two tables on one topic; `send` more where blows have missed and used it up."""
 
     def __init__(
-        self, kafka: "KafkaBroker", hdfs: "Hdfs", name: str, folder: Path, records: int, length: int = 0
+        self, kafka: KafkaBroker, hdfs: Hdfs, name: str, folder: Path, records: int, length: int = 0
     ) -> None:
         """`length`: spaces fill each flight up to so many bytes."""
         kafka.create_topic(name, 4)

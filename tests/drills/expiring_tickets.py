@@ -7,11 +7,11 @@ import itertools
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kafka2hive.hive.session import HiveSession
+from tests.drills.conftest import Figures
 from tests.drills.form import Form
 from tests.drills.gssapi_client import PACKAGE, environment
 from tests.drills.stream import Stream, some_flights
@@ -27,17 +27,13 @@ from tests.integration.secure_map import (
     secure_sections,
 )
 from tests.services.flights import COUNT, flights
-from tests.services.kafka_secure import LOGGED_IN
+from tests.services.kafka_broker import KafkaBroker
+from tests.services.kafka_secure import LOGGED_IN, SecureKafka
 from tests.services.produce import produce
 from tests.services.secure.hdfs import SecureHdfs
-
-if TYPE_CHECKING:
-    from tests.drills.conftest import Figures
-    from tests.services.kafka_broker import KafkaBroker
-    from tests.services.kafka_secure import SecureKafka
-    from tests.services.secure.hive import SecureHive
-    from tests.services.secure.kdc import Kdc
-    from tests.services.spark_standalone import SparkStandalone
+from tests.services.secure.hive import SecureHive
+from tests.services.secure.kdc import Kdc
+from tests.services.spark_standalone import SparkStandalone
 
 PER_SECOND = 200
 CALM_SECONDS = 75.0  # longer than a ticket lives
@@ -46,14 +42,14 @@ KDC_AWAY_SECONDS = 30.0
 
 @pytest.mark.timeout(7_200)
 def test_tickets_of_a_minute_last_for_ever(
-    strict_kafka: "SecureKafka",
-    kdc: "Kdc",
-    secure_hdfs: "SecureHdfs",
-    secure_hive: "SecureHive",
+    strict_kafka: SecureKafka,
+    kdc: Kdc,
+    secure_hdfs: SecureHdfs,
+    secure_hive: SecureHive,
     unique: str,
     tmp_path: Path,
     form: Form,
-    figures: "Figures",
+    figures: Figures,
 ) -> None:
     """Kafka, HDFS and Hive secured by one login; every flight of the year, and others that keep coming.
 
@@ -133,7 +129,7 @@ def test_tickets_of_a_minute_last_for_ever(
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("protection", ["integrity", "authentication"])
 def test_hdfs_is_written_at_its_weaker_protections(
-    kafka: "KafkaBroker", kdc: "Kdc", unique: str, tmp_path: Path, protection: str
+    kafka: KafkaBroker, kdc: Kdc, unique: str, tmp_path: Path, protection: str
 ) -> None:
     """The standard run has a cluster with privacy."""
     words = dict.fromkeys(("dfs.data.transfer.protection", "hadoop.rpc.protection"), protection)
@@ -150,10 +146,10 @@ def test_hdfs_is_written_at_its_weaker_protections(
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("way", ["keytab", "token"])
 def test_executors_of_a_cluster_log_in(
-    kafka: "KafkaBroker",
-    kdc: "Kdc",
-    secure_hdfs: "SecureHdfs",
-    spark_standalone: "SparkStandalone",
+    kafka: KafkaBroker,
+    kdc: Kdc,
+    secure_hdfs: SecureHdfs,
+    spark_standalone: SparkStandalone,
     unique: str,
     tmp_path: Path,
     way: str,

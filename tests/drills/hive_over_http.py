@@ -6,7 +6,6 @@ Not a part of `scripts/test`, which starts neither of these servers; `scripts/dr
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,15 +14,13 @@ from kafka2hive.hive.session import HiveSession
 from kafka2hive.model.metastore import HiveLoginRefused
 from tests.integration.secure_map import options_of
 from tests.services.certificates import authority, pkcs12
+from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.jars import jars
 from tests.services.ports import accepts
+from tests.services.secure.hdfs import SecureHdfs
 from tests.services.secure.hive import LDAP_PASSWORD, LDAP_USER, Ldap
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.secure.hdfs import SecureHdfs
-    from tests.services.secure.kdc import Kdc
+from tests.services.secure.kdc import Kdc
 
 
 class HttpHive(HiveServer):
@@ -70,7 +67,7 @@ def refusal(options: HiveOptions) -> str:
     return str(caught.value)
 
 
-def test_a_password_over_tls(hdfs: "Hdfs", tmp_path: Path, unique: str) -> None:
+def test_a_password_over_tls(hdfs: Hdfs, tmp_path: Path, unique: str) -> None:
     trusted = authority(tmp_path / "tls", "ca")
     with Ldap(tmp_path / "ldap") as ldap:
         own = {
@@ -101,7 +98,7 @@ def test_a_password_over_tls(hdfs: "Hdfs", tmp_path: Path, unique: str) -> None:
             )
 
 
-def test_a_ticket_of_kerberos(kdc: "Kdc", secure_hdfs: "SecureHdfs", tmp_path: Path) -> None:
+def test_a_ticket_of_kerberos(kdc: Kdc, secure_hdfs: SecureHdfs, tmp_path: Path) -> None:
     own = {
         "hive.server2.authentication": "KERBEROS",
         "hive.server2.authentication.kerberos.principal": kdc.principal("hive/localhost"),

@@ -6,10 +6,10 @@ Not a part of `scripts/test`: building the client takes minutes. `scripts/drill`
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.drills.conftest import Figures
 from tests.drills.form import Form
 from tests.drills.gssapi_client import build, environment
 from tests.drills.stream import Stream, some_flights
@@ -17,10 +17,7 @@ from tests.harness.program import Running, command_as_process
 from tests.harness.scenario import Scenario, flights_in, on_disk
 from tests.integration.secure_map import grant, login
 from tests.services.kafka_secure import SecureKafka
-
-if TYPE_CHECKING:
-    from tests.drills.conftest import Figures
-    from tests.services.secure.kdc import Kdc
+from tests.services.secure.kdc import Kdc
 
 UNAVAILABLE = 69
 
@@ -31,7 +28,7 @@ def client() -> Path:
     return build()
 
 
-def scenario_of(kdc: "Kdc", broker: SecureKafka, who: str, name: str, folder: Path) -> Scenario:
+def scenario_of(kdc: Kdc, broker: SecureKafka, who: str, name: str, folder: Path) -> Scenario:
     broker.create_topic(name, 2)
     grant(broker, name, f"User:{who}")
     table = flights_in(f"{name}.flights", name)
@@ -39,7 +36,7 @@ def scenario_of(kdc: "Kdc", broker: SecureKafka, who: str, name: str, folder: Pa
 
 
 def test_a_service_outlives_its_tickets_and_is_exact(
-    kdc: "Kdc", strict_kafka: SecureKafka, unique: str, tmp_path: Path, form: Form, figures: "Figures"
+    kdc: Kdc, strict_kafka: SecureKafka, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     """Tickets of a minute; brokers ask for them again every 15 s. Its clients are kept: not every epoch asks the KDC."""
     scenario = scenario_of(kdc, strict_kafka, "short", unique, tmp_path)
@@ -64,7 +61,7 @@ def test_a_service_outlives_its_tickets_and_is_exact(
 
 
 def test_a_realm_that_is_away_is_told_by_kinit_and_ends_with_69(
-    kdc: "Kdc", strict_kafka: SecureKafka, unique: str, tmp_path: Path
+    kdc: Kdc, strict_kafka: SecureKafka, unique: str, tmp_path: Path
 ) -> None:
     scenario = scenario_of(kdc, strict_kafka, "etl", unique, tmp_path)
     env = environment(kdc, tmp_path)

@@ -11,21 +11,18 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.benchmarks.contestants import CONTESTANTS, Place
 from tests.benchmarks.peers.shape import Shape
+from tests.drills.conftest import Figures
 from tests.drills.form import Form
 from tests.drills.sink_reading import SinkReading, listed_by_hive, listed_by_spark, read_sink
 from tests.drills.stream import Stream
 from tests.oracle.tree import LocalTree
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.service_process import ServiceProcess
-
-if TYPE_CHECKING:
-    from tests.drills.conftest import Figures
-    from tests.services.kafka_broker import KafkaBroker
 
 PER_SECOND = 2_000
 CHECKPOINT_SECONDS = 2.0
@@ -37,7 +34,7 @@ WRITERS = ("kafka2hive", "spark_file_sink", "spark_foreach_batch", "flink")
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_same_kills_for_every_sink(
-    name: str, form: Form, figures: "Figures", kafka: "KafkaBroker", unique: str, tmp_path: Path
+    name: str, form: Form, figures: Figures, kafka: KafkaBroker, unique: str, tmp_path: Path
 ) -> None:
     chance, kills = random.Random(2026), form.count(3, 20)  # the same moments for everybody
     numbers = itertools.count()

@@ -3,10 +3,10 @@
 import random
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.drills.conftest import Figures
 from tests.drills.form import Form
 from tests.drills.progress import Progress
 from tests.drills.stream import Stream, some_flights
@@ -14,15 +14,12 @@ from tests.harness.program import Running
 from tests.harness.scenario import Scenario, flights_in, on_disk, payloads_in
 from tests.services.kafka_broker import KafkaBroker
 
-if TYPE_CHECKING:
-    from tests.drills.conftest import Figures
-
 PER_SECOND = 200
 
 
 @pytest.mark.timeout(36_000)
 def test_one_run_lives_through_every_restart_of_its_broker(
-    form: Form, figures: "Figures", unique: str, tmp_path: Path
+    form: Form, figures: Figures, unique: str, tmp_path: Path
 ) -> None:
     seed = form.seed()
     chance = random.Random(seed)

@@ -7,23 +7,21 @@ import random
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
 import pytest
 
+from tests.drills.conftest import Figures
 from tests.drills.form import Form
 from tests.drills.supervised import Supervised
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.oracle.data_files import visible_rows
 from tests.oracle.exact import ends_of
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import Place, produce
-
-if TYPE_CHECKING:
-    from tests.drills.conftest import Figures
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 NEW_YORK, BERLIN = ZoneInfo("America/New_York"), ZoneInfo("Europe/Berlin")
 CHANGES = [  # the instants at which an hour is skipped or begins again
@@ -107,13 +105,13 @@ def in_berlin(payload: bytes) -> tuple[str, dict[str, Any]]:
 
 @pytest.mark.timeout(1800)
 def test_clocks_that_jump_and_hours_that_change_lose_and_double_nothing(
-    kafka: "KafkaBroker",
-    hdfs: "Hdfs",
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
     unique: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     form: Form,
-    figures: "Figures",
+    figures: Figures,
 ) -> None:
     seed = form.seed()
     chance = random.Random(seed)

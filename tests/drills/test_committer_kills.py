@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +17,7 @@ from tests.drills.failpoint import AFTER, ANY, BEFORE, Failpoint, read_journal
 from tests.drills.failpoint_names import ALL, STORIES
 from tests.drills.form import Form
 from tests.drills.warm_committer import WarmCommitter
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
+from tests.services.hdfs import Hdfs
 
 # kills of one table at random, after the stories were played on it
 RANDOM_KILLS = 60
@@ -33,7 +30,7 @@ PATIENCE = 180.0
 class Lane:
     """Tables one after another, killed and killed again; several lanes share the NameNode, each with its own table."""
 
-    def __init__(self, hdfs: "Hdfs", name: str, folder: Path, seed: int) -> None:
+    def __init__(self, hdfs: Hdfs, name: str, folder: Path, seed: int) -> None:
         self._hdfs = hdfs
         self._name = name
         self._folder = folder
@@ -101,7 +98,7 @@ class Lane:
 
 
 @pytest.fixture
-def roomy_hdfs(request: pytest.FixtureRequest, tmp_path: Path, form: Form) -> Iterator["Hdfs"]:
+def roomy_hdfs(request: pytest.FixtureRequest, tmp_path: Path, form: Form) -> Iterator[Hdfs]:
     """The shared HDFS; in the long form one with small blocks: for ten minutes the NameNode keeps the room of a whole
     block for each file that a killed writer left open, and after 1,500 kills 70 GB were full of nothing.
     """
@@ -116,7 +113,7 @@ def roomy_hdfs(request: pytest.FixtureRequest, tmp_path: Path, form: Form) -> It
 
 @pytest.mark.timeout(14_400)
 def test_kills_of_the_committer_leave_every_record_in_one_final_file(
-    roomy_hdfs: "Hdfs", unique: str, tmp_path: Path, form: Form, figures: Figures
+    roomy_hdfs: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     lanes, kills = form.pick(4, 8), form.count(64, 2_000)
     seed = form.seed()

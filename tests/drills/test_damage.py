@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,6 +21,7 @@ from kafka2hive.service.verify.result import VerifyOrder
 from kafka2hive.service.verify.verify import verify
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.concurrency import Sequential
+from tests.drills.conftest import Figures
 from tests.drills.damage import Damage, copies, file_damages
 from tests.drills.damage_ledger import (
     Ledger,
@@ -39,12 +39,9 @@ from tests.oracle.exact import Acknowledged, assert_exactly, assert_settled, end
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree, Tree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.drills.conftest import Figures
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 POISON = b"no flight"
 
@@ -79,9 +76,7 @@ class EpochLoop:
 
 
 @pytest.fixture(scope="module")
-def dump(
-    kafka: "KafkaBroker", hdfs: "Hdfs", tmp_path_factory: pytest.TempPathFactory, form: Form
-) -> EpochLoop:
+def dump(kafka: KafkaBroker, hdfs: Hdfs, tmp_path_factory: pytest.TempPathFactory, form: Form) -> EpochLoop:
     service = f"t_{uuid.uuid4().hex[:10]}"
     base, tree = f"{hdfs.namenode_url}/{service}", HdfsTree(hdfs.client())
     kafka.create_topic(service, 2)
@@ -181,7 +176,7 @@ def whole(damage: Damage, dump: Picture, after: dict[str, bytes]) -> list[str]:
 @pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("quiet")
 def test_every_damage_is_reported_with_its_place_and_none_is_repaired_silently(
-    dump: EpochLoop, kafka: "KafkaBroker", tmp_path: Path, form: Form, figures: "Figures"
+    dump: EpochLoop, kafka: KafkaBroker, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     seed = form.seed()
     chance = Chance(seed)
@@ -224,7 +219,7 @@ def test_every_damage_is_reported_with_its_place_and_none_is_repaired_silently(
     assert auditor.verify() == (ExitCode.DONE, []), f"seed {seed}: the dump was not put back"
 
 
-def note_kinds(figures: "Figures", done: Counter[str]) -> None:
+def note_kinds(figures: Figures, done: Counter[str]) -> None:
     """Counts by the first word or two of a kind."""
     groups = Counter[str]()
     for kind, times in done.items():
@@ -235,7 +230,7 @@ def note_kinds(figures: "Figures", done: Counter[str]) -> None:
 class HdfsDump:
     """Damages to the dump on HDFS itself: what is deleted is moved aside, and moved back."""
 
-    def __init__(self, hdfs: "Hdfs", base: str) -> None:
+    def __init__(self, hdfs: Hdfs, base: str) -> None:
         self._tree = HdfsTree(hdfs.client())
         self._client = hdfs.client()
         self._base, self._root = base, base.removeprefix(hdfs.namenode_url)
@@ -264,7 +259,7 @@ class HdfsDump:
 @pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("quiet")
 def test_damages_on_hdfs_are_reported_too_and_a_dump_put_back_is_exact(
-    dump: EpochLoop, kafka: "KafkaBroker", hdfs: "Hdfs", tmp_path: Path, form: Form, figures: "Figures"
+    dump: EpochLoop, kafka: KafkaBroker, hdfs: Hdfs, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     seed = form.seed()
     chance = Chance(seed)

@@ -9,7 +9,6 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -29,12 +28,10 @@ from tests.harness.program import command
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.oracle.exact import flights_by_month
 from tests.services.flights import COUNT, flights
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
 
 SHORT_FLIGHTS = 20_000
 # what a run dumps before it is killed, by experience
@@ -91,9 +88,9 @@ def kill_runs(killer: Killer, kills: int, chance: random.Random, all_points: boo
 @pytest.mark.timeout(14_400)
 def test_kills_of_the_program_lose_nothing_and_double_nothing(
     processes: ExitStack,
-    kafka: "KafkaBroker",
-    hdfs: "Hdfs",
-    hive: "HiveServer",
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
+    hive: HiveServer,
     hive_database: str,
     tmp_path: Path,
     form: Form,

@@ -6,7 +6,6 @@ Each blow hits an attempt that is writing a file; one that Spark did not feel (t
 import random
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -18,11 +17,9 @@ from tests.drills.form import Form
 from tests.drills.spark_workers import Prey, kill_executor_of, kill_worker, stop, wake, within
 from tests.drills.supervised import EVERY_CHANGE
 from tests.harness.program import Running
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.spark_standalone import SparkStandalone
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 SPECULATION = {
     "spark.speculation": "true",
@@ -58,7 +55,7 @@ def hang(run: Running, prey: Prey) -> bool:
 
 @pytest.mark.timeout(7_200)
 def test_killed_workers_cost_attempts_and_no_record(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path, form: Form, figures: Figures
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     kills = form.count(6, 60)
     wanted = [("killed", kill_worker)] * kills
@@ -85,7 +82,7 @@ def test_killed_workers_cost_attempts_and_no_record(
 
 @pytest.mark.timeout(7_200)
 def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path, form: Form, figures: Figures
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     kills, pauses = form.count(4, 40), form.count(1, 10)
     seed = form.seed()

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import pytest
@@ -24,10 +24,8 @@ from tests.oracle.exact import Acknowledged
 from tests.oracle.ledger_text import LedgerText
 from tests.services.flights import flights
 from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.kafka_broker import KafkaBroker
 
 SEED = 20260217
 DAYS = 50
@@ -72,7 +70,7 @@ class FlakyDump:
     def __init__(
         self,
         folder: Path,
-        kafka: "KafkaBroker",
+        kafka: KafkaBroker,
         hdfs: Hdfs,
         proxy: NameNodeProxy,
         topic: str,
@@ -118,7 +116,7 @@ class FlakyDump:
 
 @pytest.mark.timeout(3600)
 def test_a_dump_of_fifty_files_an_epoch_ends_and_is_exact_while_the_namenode_loses_calls(
-    kafka: "KafkaBroker",
+    kafka: KafkaBroker,
     hdfs: Hdfs,
     proxy: NameNodeProxy,
     unique: str,

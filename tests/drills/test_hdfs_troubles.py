@@ -6,7 +6,6 @@ The full disk is a real one as HDFS sees it: the DataNode comes back with all it
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +17,7 @@ from tests.drills.supervised import Supervised
 from tests.harness.scenario import Scenario, flights_in, on_hdfs
 from tests.services.hadoop_files import DATANODE_REGISTERED
 from tests.services.hdfs import Hdfs
-
-if TYPE_CHECKING:
-    from tests.services.kafka_broker import KafkaBroker
+from tests.services.kafka_broker import KafkaBroker
 
 USER = "dumper"
 PER_SECOND = 300
@@ -104,7 +101,7 @@ class Troubles:
 
 @pytest.mark.timeout(3600)
 def test_one_run_outlives_every_trouble_of_its_hdfs(
-    kafka: "KafkaBroker", hdfs_to_kill: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
+    kafka: KafkaBroker, hdfs_to_kill: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     seed = form.seed()
     names = [f"{unique}.{name}" for name in ("limited", "denied", "untouched")]

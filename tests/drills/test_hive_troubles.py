@@ -4,36 +4,34 @@ import json
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.drills.conftest import Figures
 from tests.drills.form import Form
 from tests.drills.supervised import Supervised
 from tests.harness.program import command
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.oracle.exact import ends_of, flights_by_month
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import Place, produce
-
-if TYPE_CHECKING:
-    from tests.drills.conftest import Figures
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
 
 PARTS = 4
 
 
 @pytest.mark.timeout(1800)
 def test_whatever_happens_to_hive_the_dump_goes_on_and_hive_learns_it_all(
-    kafka: "KafkaBroker",
-    hdfs: "Hdfs",
-    hive_to_kill: "HiveServer",
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
+    hive_to_kill: HiveServer,
     unique: str,
     tmp_path: Path,
     form: Form,
-    figures: "Figures",
+    figures: Figures,
 ) -> None:
     hive = hive_to_kill
     json_table, raw, doomed = (f"{unique}.{name}" for name in ("flights", "payloads", "doomed"))

@@ -5,11 +5,11 @@ import random
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.drills.conftest import Figures
 from tests.drills.form import Form
 from tests.drills.progress import Progress
 from tests.drills.stream import Stream
@@ -19,17 +19,14 @@ from tests.oracle.data_files import visible_rows
 from tests.oracle.exact import ends_of
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import Tree
-
-if TYPE_CHECKING:
-    from tests.drills.conftest import Figures
-    from tests.services.kafka_broker import KafkaBroker
+from tests.services.kafka_broker import KafkaBroker
 
 PER_SECOND = 2  # of each table
 
 
 @pytest.mark.timeout(7200)
 def test_one_broken_table_does_not_hold_up_the_others(
-    kafka: "KafkaBroker", form: Form, figures: "Figures", unique: str, tmp_path: Path
+    kafka: KafkaBroker, form: Form, figures: Figures, unique: str, tmp_path: Path
 ) -> None:
     chance = random.Random(seed := form.seed())
     tables = [f"{unique}.n{number}" for number in range(form.pick(12, 50))]

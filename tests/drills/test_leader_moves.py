@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +13,7 @@ from kafka2hive.config.keys import KafkaOptions
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
+from tests.drills.conftest import Figures
 from tests.drills.form import Form
 from tests.drills.progress import PATIENCE_SECONDS, Progress
 from tests.drills.stream import Stream, some_flights
@@ -22,12 +22,9 @@ from tests.harness.scenario import Scenario, flights_in, on_disk, on_hdfs, paylo
 from tests.harness.sessions import asleep
 from tests.harness.waiting import wait_until
 from tests.oracle.exact import assert_same_bytes, rows_by_place
+from tests.services.hdfs import Hdfs
 from tests.services.kafka_cluster import KafkaCluster
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.drills.conftest import Figures
-    from tests.services.hdfs import Hdfs
 
 PER_SECOND = 200
 SAFE = {"min.insync.replicas": "2"}
@@ -109,7 +106,7 @@ def test_a_leader_that_went_and_came_back_is_asked_with_its_new_epoch(
 
 @pytest.mark.timeout(36_000)
 def test_leaders_move_under_load_and_each_flight_arrives_once(
-    cluster: KafkaCluster, hdfs: "Hdfs", form: Form, figures: "Figures", unique: str, tmp_path: Path
+    cluster: KafkaCluster, hdfs: Hdfs, form: Form, figures: Figures, unique: str, tmp_path: Path
 ) -> None:
     seed = form.seed()
     chance = random.Random(seed)
@@ -159,7 +156,7 @@ def test_leaders_move_under_load_and_each_flight_arrives_once(
 
 @pytest.mark.timeout(1800)
 def test_a_log_that_an_unclean_election_cut_off_stops_its_table_and_no_other(
-    cluster: KafkaCluster, figures: "Figures", unique: str, tmp_path: Path
+    cluster: KafkaCluster, figures: Figures, unique: str, tmp_path: Path
 ) -> None:
     cut, anew, well = (f"{unique}.{name}" for name in ("cut", "anew", "well"))  # topics and tables
     for topic in (cut, anew):

@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +18,7 @@ from tests.drills.stream import Stream, some_flights
 from tests.drills.supervised import Supervised
 from tests.harness.scenario import Scenario, flights_in, on_pair
 from tests.services.hdfs_ha import Failover, HdfsHa
-
-if TYPE_CHECKING:
-    from tests.services.kafka_broker import KafkaBroker
+from tests.services.kafka_broker import KafkaBroker
 
 KINDS = (Failover.STOP, Failover.KILL9, Failover.GRACEFUL)
 #: Longer than the product waits for an answer (60 s): it must give up the calls that hang and go on at the other NameNode.
@@ -60,7 +57,7 @@ def wake(ha: HdfsHa, number: int) -> bool:
 
 @pytest.mark.timeout(7200)
 def test_no_failover_of_the_namenodes_loses_or_doubles_a_row(
-    kafka: "KafkaBroker", hdfs_ha: HdfsHa, unique: str, tmp_path: Path, form: Form, figures: Figures
+    kafka: KafkaBroker, hdfs_ha: HdfsHa, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     seed = form.seed()
     chance = random.Random(seed)

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hdfs_native import Client, WriteOptions
@@ -23,9 +22,7 @@ from tests.drills.supervised import Supervised
 from tests.harness.namenode_proxy import Change, LateCalls, LoseSome, NameNodeProxy
 from tests.harness.scenario import Scenario, flights_in, on_hdfs
 from tests.services.hdfs import Hdfs
-
-if TYPE_CHECKING:
-    from tests.services.kafka_broker import KafkaBroker
+from tests.services.kafka_broker import KafkaBroker
 
 CACHE_SECONDS = 3.0
 
@@ -147,7 +144,7 @@ def test_a_staging_name_used_twice_shows_half_a_file_when_its_rename_comes_again
 
 @pytest.mark.timeout(3600)
 def test_the_service_loses_and_doubles_nothing_when_all_its_calls_come_again_after_the_cache(
-    kafka: "KafkaBroker",
+    kafka: KafkaBroker,
     forgetful: Hdfs,
     proxy: NameNodeProxy,
     unique: str,

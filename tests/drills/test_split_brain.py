@@ -7,7 +7,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +17,7 @@ from tests.drills.failpoint_names import COMMIT, DATA, DRAFT, FINALISE, PROMOTE,
 from tests.drills.form import Form
 from tests.drills.split_brain import changes_since, tried_since, wait_until_stopped
 from tests.drills.warm_committer import WarmCommitter, wait_until_note
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
+from tests.services.hdfs import Hdfs
 
 FENCED = 73
 
@@ -48,7 +45,7 @@ SLEEPS: list[Failpoint | None] = [
 class Lane:
     """One table: its owner sleeps, is replaced, wakes up, again and again."""
 
-    def __init__(self, hdfs: "Hdfs", name: str, folder: Path, seed: int) -> None:
+    def __init__(self, hdfs: Hdfs, name: str, folder: Path, seed: int) -> None:
         self._folder = folder
         self._seed = seed
         self._chance = random.Random(seed)
@@ -98,7 +95,7 @@ class Lane:
 
 @pytest.mark.timeout(7_200)
 def test_a_committer_that_wakes_up_fenced_ends_and_changes_nothing(
-    hdfs: "Hdfs", unique: str, tmp_path: Path, form: Form, figures: Figures
+    hdfs: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
     lanes, rounds = form.pick(4, 6), form.count(4, 90)
     seed = form.seed()

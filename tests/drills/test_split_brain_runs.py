@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -24,11 +23,9 @@ from tests.harness.program import Running, run_once
 from tests.harness.scenario import Scenario, flights_in, on_hdfs
 from tests.harness.sessions import processes_of_session, send_all
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 FENCED = 73
 PART = 12_000
@@ -39,8 +36,8 @@ EPOCH_RECORDS = 3_000
 @pytest.mark.timeout(7_200)
 def test_a_run_that_wakes_up_fenced_ends_and_changes_nothing(
     processes: ExitStack,
-    kafka: "KafkaBroker",
-    hdfs: "Hdfs",
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
     unique: str,
     tmp_path: Path,
     form: Form,

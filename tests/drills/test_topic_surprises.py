@@ -5,11 +5,11 @@ import re
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import KafkaError, Message, Producer, TopicCollection, TopicPartition
 
+from tests.drills.conftest import Figures
 from tests.drills.progress import PATIENCE_SECONDS
 from tests.drills.stream import Stream
 from tests.harness.program import Running, run_once
@@ -22,9 +22,6 @@ from tests.services.consume import stored_in
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import Place, produce
 
-if TYPE_CHECKING:
-    from tests.drills.conftest import Figures
-
 COMPACTING = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.001",
@@ -36,7 +33,7 @@ KEYS = 5
 
 @pytest.mark.timeout(1800)
 def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the_range(
-    figures: "Figures", unique: str, tmp_path: Path
+    figures: Figures, unique: str, tmp_path: Path
 ) -> None:
     names = ("grown", "remade", "aged", "compacted", "transactions")
     grown, remade, aged, compacted, transactions = topics = [f"{unique}.{name}" for name in names]

@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import psutil
@@ -22,12 +21,10 @@ from tests.drills.form import Form
 from tests.drills.spark_workers import command_holds, kill_executor_of
 from tests.drills.supervised import EVERY_CHANGE
 from tests.harness.program import Running
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.spark_standalone import SPARK_HOME
 from tests.services.yarn import Yarn
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 USER = "analyst"
 EPOCH_RECORDS = 4_000
@@ -52,7 +49,7 @@ _MASTER = "org.apache.spark.deploy.yarn.ApplicationMaster"
 
 
 @pytest.fixture(scope="module")
-def yarn(tmp_path_factory: pytest.TempPathFactory, hdfs: "Hdfs") -> Iterator[Yarn]:
+def yarn(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs) -> Iterator[Yarn]:
     """A ResourceManager and a NodeManager over the shared HDFS."""
     with Yarn(tmp_path_factory.mktemp("yarn"), hdfs.site_properties) as cluster:
         yield cluster
@@ -131,8 +128,8 @@ def strike_in_cluster_mode(
 @pytest.mark.timeout(7_200)
 def test_on_yarn_killed_executors_masters_and_applications_cost_no_record(
     yarn: Yarn,
-    kafka: "KafkaBroker",
-    hdfs: "Hdfs",
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
     unique: str,
     tmp_path: Path,
     form: Form,

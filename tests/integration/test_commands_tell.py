@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,13 +10,11 @@ from tests.harness.program import Finished, Running, command, command_as_process
 from tests.harness.service_map import FLIGHT_COLUMNS, flights_table, location, raw_table, write_map
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.ports import free_ports
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 
 def states(config: Path, ask: Callable[..., Finished] = command) -> tuple[int, dict[str, Any]]:
@@ -27,7 +25,7 @@ def states(config: Path, ask: Callable[..., Finished] = command) -> tuple[int, d
 
 @pytest.mark.timeout(900)
 def test_a_wrong_port_an_unknown_topic_and_one_that_was_made_again_are_told(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, well, typo = f"{hdfs.namenode_url}/{unique}", f"{unique}.well", f"{unique}.typo"
     kafka.create_topic(unique, 2)
@@ -72,7 +70,7 @@ def test_a_wrong_port_an_unknown_topic_and_one_that_was_made_again_are_told(
 
 @pytest.mark.timeout(900)
 def test_another_process_sees_the_states_of_a_live_run(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, well, crowded = f"{hdfs.namenode_url}/{unique}", f"{unique}.well", f"{unique}.crowded"
     tree = HdfsTree(hdfs.client())
@@ -113,7 +111,7 @@ def test_another_process_sees_the_states_of_a_live_run(
 
 @pytest.mark.timeout(600)
 def test_validate_online_tells_what_a_run_would_meet_and_leaves_nothing_behind(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive: HiveServer, hive_database: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     database, uri = hive_database, f"{hdfs.namenode_url}/{hive_database}"
     tree = HdfsTree(hdfs.client())

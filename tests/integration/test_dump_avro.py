@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import pytest
@@ -24,13 +24,11 @@ from tests.harness.program import Running, command, run_once
 from tests.harness.scenario import DumpedTable, Scenario, flights_in, on_hdfs
 from tests.oracle.exact import ends_of
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
-    from tests.services.schema_registry import SchemaRegistry
+from tests.services.schema_registry import SchemaRegistry
 
 COUNT = 20_000
 JSON_SCHEMA = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
@@ -41,7 +39,7 @@ def avro_flights(table: str, topic: str, *writers: Writer) -> DumpedTable:
     return flights_in(table, topic, flight_of(*writers), format="avro")
 
 
-def registered(registry: "SchemaRegistry", subject: str, *schemas: dict[str, Any]) -> list[Writer]:
+def registered(registry: SchemaRegistry, subject: str, *schemas: dict[str, Any]) -> list[Writer]:
     """Each with an id of its own: a schema that differs in nothing keeps the id it has."""
     named = [{**schema, "namespace": subject} for schema in schemas]
     return [Writer(registry.register(f"{subject}-value", schema), schema) for schema in named]
@@ -49,11 +47,11 @@ def registered(registry: "SchemaRegistry", subject: str, *schemas: dict[str, Any
 
 @pytest.mark.timeout(900)
 def test_flights_in_avro_of_two_writers_are_in_hive_exactly_once(
-    kafka: "KafkaBroker",
-    hdfs: "Hdfs",
-    hive: "HiveServer",
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
+    hive: HiveServer,
     hive_database: str,
-    registry: "SchemaRegistry",
+    registry: SchemaRegistry,
     tmp_path: Path,
 ) -> None:
     topic, table = hive_database, f"{hive_database}.flights"
@@ -109,7 +107,7 @@ def test_flights_in_avro_of_two_writers_are_in_hive_exactly_once(
 
 @pytest.mark.timeout(900)
 def test_known_ids_are_dumped_without_the_registry_and_unknown_ones_wait_for_it(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, registry: "SchemaRegistry", tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, registry: SchemaRegistry, tmp_path: Path
 ) -> None:
     table = f"{unique}.flights"
     first, second = registered(registry, unique, FIRST, SECOND)
@@ -161,7 +159,7 @@ def test_known_ids_are_dumped_without_the_registry_and_unknown_ones_wait_for_it(
     assert scenario.ledgers[table].ends() == ends_of(stored), "nothing of the doubtful records is committed"
 
 
-def set_up_anew(registry: "SchemaRegistry", writer: Writer, subject: str) -> None:
+def set_up_anew(registry: SchemaRegistry, writer: Writer, subject: str) -> None:
     """At the same URL, with the writer's id for a schema in which two fields of one type have changed places."""
     registry.stop()
     registry.start()
@@ -179,9 +177,7 @@ def trouble(scenario: Scenario) -> dict[str, Any] | None:
     return error if isinstance(error, dict) else None
 
 
-def test_a_real_registry_gives_schemas_with_what_they_refer_to(
-    registry: "SchemaRegistry", unique: str
-) -> None:
+def test_a_real_registry_gives_schemas_with_what_they_refer_to(registry: SchemaRegistry, unique: str) -> None:
     inner = {"type": "record", "name": "Inner", "namespace": unique, "fields": []}
     outer = {
         "type": "record",
@@ -216,7 +212,7 @@ WRONG: dict[str, tuple[str, Callable[[str, str], dict[str, str]]]] = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_registry_that_gives_nothing_sets_the_table_aside_and_makes_no_dead_letter(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, registry: "SchemaRegistry", tmp_path: Path, case: str
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, registry: SchemaRegistry, tmp_path: Path, case: str
 ) -> None:
     code, options = WRONG[case]
     (writer,) = registered(registry, unique, FIRST)

@@ -4,18 +4,16 @@ import datetime
 import json
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.contract.change_log_records import debezium, with_schema
 from tests.contract.test_canal import flat
 from tests.harness.program import command, run_once
 from tests.harness.service_map import PLACE, write_map
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
 
 CHANGES = 1_500
 FIRST_MS = 1_356_998_400_000  # 2013-01-01T00:00:00Z
@@ -57,7 +55,7 @@ class Database:
 
 
 def test_the_newest_changes_in_hive_are_the_state_of_the_database(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     database, table = Database(5), f"{hive_database}.customers"
     uri = f"{hdfs.namenode_url}/{hive_database}"

@@ -4,19 +4,17 @@ rows that HiveServer2 shows, a typo that is told, and nothing that `verify --dee
 
 import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import pytest
 
 from tests.harness.program import Finished, command, run_once
 from tests.harness.service_map import PLACE, location, write_map
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
 
 COUNT = 1_200
 FEW = 9  # too few for a service to judge by
@@ -70,9 +68,7 @@ def line(i: int) -> bytes:
 class Films:
     """One topic of films, dumped once into three tables of different maps; and one of them as CSV."""
 
-    def __init__(
-        self, kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", database: str, folder: Path
-    ) -> None:
+    def __init__(self, kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, database: str, folder: Path) -> None:
         self.hive, self.database = hive, database
         self.uri = f"{hdfs.namenode_url}/{database}"
         kafka.create_topic(database, 2)
@@ -123,9 +119,7 @@ class Films:
 
 
 @pytest.fixture
-def films(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
-) -> Films:
+def films(kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path) -> Films:
     return Films(kafka, hdfs, hive, hive_database, tmp_path)
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -22,12 +22,10 @@ from tests.harness.program import Running, command, run_once
 from tests.harness.service_map import ledger_root, location, write_map
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
 
 POLICIES = '''"""Two policies: partitions that are full, and one that never answers."""
 
@@ -95,7 +93,7 @@ class Shown:
         return [p for p in self._tree.files(self._place) if "/_tmp/" in p or p.endswith(".in-progress")]
 
 
-def counted(hive: "HiveServer", table: str, column: str) -> dict[str, int]:
+def counted(hive: HiveServer, table: str, column: str) -> dict[str, int]:
     """What a reader of Hive counts, by Hive partition."""
     rows = hive.query(f"select {column}, count(*) from {table} group by {column}")
     return {f"{column}={value}": count for value, count in rows}
@@ -107,9 +105,9 @@ def rows_of(certificates: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[
 
 @pytest.mark.timeout(900)
 def test_days_are_certified_once_they_are_in_hive_again_after_late_records_and_by_policies_of_packages(
-    kafka: "KafkaBroker",
-    hdfs: "Hdfs",
-    hive: "HiveServer",
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
+    hive: HiveServer,
     hive_database: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -228,7 +226,7 @@ def test_days_are_certified_once_they_are_in_hive_again_after_late_records_and_b
 
 @pytest.mark.timeout(600)
 def test_no_certificate_is_ahead_of_what_an_open_transaction_holds_back(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, tree, table, day = (
         f"{hdfs.namenode_url}/{unique}",

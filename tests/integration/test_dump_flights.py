@@ -2,7 +2,6 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,18 +20,16 @@ from tests.oracle.exact import (
 )
 from tests.oracle.tree import HdfsTree, LocalTree
 from tests.services.flights import COUNT
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 
 
 @pytest.mark.timeout(900)
 def test_every_flight_is_in_hive_exactly_once_and_on_local_disk_all_the_same(
-    kafka: "KafkaBroker",
-    hdfs: "Hdfs",
-    hive: "HiveServer",
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
+    hive: HiveServer,
     hive_database: str,
     flights_topic: FlightsTopic,
     tmp_path: Path,

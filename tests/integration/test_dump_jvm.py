@@ -1,7 +1,6 @@
 """Spark's JVM dies under a run: it ends with 69, plans nothing more, and the next run goes on right after it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -11,10 +10,8 @@ from tests.harness.service_map import flights_table, ledger_root, location, writ
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.tree import LocalTree
 from tests.services.flights import flights
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.kafka_broker import KafkaBroker
 
 UNAVAILABLE = 69
 
@@ -29,7 +26,7 @@ def kill_jvm(run: Running) -> None:
 
 
 def test_a_jvm_that_is_killed_while_it_starts_ends_the_run_with_69_and_nothing_touched(
-    kafka: "KafkaBroker", unique: str, tmp_path: Path
+    kafka: KafkaBroker, unique: str, tmp_path: Path
 ) -> None:
     (tmp_path / "disk").mkdir()
     kafka.create_topic(unique, 1)
@@ -46,7 +43,7 @@ def test_a_jvm_that_is_killed_while_it_starts_ends_the_run_with_69_and_nothing_t
 
 @pytest.mark.parametrize("idle", [True, False])
 def test_a_run_whose_jvm_is_killed_ends_with_69_and_the_next_one_goes_on(
-    kafka: "KafkaBroker", unique: str, tmp_path: Path, idle: bool
+    kafka: KafkaBroker, unique: str, tmp_path: Path, idle: bool
 ) -> None:
     uri, table, tree = f"file://{tmp_path}/disk", f"{unique}.flights", LocalTree()
     (tmp_path / "disk").mkdir()

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,12 +11,10 @@ from tests.harness.program import command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, write_map
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
 
 WRITERS: dict[str, dict[str, object]] = {
     "json": {"format": "json"},
@@ -31,7 +28,7 @@ ENDS = {"json": ".json.final.gz", "text": ".text.final.gz", "avro": ".avro.final
 
 @pytest.mark.timeout(900)
 def test_lines_are_dumped_exactly_once_read_by_hive_and_prove_a_deleted_ledger(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     topic, uri = hive_database, f"{hdfs.namenode_url}/{hive_database}"
     client, tree = hdfs.client(), HdfsTree(hdfs.client())

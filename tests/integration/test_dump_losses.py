@@ -3,7 +3,7 @@
 import io
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,11 +14,9 @@ from tests.oracle.exact import PLACE_COLUMNS, assert_exactly, assert_settled, en
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree, Tree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 
 def by_day(payload: bytes) -> tuple[str, dict[str, Any]]:
@@ -39,7 +37,7 @@ def undo_promote(tree: Tree, ledger: LedgerText) -> list[dict[str, Any]]:
 
 @pytest.mark.timeout(600)
 def test_lost_files_stop_recover_until_they_are_fetched_again_or_given_up(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, table, tree = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", HdfsTree(hdfs.client())
     place, root = location(uri, table), ledger_root(uri)
@@ -102,7 +100,7 @@ def test_lost_files_stop_recover_until_they_are_fetched_again_or_given_up(
 
 @pytest.mark.timeout(600)
 def test_a_stopped_table_of_two_is_repaired_beside_the_run_by_the_printed_command_without_a_restart(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
     topics = {f"{unique}.{name}": f"{unique}-{name}" for name in ("harmed", "whole")}

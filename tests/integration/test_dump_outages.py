@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -25,17 +25,15 @@ from tests.oracle.exact import (
 )
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 
 @pytest.mark.timeout(900)
 def test_hive_may_be_away_during_the_dump_and_learns_everything_when_it_is_back(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive_to_kill: HiveServer, unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, hive_to_kill: HiveServer, unique: str, tmp_path: Path
 ) -> None:
     uri, table, hive = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", hive_to_kill
     kafka.create_topic(unique, 4)
@@ -94,8 +92,8 @@ def status(config: Path) -> dict[str, Any]:
 
 @pytest.mark.timeout(600)
 def test_a_table_in_trouble_does_not_hold_up_the_others_and_catches_up(
-    kafka: "KafkaBroker",
-    hdfs: "Hdfs",
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
     hive: HiveServer,
     hive_database: str,
     tmp_path: Path,

@@ -1,7 +1,6 @@
 """Two runs of one service at once."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,18 +10,16 @@ from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 PART = 15_000
 
 
 @pytest.mark.timeout(600)
 def test_a_second_run_is_refused_and_with_takeover_fences_the_first(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, table = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights"
     place, root, tree = (

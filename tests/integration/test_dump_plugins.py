@@ -4,7 +4,6 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
@@ -12,12 +11,10 @@ from tests.harness.package import install
 from tests.harness.program import PROGRAM, Finished, command_as_process
 from tests.harness.service_map import location, write_map
 from tests.oracle.tree import HdfsTree
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text()
 
@@ -37,7 +34,7 @@ def install_example(folder: Path, site: Path) -> None:
 
 
 def test_the_documented_example_is_installed_and_dumps(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     site = tmp_path / "site"
     install_example(tmp_path, site)

@@ -1,7 +1,6 @@
 """Protobuf with a real schema registry: messages of two writers and two syntaxes are in Hive exactly once."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 import pytest
@@ -11,13 +10,11 @@ from tests.harness.protobuf_flights import FIRST, IMPORT, NOTE, SECOND, first, f
 from tests.harness.scenario import Scenario, flights_in, on_hdfs
 from tests.oracle.exact import ends_of
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
-    from tests.services.schema_registry import SchemaRegistry
+from tests.services.schema_registry import SchemaRegistry
 
 COUNT = 20_000
 NO_SUCH_ID = 2_000_000_000
@@ -25,11 +22,11 @@ NO_SUCH_ID = 2_000_000_000
 
 @pytest.mark.timeout(900)
 def test_flights_in_protobuf_of_two_writers_are_in_hive_exactly_once(
-    kafka: "KafkaBroker",
-    hdfs: "Hdfs",
-    hive: "HiveServer",
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
+    hive: HiveServer,
     hive_database: str,
-    registry: "SchemaRegistry",
+    registry: SchemaRegistry,
     tmp_path: Path,
 ) -> None:
     topic, table = hive_database, f"{hive_database}.flights"

@@ -4,7 +4,7 @@ import base64
 import datetime
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import pytest
@@ -15,12 +15,10 @@ from tests.harness.service_map import PLACE, ledger_root, location, write_map
 from tests.oracle.data_files import partition_values, visible_rows
 from tests.oracle.exact import assert_same_bytes, assert_settled, ends_of
 from tests.oracle.tree import HdfsTree
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
-    from tests.services.produce import Place
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
+from tests.services.produce import Place
 
 COLUMNS = {
     "id": "bigint",
@@ -109,7 +107,7 @@ def send(bootstrap: str, topic: str) -> "dict[Place, bytes | None]":
 
 @pytest.mark.timeout(600)
 def test_every_odd_record_is_where_the_documentation_says(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     topic, uri = hive_database, f"{hdfs.namenode_url}/{hive_database}"
     kafka.create_topic(topic, config={"max.message.bytes": str(16 << 20)})

@@ -5,7 +5,7 @@ import io
 import json
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.contract.test_canal import flat
 from tests.harness.program import command, run_once
@@ -13,12 +13,10 @@ from tests.harness.service_map import ledger_root, write_map
 from tests.integration.damage import rewrite, with_value
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
 
 MESSAGES = 3_000
 PLACE = {"topic": "k_topic", "partition": "k_partition", "offset": "k_offset", "ordinal": "k_ordinal"}
@@ -63,7 +61,7 @@ def is_good(rows: list[dict[str, Any]]) -> bool:
 
 
 def test_rows_of_lines_arrays_csv_and_canal_are_in_hive_once_and_every_check_counts_them(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     uri = f"{hdfs.namenode_url}/{hive_database}"
     made = batches(3)

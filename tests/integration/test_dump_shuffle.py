@@ -3,7 +3,6 @@
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 import pytest
@@ -15,11 +14,9 @@ from tests.oracle.data_files import visible_rows
 from tests.oracle.exact import ends_of
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 RECORDS, TOPIC_PARTITIONS, HOURS = 120_000, 2, 48
 PADDING = "x" * 400
@@ -39,7 +36,7 @@ def _is_read(ledger: LedgerText, ends: dict[tuple[str, int], int]) -> bool:
 
 @pytest.mark.timeout(900)
 def test_each_bucket_of_an_epoch_is_one_file_also_when_workers_die(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
     kafka.create_topic(unique, TOPIC_PARTITIONS)

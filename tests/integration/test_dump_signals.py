@@ -6,7 +6,6 @@ import re
 import shlex
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -16,10 +15,8 @@ from tests.harness.service_map import flights_table, ledger_root, location, writ
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.tree import LocalTree
 from tests.services.flights import flights
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.kafka_broker import KafkaBroker
 
 INSTALLATION = Path(__file__).parents[2] / "docs" / "installation.md"
 
@@ -49,7 +46,7 @@ def is_json(line: str) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_spark_starts_ends_with_its_code_one_line_and_nothing_touched(
-    kafka: "KafkaBroker", unique: str, tmp_path: Path, number: signal.Signals
+    kafka: KafkaBroker, unique: str, tmp_path: Path, number: signal.Signals
 ) -> None:
     """Ctrl-C goes to all processes of the terminal, SIGTERM to the driver alone; the JVM ends with it."""
     uri = f"file://{tmp_path}/disk"
@@ -68,7 +65,7 @@ def test_a_signal_while_spark_starts_ends_with_its_code_one_line_and_nothing_tou
 
 
 def test_the_time_limit_for_cron_lets_the_epoch_under_way_finish(
-    kafka: "KafkaBroker", unique: str, tmp_path: Path
+    kafka: KafkaBroker, unique: str, tmp_path: Path
 ) -> None:
     """`timeout` hands on a signal that it gets in the way it sends its own: no need to wait for the limit."""
     found = re.search(r"`(timeout [^`]* 6h)`", INSTALLATION.read_text())

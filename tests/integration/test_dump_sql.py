@@ -4,7 +4,7 @@ import io
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -19,12 +19,10 @@ from tests.oracle.exact import ends_of
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
 
 RECORDS, TOPIC_PARTITIONS = 600, 2
 TEXT_WRITERS = {
@@ -106,7 +104,7 @@ def _accounts(ledger: LedgerText) -> dict[str, int]:
 
 @pytest.mark.timeout(900)
 def test_hive_reads_what_the_select_makes_and_the_ledger_accounts_for_the_rest(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     topic = hive_database
     uri, tree = f"{hdfs.namenode_url}/{topic}", HdfsTree(hdfs.client())
@@ -205,7 +203,7 @@ REFUSED = {
 
 @pytest.mark.timeout(900)
 def test_selects_that_are_not_one_row_per_record_leave_their_tables_untouched_while_others_go_on(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
     kafka.create_topic(unique, 1)
@@ -239,7 +237,7 @@ def test_selects_that_are_not_one_row_per_record_leave_their_tables_untouched_wh
 
 @pytest.mark.timeout(900)
 def test_workers_killed_in_the_middle_of_an_epoch_lose_and_double_nothing(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
     table = f"{unique}.late"
@@ -288,7 +286,7 @@ def twice(number):
 
 @pytest.mark.timeout(900)
 def test_rows_are_joined_with_lookups_and_go_through_functions_of_a_module(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
     kafka.create_topic(unique, TOPIC_PARTITIONS)
@@ -364,7 +362,7 @@ def _rows(tree: HdfsTree, place: str) -> list[dict[str, Any]]:
     return sorted((row.values for row in visible_rows(tree, place)), key=lambda row: row["id"])
 
 
-def _write_parquet(hdfs: "Hdfs", path: str, table: pa.Table) -> None:
+def _write_parquet(hdfs: Hdfs, path: str, table: pa.Table) -> None:
     held = io.BytesIO()
     pq.write_table(table, held)
     with hdfs.client().create(path) as file:

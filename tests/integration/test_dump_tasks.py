@@ -3,7 +3,6 @@
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,11 +24,9 @@ from tests.harness.service_map import flights_table, ledger_root, location, writ
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.tree import HdfsTree, Tree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 FIRST, LATER = 20_000, 5_000
 
@@ -40,7 +37,7 @@ def staged(tree: Tree, table_location: str) -> list[str]:
 
 @pytest.mark.timeout(600)
 def test_a_second_run_of_a_task_doubles_nothing(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, table = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights"
     place, tree = location(uri, table), HdfsTree(hdfs.client())

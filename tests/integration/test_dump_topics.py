@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -13,11 +13,9 @@ from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 
 def next_offsets(config: Path) -> dict[tuple[str, int], int]:
@@ -28,7 +26,7 @@ def next_offsets(config: Path) -> dict[tuple[str, int], int]:
 
 @pytest.mark.timeout(900)
 def test_new_topics_and_partitions_join_while_it_runs_and_lost_records_stop_it_until_accepted(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
     root = ledger_root(uri)

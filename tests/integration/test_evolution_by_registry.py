@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.error import HTTPError
 
 import fastavro
@@ -22,13 +22,11 @@ from tests.harness.scenario import on_hdfs
 from tests.harness.service_map import PLACE, ledger_root, write_map
 from tests.oracle.exact import Acknowledged, ends_of
 from tests.oracle.ledger_text import LedgerText
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
-    from tests.services.schema_registry import SchemaRegistry
+from tests.services.schema_registry import SchemaRegistry
 
 EACH = 200
 SPOT = {"type": "record", "name": "Spot", "fields": [{"name": "gate", "type": "int"}]}
@@ -79,10 +77,10 @@ def _row(generation: int, i: int) -> tuple[Any, ...]:
 class Topic:
     """A topic of Avro records whose schema has generations, into one table; `produced`: rows that Hive must have."""
 
-    kafka: "KafkaBroker"
-    hdfs: "Hdfs"
-    hive: "HiveServer"
-    registry: "SchemaRegistry"
+    kafka: KafkaBroker
+    hdfs: Hdfs
+    hive: HiveServer
+    registry: SchemaRegistry
     name: str
     folder: Path
     produced: list[tuple[Any, ...]] = field(default_factory=list)
@@ -141,11 +139,11 @@ class Topic:
 
 @pytest.fixture
 def topic(
-    kafka: "KafkaBroker",
-    hdfs: "Hdfs",
-    hive: "HiveServer",
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
+    hive: HiveServer,
     hive_database: str,
-    registry: "SchemaRegistry",
+    registry: SchemaRegistry,
     tmp_path: Path,
 ) -> Topic:
     return Topic(kafka, hdfs, hive, registry, hive_database, tmp_path)

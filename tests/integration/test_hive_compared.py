@@ -1,7 +1,6 @@
 """Tables that Hive has otherwise than the map, and a Hive that is away before a table was ever compared."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,12 +15,10 @@ from tests.harness.service_map import (
 from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 COLUMNS = ", ".join(f"`{name}` {kind}" for name, kind in FLIGHT_COLUMNS.items())
 OURS = f"({COLUMNS}, k_topic string, k_partition int, k_offset bigint)"
@@ -30,7 +27,7 @@ BY_MONTH = "partitioned by (dt string)"
 
 @pytest.mark.timeout(1200)
 def test_nothing_is_committed_to_tables_that_hive_has_otherwise_until_they_are_corrected(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive: HiveServer, hive_database: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
     kafka.create_topic(topic, 2)
@@ -117,7 +114,7 @@ def test_nothing_is_committed_to_tables_that_hive_has_otherwise_until_they_are_c
 
 @pytest.mark.timeout(1200)
 def test_a_table_waits_for_hives_first_answer_and_then_dumps_on_without_hive(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive_to_kill: HiveServer, unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, hive_to_kill: HiveServer, unique: str, tmp_path: Path
 ) -> None:
     uri, table, tree = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", HdfsTree(hdfs.client())
     kafka.create_topic(unique, 2)

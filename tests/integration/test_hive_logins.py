@@ -1,7 +1,6 @@
 """Logins to a real HiveServer2: Kerberos at each protection, and LDAP over TLS; each refusal with its own words."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,9 +11,7 @@ from kafka2hive.model.metastore import HiveLoginRefused
 from tests.integration import documented
 from tests.integration.secure_map import hive_options
 from tests.services.secure.hive import LDAP_PASSWORD, Ldap, SecureHive
-
-if TYPE_CHECKING:
-    from tests.services.secure.kdc import Kdc
+from tests.services.secure.kdc import Kdc
 
 LONG = "x" * 300_000
 
@@ -59,7 +56,7 @@ def test_a_password_over_tls_and_each_refusal(
 
 
 @pytest.mark.timeout(600)
-def test_kerberos_tells_what_is_wrong(kdc: "Kdc", secure_hive: SecureHive) -> None:
+def test_kerberos_tells_what_is_wrong(kdc: Kdc, secure_hive: SecureHive) -> None:
     good = hive_options(kdc, secure_hive)
     for wrong in (replace(good, service="hs2"), replace(good, host="127.0.0.1")):
         assert "not found in Kerberos database: the KDC has no such service" in refusal(wrong)
@@ -71,7 +68,7 @@ def test_kerberos_tells_what_is_wrong(kdc: "Kdc", secure_hive: SecureHive) -> No
 
 @pytest.mark.timeout(600)
 def test_each_protection_carries_statements_and_no_other_is_taken_for_it(
-    kdc: "Kdc", secure_hive: SecureHive, unique: str
+    kdc: Kdc, secure_hive: SecureHive, unique: str
 ) -> None:
     """Long and short frames both ways: a table altered and described. Then what is asked for in vain."""
     encrypting = hive_options(kdc, secure_hive)

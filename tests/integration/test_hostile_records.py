@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -25,10 +25,8 @@ from tests.harness.task_files import (
     task_of,
     task_settings,
 )
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.kafka_broker import KafkaBroker
 
 MIB = 1024 * 1024
 STOP = 76
@@ -62,7 +60,7 @@ def table_of(name: str, topic: str) -> dict[str, Any]:
 
 
 def test_hostile_keys_headers_and_payloads_stay_data_below_their_table(
-    kafka: "KafkaBroker", unique: str, tmp_path: Path
+    kafka: KafkaBroker, unique: str, tmp_path: Path
 ) -> None:
     (tmp_path / "disk").mkdir()
     kafka.create_topic(unique, 1)
@@ -103,7 +101,7 @@ def test_hostile_keys_headers_and_payloads_stay_data_below_their_table(
 
 
 def test_a_batch_that_unpacks_to_two_hundred_times_its_size_costs_its_size_once(
-    kafka: "KafkaBroker", unique: str
+    kafka: KafkaBroker, unique: str
 ) -> None:
     """A broker bounds what is packed; librdkafka unpacks a batch as a whole."""
     kafka.create_topic(unique, 1, {"max.message.bytes": str(MIB)})
@@ -146,7 +144,7 @@ def most_memory() -> int:
 
 
 def test_who_may_write_the_table_but_not_the_ledger_is_found(
-    kafka: "KafkaBroker", unique: str, tmp_path: Path
+    kafka: KafkaBroker, unique: str, tmp_path: Path
 ) -> None:
     (tmp_path / "disk").mkdir()
     kafka.create_topic(unique, 1)
@@ -191,7 +189,7 @@ def test_who_may_write_the_table_but_not_the_ledger_is_found(
 
 @pytest.mark.parametrize("victim", ["content", "length"])
 def test_a_committed_file_that_is_exchanged_is_found(
-    kafka: "KafkaBroker", unique: str, tmp_path: Path, victim: str
+    kafka: KafkaBroker, unique: str, tmp_path: Path, victim: str
 ) -> None:
     (tmp_path / "disk").mkdir()
     kafka.create_topic(unique, 1)

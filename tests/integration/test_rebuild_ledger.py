@@ -1,7 +1,6 @@
 """A ledger is deleted and rebuilt from the data files: the next run goes on exactly once, on real services."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,16 +14,14 @@ from tests.oracle.exact import assert_exactly, ends_of, flight
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 
 @pytest.mark.timeout(600)
 def test_a_deleted_ledger_is_rebuilt_from_the_files_and_the_next_run_goes_on_exactly_once(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, table, client = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", hdfs.client()
     tree, place, root = HdfsTree(client), location(uri, table), ledger_root(uri)

@@ -1,7 +1,6 @@
 """A table is put back, moved and started over on a real Kafka and a real HDFS."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,18 +11,16 @@ from tests.oracle.exact import assert_exactly, ends_of, flight
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 PART = 6_000
 
 
 @pytest.mark.timeout(900)
 def test_an_older_ledger_is_refused_a_moved_table_is_accepted_and_a_table_is_started_over(
-    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path
 ) -> None:
     uri, table, client = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", hdfs.client()
     tree, place, root = HdfsTree(client), location(uri, table), ledger_root(uri)

@@ -3,20 +3,18 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.harness.cli_ledger import invoke
 from tests.harness.program import command
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
 
 COUNT = 400
 
 
-def test_a_map_drafted_from_fields_has_every_value(kafka: "KafkaBroker", unique: str, tmp_path: Path) -> None:
+def test_a_map_drafted_from_fields_has_every_value(kafka: KafkaBroker, unique: str, tmp_path: Path) -> None:
     kafka.create_topic(unique, 2)
     lines = [f'{n};"a ""{n}""; b";{n / 4};2026-11-{1 + n % 28:02};;0{n}'.encode() for n in range(COUNT)]
     produce(kafka.bootstrap, unique, lines, 2)
@@ -79,7 +77,7 @@ WANTED: dict[str, Callable[[int], dict[str, Any]]] = {
 
 
 def test_maps_drafted_from_messages_of_several_rows_have_every_row(
-    kafka: "KafkaBroker", unique: str, tmp_path: Path
+    kafka: KafkaBroker, unique: str, tmp_path: Path
 ) -> None:
     for kind, (said, message) in SEVERAL.items():
         topic = f"{unique}-{kind}"
@@ -98,7 +96,7 @@ def test_maps_drafted_from_messages_of_several_rows_have_every_row(
 
 
 def test_one_map_is_drafted_from_several_topics_and_reads_each(
-    kafka: "KafkaBroker", unique: str, tmp_path: Path
+    kafka: KafkaBroker, unique: str, tmp_path: Path
 ) -> None:
     people = [b"id,full name", *(b"%d,name %d" % (n, n) for n in range(COUNT))]
     orders = [json.dumps({"id": n, "at": "2026-11-23T10:00:00Z"}).encode() for n in range(COUNT)]
@@ -120,7 +118,7 @@ def test_one_map_is_drafted_from_several_topics_and_reads_each(
 
 
 def test_a_map_drafted_for_a_table_that_hive_has_agrees_with_it(
-    kafka: "KafkaBroker", hive: "HiveServer", hive_database: str, tmp_path: Path
+    kafka: KafkaBroker, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     kafka.create_topic(hive_database, 1)
     produce(kafka.bootstrap, hive_database, [b'{"Id": 7, "Price": "1.50", "extra": 1}'] * 3, 1)

@@ -3,7 +3,7 @@
 import json
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import pytest
@@ -11,12 +11,10 @@ import pytest
 from tests.harness.cli_ledger import invoke
 from tests.harness.program import command, run_once
 from tests.harness.service_map import PLACE, write_map
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.hive_server import HiveServer
-    from tests.services.kafka_broker import KafkaBroker
 
 FIRST: dict[str, str] = {"id": "int", "code": "varchar(3)", "at": "struct<gate:int>", "n": "int"}
 SECOND = FIRST | {"id": "bigint", "at": "struct<gate:int,hall:string>", "price": "decimal(10,2)"}
@@ -47,9 +45,7 @@ def _row(generation: int, i: int) -> tuple[Any, ...]:
 class Evolving:
     """One topic into a table with partitions by a field, the same in ORC, and a table without partitions."""
 
-    def __init__(
-        self, kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", database: str, folder: Path
-    ) -> None:
+    def __init__(self, kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, database: str, folder: Path) -> None:
         self.kafka, self.hive, self.topic, self.folder = kafka, hive, database, folder
         self.uri = f"{hdfs.namenode_url}/{database}"
         self.daily, self.flat, self.orc = (f"{database}.{name}" for name in ("daily", "flat", "orc"))
@@ -80,7 +76,7 @@ class Evolving:
 
 @pytest.fixture
 def evolving(
-    kafka: "KafkaBroker", hdfs: "Hdfs", hive: "HiveServer", hive_database: str, tmp_path: Path
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> Evolving:
     return Evolving(kafka, hdfs, hive, hive_database, tmp_path)
 

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,13 +13,10 @@ from tests.harness.program import command, command_as_process
 from tests.harness.scenario import Scenario, Storage, flights_in
 from tests.integration import documented
 from tests.integration.secure_map import grant, login, on_secure_hdfs, secure_sections
-from tests.services.kafka_secure import LOGGED_IN
-
-if TYPE_CHECKING:
-    from tests.services.kafka_secure import SecureKafka
-    from tests.services.secure.hdfs import SecureHdfs
-    from tests.services.secure.hive import SecureHive
-    from tests.services.secure.kdc import Kdc
+from tests.services.kafka_secure import LOGGED_IN, SecureKafka
+from tests.services.secure.hdfs import SecureHdfs
+from tests.services.secure.hive import SecureHive
+from tests.services.secure.kdc import Kdc
 
 SKEW = 10  # seconds by which clocks may differ in the realm of the tests: a ticket lives longer by as much
 
@@ -65,10 +62,10 @@ class Refused:
 
 @pytest.fixture
 def refused(
-    secure_kafka: "SecureKafka",
-    kdc: "Kdc",
-    secure_hdfs: "SecureHdfs",
-    secure_hive: "SecureHive",
+    secure_kafka: SecureKafka,
+    kdc: Kdc,
+    secure_hdfs: SecureHdfs,
+    secure_hive: SecureHive,
     unique: str,
     tmp_path: Path,
 ) -> Refused:
@@ -83,7 +80,7 @@ def refused(
 
 
 @pytest.mark.timeout(900)
-def test_what_the_realm_refuses_is_told_with_its_reason(refused: Refused, kdc: "Kdc", tmp_path: Path) -> None:
+def test_what_the_realm_refuses_is_told_with_its_reason(refused: Refused, kdc: Kdc, tmp_path: Path) -> None:
     """By both services alike: a locked principal, an expired ticket, a changed key; and a KDC that is away is waited for."""
     abroad = tmp_path / "abroad.keytab"
     abroad.write_bytes(keytab("etl@OTHER.TEST"))
@@ -116,7 +113,7 @@ def test_what_the_realm_refuses_is_told_with_its_reason(refused: Refused, kdc: "
 
 @pytest.mark.timeout(600)
 def test_servers_with_an_old_key_refuse_the_ticket_until_they_have_the_new_one(
-    refused: Refused, kdc: "Kdc"
+    refused: Refused, kdc: Kdc
 ) -> None:
     servers = ("hdfs/localhost", "hive/localhost")
     kdc.kadmin(*(f"cpw -randkey {name}" for name in servers))
@@ -150,7 +147,7 @@ def test_a_client_without_kerberos_hears_what_it_lacks(refused: Refused) -> None
 
 
 def test_what_this_machine_lacks_is_refused_before_any_service_is_asked(
-    refused: Refused, kdc: "Kdc", secure_hdfs: "SecureHdfs", tmp_path: Path
+    refused: Refused, kdc: Kdc, secure_hdfs: SecureHdfs, tmp_path: Path
 ) -> None:
     for sections, storage, code in (
         ({"kerberos": login(kdc) | {"keytab": str(kdc.keytab("hive/localhost"))}}, None, "kerberos.keytab"),
@@ -169,7 +166,7 @@ def test_what_this_machine_lacks_is_refused_before_any_service_is_asked(
 
 
 def test_a_delegation_token_is_enough_for_hdfs(
-    refused: Refused, secure_hdfs: "SecureHdfs", tmp_path: Path
+    refused: Refused, secure_hdfs: SecureHdfs, tmp_path: Path
 ) -> None:
     """Without any ticket, until it is cancelled; the URL must have the token's own words."""
     file = tmp_path / "token"

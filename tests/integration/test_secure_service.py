@@ -1,7 +1,6 @@
 """The whole service where Kafka, HDFS and HiveServer2 are all secured: dumped exactly through kill -9."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,23 +20,20 @@ from tests.integration.secure_map import (
 )
 from tests.oracle.exact import ends_of
 from tests.services.flights import flights
-from tests.services.kafka_secure import LOGGED_IN, PASSWORD
+from tests.services.kafka_secure import LOGGED_IN, PASSWORD, SecureKafka
 from tests.services.ports import free_ports
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.kafka_secure import SecureKafka
-    from tests.services.secure.hdfs import SecureHdfs
-    from tests.services.secure.hive import SecureHive
-    from tests.services.secure.kdc import Kdc
+from tests.services.secure.hdfs import SecureHdfs
+from tests.services.secure.hive import SecureHive
+from tests.services.secure.kdc import Kdc
 
 
 @pytest.mark.timeout(900)
 def test_a_cluster_secured_throughout_is_dumped_exactly_through_a_kill(
-    secure_kafka: "SecureKafka",
-    kdc: "Kdc",
-    secure_hdfs: "SecureHdfs",
-    secure_hive: "SecureHive",
+    secure_kafka: SecureKafka,
+    kdc: Kdc,
+    secure_hdfs: SecureHdfs,
+    secure_hive: SecureHive,
     unique: str,
     tmp_path: Path,
 ) -> None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
@@ -20,9 +19,7 @@ from kafka2hive.spark.jvm import launched
 from kafka2hive.spark.query import DumpQuery, Ended, EndReason
 from kafka2hive.spark.scratch import Scratch
 from kafka2hive.spark.session import session_slots, start_session
-
-if TYPE_CHECKING:
-    from tests.services.spark_standalone import SparkStandalone
+from tests.services.spark_standalone import SparkStandalone
 
 Session = tuple[SparkSession, Path]
 PLANS = tuple(
@@ -61,9 +58,7 @@ class OneEpoch:
 
 
 @pytest.fixture(scope="module")
-def session(
-    spark_standalone: "SparkStandalone", tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Session]:
+def session(spark_standalone: SparkStandalone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """One session on the cluster, and its scratch directory, which is gone when it has ended."""
     folder = tmp_path_factory.mktemp("cluster")
     options = SparkOptions(master=spark_standalone.url)

@@ -4,7 +4,7 @@ import io
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,11 +20,9 @@ from tests.integration.damage import Change, rewrite, with_value
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
+from tests.services.hdfs import Hdfs
+from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-if TYPE_CHECKING:
-    from tests.services.hdfs import Hdfs
-    from tests.services.kafka_broker import KafkaBroker
 
 DAILY = {"field": "time_hour", "path": "dt=%Y-%m-%d"}
 WRONG = [b"no json", b'{"year": "x"}', None, b'{"time_hour": null}']
@@ -34,7 +32,7 @@ COUNT = 12_000
 class Dumped:
     """A service with some tables over one topic of flights, tombstones and records that are none."""
 
-    def __init__(self, kafka: "KafkaBroker", hdfs: "Hdfs", name: str, folder: Path) -> None:
+    def __init__(self, kafka: KafkaBroker, hdfs: Hdfs, name: str, folder: Path) -> None:
         self.kafka, self.name, self.client = kafka, name, hdfs.client()
         self.tree = HdfsTree(self.client)
         self.uri = f"{hdfs.namenode_url}/{name}"
@@ -99,7 +97,7 @@ class Dumped:
 
 
 @pytest.fixture
-def dumped(kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path) -> Dumped:
+def dumped(kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path) -> Dumped:
     return Dumped(kafka, hdfs, unique, tmp_path)
 
 

@@ -4,12 +4,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.services.secure.kdc import Kdc
+from tests.services.secure.kdc import Kdc
 
 LOG_IN = """
 import sys
@@ -40,7 +38,7 @@ BY_NTP = "set the clocks of this machine, the KDC and the server by NTP"
 )
 @pytest.mark.parametrize("name", ["etl", "etl/localhost"], ids=["plain", "preauthenticated"])
 def test_a_wrong_clock_is_made_up_for_or_told(
-    kdc: "Kdc", tmp_path: Path, clock: str, takes_the_kdcs_time: bool, told: str, name: str
+    kdc: Kdc, tmp_path: Path, clock: str, takes_the_kdcs_time: bool, told: str, name: str
 ) -> None:
     kdc.kadmin("modprinc +requires_preauth etl/localhost")
     krb5_conf = tmp_path / "krb5.conf"
