@@ -13,6 +13,7 @@ import typer
 
 from kafka2hive import __version__
 from kafka2hive.cli.commands import (
+    certificate,
     dead_letters,
     demo,
     init,
@@ -53,6 +54,7 @@ app.command(epilog=status.EXIT_CODES)(status.status)
 app.command(epilog=init.EXIT_CODES)(init.init)
 app.command(epilog=verify.EXIT_CODES)(verify.verify)
 app.command(epilog=where.EXIT_CODES)(where.where)
+app.command(epilog=certificate.EXIT_CODES)(certificate.certificate)
 app.command(epilog=validate.EXIT_CODES)(validate.validate)
 app.command(epilog=plan.EXIT_CODES)(plan.plan)
 app.command(epilog=preview.EXIT_CODES)(preview.preview)

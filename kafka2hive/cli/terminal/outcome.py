@@ -58,7 +58,12 @@ def say(text: str) -> None:
 
 def tell_error(error: BaseException) -> None:
     """Print an error to standard error; control sequences in it are escaped."""
-    print(printable(str(error)), file=sys.stderr)  # noqa: T201 (this is the command line)
+    tell_line(str(error))
+
+
+def tell_line(text: str) -> None:
+    """Print a line of progress to standard error; control sequences in it are escaped."""
+    print(printable(text), file=sys.stderr, flush=True)  # noqa: T201 (this is the command line)
 
 
 def audit_level(log_format: LogFormat) -> int:

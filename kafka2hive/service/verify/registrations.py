@@ -34,20 +34,21 @@ def unregistered(
     found = [
         Finding("verify.hive", _name(p), wrong)
         for p in sorted(touched - pending)
-        if (wrong := _wrong(p, metastore))
+        if (wrong := wrong_registration(p, metastore))
     ]
-    asked_again = [p for p in sorted(pending) if _wrong(p, metastore)]
+    asked_again = [p for p in sorted(pending) if wrong_registration(p, metastore)]
     if asked_again:
         clock.sleep(PENDING_SECONDS)
     found += [
         Finding("verify.unregistered", _name(p), f"{wrong}; its registration is pending in the ledger")
         for p in asked_again
-        if (wrong := _wrong(p, metastore))
+        if (wrong := wrong_registration(p, metastore))
     ]
     return found
 
 
-def _wrong(partition: HivePartition, metastore: Metastore) -> str | None:
+def wrong_registration(partition: HivePartition, metastore: Metastore) -> str | None:
+    """Return how Hive's location of the partition differs from the ledger's; None if it does not. Raises MetastoreUnavailable."""
     try:
         where = metastore.location(partition)
     except MetastoreRefused as error:

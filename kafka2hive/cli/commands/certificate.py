@@ -1,0 +1,69 @@
+"""`kafka2hive certificate`: whether a Hive partition is complete, and whether its certificates are true."""
+
+import logging
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import Color, Json, Log, Map
+from kafka2hive.observe.log import LogFormat
+
+EXIT_CODES = options.exit_codes(
+    "75 not complete yet",
+    "76 a certificate is untrue",
+    config="78 the map is wrong, or the table has no `completion`",
+)
+
+
+def certificate(
+    partition: Annotated[
+        str, typer.Argument(metavar="DB.TABLE/PARTITION", help="For example air.flights/dt=2026-11-22.")
+    ],
+    config: Map,
+    wait: Annotated[
+        str | None,
+        typer.Option(
+            "--wait", metavar="DURATION", help="Wait until it is complete, at most so long, e.g. 2h."
+        ),
+    ] = None,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Show whether a Hive partition is complete, and check its certificates against snapshots, files and Hive."""
+    from kafka2hive.cli.render.certificate import certificate_document, render_certificate
+    from kafka2hive.cli.terminal.outcome import show, tell_line, with_map
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.config.keys.units import parse_duration
+    from kafka2hive.service.inspect.certificate import PartitionName, PartitionReport, await_completion
+    from kafka2hive.service.inspect.certificate import certificate as look_up
+    from kafka2hive.service.wiring import wire
+
+    name = options.parsed(PartitionName.parse, partition, "DB.TABLE/PARTITION")
+    try:
+        seconds = 0.0 if wait is None else parse_duration(wait)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--wait") from error
+
+    def command(service_map: ServiceMap) -> int:
+        wiring = wire(service_map)
+        metastore = wiring.hive()
+
+        def ask() -> PartitionReport:
+            return look_up(wiring, name, metastore)
+
+        def note(change: str) -> None:
+            tell_line(f"waiting for {name}: {change}")
+
+        report = await_completion(ask, wiring.ports.clock, seconds, note)
+        show(
+            json,
+            color,
+            partial(certificate_document, service_map.service, name, report),
+            partial(render_certificate, name, report),
+        )
+        return int(report.exit_code)
+
+    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))

@@ -1,0 +1,72 @@
+"""Text and JSON document of `certificate`."""
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafka2hive.cli.terminal.document import Document, document
+from kafka2hive.cli.terminal.screen import Screen, render
+from kafka2hive.model.text import counted
+from kafka2hive.service.inspect.certificate import Completion, PartitionName, PartitionReport
+
+_STATES = {
+    Completion.COMPLETE: "is complete: {amount}",
+    Completion.LATE: "was complete ({amount}), and {more} came later: another certificate is due",
+    Completion.OPEN: "is not complete yet: {more} without a certificate",
+    Completion.UNREGISTERED: "is complete on HDFS ({amount}), but Hive does not know it yet",
+    Completion.ABSENT: "is not complete: no file of it has been published yet{where}",
+}
+
+
+def render_certificate(name: PartitionName, report: PartitionReport, screen: Screen) -> str:
+    """Return the state of the partition, then its certificates, then what is wrong with them."""
+    amount = f"{counted(report.rows, 'row')} in {counted(report.files, 'file')}"
+    late = report.open
+    more = f"{counted(late.rows, 'row')} in {counted(late.files, 'file')}" if late else "files"
+    state = _STATES[report.completion].format(
+        amount=amount, more=more, where=f" in {report.location}" if report.location else ""
+    )
+    parts: list[RenderableType] = [Text(f"{name} {state}", style="bold")]
+    for path, written_at, each in report.certificates:
+        counts = f"{counted(each.rows, 'row')} in {counted(each.files, 'file')}"
+        parts.append(
+            f"  {counts}, complete through {each.through}, certified at {written_at} by policy {each.policy}"
+        )
+        parts.append(f"    {path}")
+    if report.findings:
+        parts.append(Text(f"{counted(len(report.findings), 'finding')}:", style="bold red"))
+        parts += [f"  {each.code}  {each.where}: {each.message}" for each in report.findings]
+        parts.append(
+            "`kafka2hive verify` checks the whole table; docs/operations.md says what each code means."
+        )
+    return render(screen, parts)
+
+
+def certificate_document(service: str, name: PartitionName, report: PartitionReport) -> Document:
+    """Return the document of `certificate`; `open` is null if every file is counted by a certificate."""
+    late = report.open
+    return document(
+        "certificate",
+        report.exit_code,
+        service=service,
+        table=name.table,
+        partition=name.path,
+        state=str(report.completion),
+        location=report.location or None,
+        files=report.files,
+        rows=report.rows,
+        certificates=[
+            {
+                "path": path,
+                "certified_at": written_at,
+                "complete_through": each.through,
+                "files": each.files,
+                "rows": each.rows,
+                "policy": each.policy,
+            }
+            for path, written_at, each in report.certificates
+        ],
+        open=None if late is None else {"files": late.files, "rows": late.rows, "opened_at": late.opened_at},
+        findings=[
+            {"code": each.code, "where": each.where, "message": each.message} for each in report.findings
+        ],
+    )

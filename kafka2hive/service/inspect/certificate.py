@@ -1,0 +1,341 @@
+"""`kafka2hive certificate DB.TABLE/dt=2026-11-22`: whether a Hive partition is complete, and whether that is true.
+
+Only reads. The checks share no code with the module that writes certificates.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.completeness import Certificate, OpenPartition
+from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
+from kafka2hive.model.paths.path import base_name, join, parent
+from kafka2hive.model.paths.table_directory import CertificateName, certificate_path
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.service.tables.ledgers import ledger_tables, no_such_table
+from kafka2hive.service.verify.certificates import audit_certificates
+from kafka2hive.service.verify.registrations import wrong_registration
+from kafka2hive.service.verify.result import Finding
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import Clock, FileStatus, NotFound, StorageError
+
+LEAST_POLL_SECONDS = 5.0
+IDLE_SHARE = 10
+"""Between two looks, `await_completion` sleeps this many times as long as a look takes."""
+
+NAME = "DB.TABLE/PARTITION"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionName:
+    """A Hive partition as a user names it: `air.flights/dt=2026-11-22/hr=07`."""
+
+    table: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.table}/{self.path}"
+
+    @staticmethod
+    def parse(text: str) -> "PartitionName":
+        """Raises ConfigError (`usage.partition`)."""
+        table, _, path = text.rstrip("/").partition("/")
+        if table.count(".") != 1 or not path or not all("=" in level for level in path.split("/")):
+            raise ConfigError(
+                "usage.partition",
+                f"not a Hive partition: {text!r}",
+                f"write {NAME}, e.g. air.flights/dt=2026-11-22",
+            )
+        return PartitionName(table, path)
+
+
+class Completion(StrEnum):
+    """How far a Hive partition is; only COMPLETE lets a reader begin."""
+
+    COMPLETE = "complete"
+    LATE = "late"
+    """It was complete, and more records have come since; another certificate is due."""
+    OPEN = "open"
+    UNREGISTERED = "unregistered"
+    """It is complete on HDFS, but Hive does not know it yet."""
+    ABSENT = "absent"
+    """No record has come for it so far."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionReport:
+    """The state of a Hive partition, the certificates that count its files, and what is wrong with them.
+
+    `open` holds the files which no certificate counts.
+    """
+
+    completion: Completion
+    location: str = ""
+    """The directory that was looked into; empty if the table has no ledger yet."""
+    certificates: tuple[tuple[str, str, Certificate], ...] = ()
+    """Path, time of writing (ISO-8601 UTC), and content, oldest first."""
+    open: OpenPartition | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def files(self) -> int:
+        return sum(certificate.files for _, _, certificate in self.certificates)
+
+    @property
+    def rows(self) -> int:
+        return sum(certificate.rows for _, _, certificate in self.certificates)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Return STOP if a certificate is untrue, DONE if the partition is complete, SET_ASIDE if it is not yet."""
+        if self.findings:
+            return ExitCode.STOP
+        return ExitCode.DONE if self.completion is Completion.COMPLETE else ExitCode.SET_ASIDE
+
+
+def certificate(wiring: Wiring, name: PartitionName, metastore: Metastore | None) -> PartitionReport:
+    """Look up one Hive partition, and check its certificates if it has any.
+
+    Raises ConfigError (no such table, or its partitions are not tracked), ManualActionRequired, ServiceUnavailable.
+    """
+    files, paths = wiring.ports.files, wiring.paths(name.table)
+    try:
+        view = look(files, paths)
+    except NoLedger:
+        known = {each.table for each in ledger_tables(wiring)} | {rule.table for rule in wiring.map.tables}
+        if name.table not in known:
+            raise no_such_table(name.table, known) from None
+        return PartitionReport(completion=Completion.ABSENT)
+    if view.state.tracking is None:
+        raise ConfigError(
+            "certificate.none",
+            f"{name.table} has no certificates: its complete partitions are not tracked",
+            "give the table a `completion` section in the map",
+        )
+    try:
+        return _Partition(wiring, view, name, view.state.tracking.since, metastore).report()
+    except MetastoreUnavailable as error:
+        raise error.ending(f"{name}: {error}") from error
+    except StorageError as error:
+        remedy = error.remedy or "give the command again"
+        raise ServiceUnavailable("storage.unavailable", f"{name}: {error}", remedy) from error
+
+
+def await_completion(
+    ask: Callable[[], PartitionReport], clock: Clock, seconds: float, tell: Callable[[str], None]
+) -> PartitionReport:
+    """Ask until the partition is complete, a certificate is untrue, or `seconds` are over, and return the last report.
+
+    `tell` receives each change. Raises what `ask` raises; a service that does not answer is asked again until the end.
+    """
+    end = clock.monotonic() + seconds
+    last = ""
+    while True:
+        began = clock.monotonic()
+        try:
+            report = ask()
+            if report.exit_code is not ExitCode.SET_ASIDE or clock.monotonic() >= end:
+                return report
+            line = str(report.completion)
+        except ServiceUnavailable as error:
+            if clock.monotonic() >= end:
+                raise
+            line = str(error)
+        if line != last:
+            tell(line)
+            last = line
+        clock.sleep(
+            min(
+                max(LEAST_POLL_SECONDS, IDLE_SHARE * (clock.monotonic() - began)),
+                max(0.0, end - clock.monotonic()),
+            )
+        )
+
+
+@dataclass(slots=True)
+class _Partition:
+    """One Hive partition in one view of its table's ledger. `tracked_since`: the first epoch that certificates count."""
+
+    wiring: Wiring
+    view: View
+    name: PartitionName
+    tracked_since: int
+    metastore: Metastore | None
+    _directories: dict[str, dict[str, FileStatus]] = field(default_factory=dict)
+
+    def report(self) -> PartitionReport:
+        """Raises ConfigError, ManualActionRequired, StorageError, MetastoreUnavailable."""
+        still_open = next(
+            (each for each in self.view.state.open if each.partition.path == self.name.path), None
+        )
+        first = self._first_epoch(still_open)
+        if first is None:
+            completion = Completion.ABSENT if still_open is None else Completion.OPEN
+            return PartitionReport(
+                completion=completion, location=self._location(still_open), open=still_open
+            )
+        snapshots = self._snapshots(first)
+        given = self._given(snapshots)
+        if not given and still_open is None and not self.view.newest.pending:
+            raise ConfigError(
+                "certificate.none",
+                f"the files of {self.name} are older than the table's `completion` section: no certificate counts them",
+                "`kafka2hive verify` checks them",
+            )
+        findings = list(self._untrue(snapshots, given))
+        in_place = [
+            (path, snapshot.written_at, each)
+            for snapshot, each in given
+            if base_name(path := _path(snapshot, each)) in self._children(parent(path))
+        ]
+        completion = Completion.OPEN
+        if in_place:
+            completion = Completion.LATE if still_open else Completion.COMPLETE
+        if completion is Completion.COMPLETE and not findings:
+            completion, findings = self._registration(in_place[-1][2].partition)
+        return PartitionReport(
+            completion=completion,
+            location=in_place[-1][2].partition.location if in_place else self._location(still_open),
+            certificates=tuple(in_place),
+            open=still_open,
+            findings=tuple(findings),
+        )
+
+    def _first_epoch(self, still_open: OpenPartition | None) -> int | None:
+        """Return the first epoch whose snapshot has to be read; None if there is no certificate to check."""
+        tag = ledger_tag(self.view.state.ledger_id)
+        epochs: list[int] = []
+        certified = False
+        for location in self._locations(still_open):
+            for child in self._children(location):
+                certificate = CertificateName.parse(child)
+                data = DataFileName.parse(child)
+                if certificate is not None and certificate.ledger == tag:
+                    certified = True
+                    epochs.append(certificate.epoch)
+                elif data is not None and data[0].ledger == tag:
+                    epochs.append(data[0].epoch)
+            if epochs:
+                break
+        if not epochs or (still_open is not None and not certified):
+            return None
+        return max(self.tracked_since, min(epochs))
+
+    def _location(self, still_open: OpenPartition | None) -> str:
+        if still_open is not None:
+            return still_open.partition.location
+        return join(self.view.state.location, self.name.path)
+
+    def _locations(self, still_open: OpenPartition | None) -> Iterator[str]:
+        """Yield the directories to look into; Hive is asked only if the first one has nothing."""
+        location = self._location(still_open)
+        yield location
+        if self.metastore is None:
+            return
+        partition = HivePartition(self.name.table, self.name.path, location)
+        try:
+            elsewhere = self.metastore.location(partition)
+        except MetastoreRefused:
+            return
+        if elsewhere is not None:
+            yield elsewhere
+
+    def _snapshots(self, first: int) -> list[Snapshot]:
+        """Return the final snapshots from epoch `first` to the newest, oldest first.
+
+        A certificate that counts files of earlier epochs, which may be gone by mistake, begins with those.
+        """
+        read: list[Snapshot] = []
+        for snapshot in final_snapshots(self.wiring.ports.files, self.view.paths, self.view.directory):
+            if snapshot.epoch < first:
+                break
+            read.append(snapshot)
+            first = min(
+                [first, *(c.since for c in snapshot.certificates if c.partition.path == self.name.path)]
+            )
+        return read[::-1]
+
+    def _given(self, snapshots: list[Snapshot]) -> list[tuple[Snapshot, Certificate]]:
+        """Return the partition's certificates that no later snapshot withdrew, with the snapshots that give them."""
+        given: list[tuple[Snapshot, Certificate]] = []
+        for snapshot in snapshots:
+            if any(each.path == self.name.path for each in snapshot.reopened):
+                given = given[:-1]
+            given += [
+                (snapshot, each) for each in snapshot.certificates if each.partition.path == self.name.path
+            ]
+        return given
+
+    def _untrue(
+        self, snapshots: list[Snapshot], certificates: list[tuple[Snapshot, Certificate]]
+    ) -> Iterator[Finding]:
+        """Compare certificates with snapshots, their counts with the file lines, and the file lines with HDFS."""
+        here = [
+            replace(s, certificates=tuple(c for c in s.certificates if c.partition.path == self.name.path))
+            for s in snapshots
+        ]
+        yield from audit_certificates(self.wiring.ports.files, self.wiring.ports.concurrency, here)
+        lost = {loss.path for loss in self.view.state.losses}
+        for snapshot, given in certificates:
+            lost_by_then = {loss.path for loss in snapshot.losses}
+            counted = [
+                file
+                for each in snapshots
+                if given.since <= each.epoch <= snapshot.epoch
+                for file in self._data(each)
+                if file.final not in lost_by_then
+            ]
+            rows = sum(file.rows for file in counted)
+            if (len(counted), rows) != (given.files, given.rows):
+                yield Finding(
+                    "verify.completeness",
+                    _path(snapshot, given),
+                    f"counts {given.files} files with {given.rows} rows; the snapshots of epochs {given.since} to"
+                    f" {snapshot.epoch} have {len(counted)} files with {rows} rows",
+                )
+            yield from self._damage(file for file in counted if file.final not in lost)
+
+    def _damage(self, wanted: Iterator[DataFile]) -> Iterator[Finding]:
+        for file in wanted:
+            child = self._children(parent(file.final)).get(base_name(file.final))
+            if child is None:
+                yield Finding("verify.missing", file.final, f"does not exist; {file.rows} rows")
+            elif child.length != file.length:
+                message = f"has {child.length} bytes, {file.length} bytes were committed; {file.rows} rows"
+                yield Finding("verify.length", file.final, message)
+
+    def _registration(self, partition: HivePartition) -> tuple[Completion, list[Finding]]:
+        """Ask Hive where the complete partition is. Raises MetastoreUnavailable."""
+        state = self.view.state
+        if self.metastore is None or any(each.partition == partition for each in state.forgotten):
+            return Completion.COMPLETE, []
+        wrong = wrong_registration(partition, self.metastore)
+        if wrong is None:
+            return Completion.COMPLETE, []
+        pending = partition in state.unregistered
+        return Completion.UNREGISTERED, [] if pending else [Finding("verify.hive", str(self.name), wrong)]
+
+    def _data(self, snapshot: Snapshot) -> Iterator[DataFile]:
+        for file in snapshot.files:
+            if file.kind is FileKind.DATA and file.hive_partition.path == self.name.path:
+                yield file
+
+    def _children(self, directory: str) -> dict[str, FileStatus]:
+        """List a directory once; one that does not exist has no children."""
+        if directory not in self._directories:
+            try:
+                listed = self.wiring.ports.files.list(directory)
+            except NotFound:
+                listed = ()
+            self._directories[directory] = {child.name: child for child in listed if not child.is_directory}
+        return self._directories[directory]
+
+
+def _path(snapshot: Snapshot, given: Certificate) -> str:
+    return certificate_path(given.partition.location, snapshot.ledger_id, snapshot.generation, snapshot.epoch)

@@ -1,0 +1,236 @@
+"""`certificate`: a partition's state for a scheduler, and every way in which its certificates can be untrue."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafka2hive.ledger.snapshot.change import Completeness, NotTracked
+from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.service.inspect.certificate import (
+    Completion,
+    PartitionName,
+    PartitionReport,
+    await_completion,
+    certificate,
+)
+from tests.harness.cli_ledger import READ, TABLE, invoke, local
+from tests.harness.clock import SkippedTime
+from tests.unit.service.verify.test_certify import DAYS, Dump, dump
+
+__all__ = ["dump"]
+
+DAY = DAYS[0]
+NAME = PartitionName(TABLE, DAY)
+
+
+class Locations:
+    """A metastore that knows one location for every partition, or does not answer."""
+
+    def __init__(self, location: str | None, answers: bool = True) -> None:
+        self._location = location
+        self._answers = answers
+
+    def add_partitions(self, partitions: object) -> None:
+        raise AssertionError("a command that only reads registers nothing")
+
+    def location(self, partition: HivePartition) -> str | None:
+        if not self._answers:
+            raise MetastoreUnavailable("connection refused")
+        return self._location
+
+
+def report(dump: Dump, day: str = DAY, metastore: Locations | None = None) -> PartitionReport:
+    return certificate(dump.service.wiring, PartitionName(TABLE, day), metastore)
+
+
+def test_a_partition_is_open_then_complete_then_late_then_complete_again(dump: Dump) -> None:
+    first = report(dump)
+    assert first.completion is Completion.OPEN and first.exit_code is ExitCode.SET_ASIDE
+    assert first.open is not None and (first.open.files, first.open.rows) == (1, READ // 2)
+    dump.publish(dump.complete(DAY))
+    second = report(dump)
+    assert second.completion is Completion.COMPLETE and second.exit_code is ExitCode.DONE
+    assert (second.files, second.rows, second.open) == (1, READ // 2, None)
+    assert [path for path, _, _ in second.certificates] == [
+        f"{dump.partition(DAY).location}/{path.name}" for path in dump.certificates(DAY)
+    ]
+    dump.dump([DAY])
+    third = report(dump)
+    assert third.completion is Completion.LATE and third.exit_code is ExitCode.SET_ASIDE
+    assert third.open is not None and third.open.rows == READ and third.rows == READ // 2
+    dump.publish(dump.complete(DAY))
+    fourth = report(dump)
+    assert fourth.completion is Completion.COMPLETE and len(fourth.certificates) == 2
+    assert (fourth.files, fourth.rows) == (2, READ // 2 + READ)
+
+
+def test_a_partition_without_a_record_is_absent(dump: Dump) -> None:
+    absent = report(dump, "dt=2099-01-01")
+    assert absent.completion is Completion.ABSENT and absent.exit_code is ExitCode.SET_ASIDE
+    assert absent.location.endswith("/dt=2099-01-01")
+
+
+def test_a_certificate_that_was_committed_and_is_not_written_yet_does_not_count(dump: Dump) -> None:
+    dump.commit(DAY)
+    assert report(dump).completion is Completion.OPEN
+    dump.start()
+    assert report(dump).completion is Completion.COMPLETE
+
+
+def damaged_text(dump: Dump) -> None:
+    (path,) = dump.certificates(DAY)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"rows": 1}))
+
+
+def lost_certificate(dump: Dump) -> None:
+    dump.publish(Completeness())  # a certificate of the newest epoch may still be on its way
+    (path,) = dump.certificates(DAY)
+    path.unlink()
+
+
+def data_file(dump: Dump) -> Path:
+    (path,) = local(dump.partition(DAY).location).glob("*.final*")
+    return path
+
+
+def lost_file(dump: Dump) -> None:
+    data_file(dump).unlink()
+
+
+def short_file(dump: Dump) -> None:
+    data_file(dump).write_bytes(b"PAR1")
+
+
+@pytest.mark.parametrize(
+    ("harm", "code"),
+    [
+        (damaged_text, "verify.certificate"),
+        (lost_certificate, "verify.certificate"),
+        (lost_file, "verify.missing"),
+        (short_file, "verify.length"),
+    ],
+)
+def test_an_untrue_certificate_is_a_finding(dump: Dump, harm: object, code: str) -> None:
+    dump.publish(dump.complete(DAY))
+    assert report(dump).findings == ()
+    assert callable(harm)
+    harm(dump)
+    untrue = report(dump)
+    assert [finding.code for finding in untrue.findings] == [code]
+    assert untrue.exit_code is ExitCode.STOP
+    assert report(dump, DAYS[1]).findings == ()
+
+
+def test_a_certificate_that_counts_other_rows_than_the_snapshots_is_a_finding(dump: Dump) -> None:
+    """Snapshot and certificate agree with each other, and with no file."""
+    state = dump.owned.state
+    wrong = tuple(replace(each, rows=each.rows + 1) for each in state.open)
+    dump.owned = replace(dump.owned, state=replace(state, open=wrong))
+    dump.publish(dump.complete(DAY))
+    assert [finding.code for finding in report(dump).findings] == ["verify.completeness"]
+
+
+def test_a_complete_partition_waits_for_hive(dump: Dump) -> None:
+    dump.publish(dump.complete(DAY))
+    here = dump.partition(DAY).location
+    assert report(dump, metastore=Locations(here)).completion is Completion.COMPLETE
+    missing = report(dump, metastore=Locations(None))
+    assert missing.completion is Completion.UNREGISTERED
+    assert missing.exit_code is ExitCode.SET_ASIDE and not missing.findings  # its registration is pending
+    with pytest.raises(ServiceUnavailable, match="connection refused"):
+        report(dump, metastore=Locations(here, answers=False))
+
+
+def test_after_a_move_hive_tells_where_an_older_partition_is(dump: Dump) -> None:
+    old = dump.partition(DAY).location
+    dump.publish(dump.complete(DAY))
+    dump.move()
+    assert report(dump).completion is Completion.ABSENT
+    assert report(dump, metastore=Locations(old)).completion is Completion.COMPLETE
+
+
+def test_files_older_than_the_completion_section_get_no_certificate(dump: Dump) -> None:
+    with pytest.raises(ConfigError) as caught:
+        report(dump, "dt=2013-01-01")
+    assert caught.value.code == "certificate.none" and "older than" in caught.value.message
+
+
+def test_a_table_whose_partitions_are_not_tracked_says_what_to_add(dump: Dump) -> None:
+    dump.publish(NotTracked())
+    with pytest.raises(ConfigError, match="not tracked") as caught:
+        report(dump)
+    assert "completion" in caught.value.remedy
+
+
+def test_waiting_ends_when_the_partition_is_complete_and_notes_each_change_once(dump: Dump) -> None:
+    dump.publish(dump.complete(DAY))
+    done = report(dump)
+    away = ServiceUnavailable("storage.unavailable", "the NameNode is away", "")
+    answers: list[PartitionReport | ServiceUnavailable] = [
+        PartitionReport(completion=Completion.ABSENT),
+        PartitionReport(completion=Completion.ABSENT),
+        away,
+        PartitionReport(completion=Completion.OPEN),
+        done,
+    ]
+
+    def ask() -> PartitionReport:
+        answer = answers.pop(0)
+        if isinstance(answer, ServiceUnavailable):
+            raise answer
+        return answer
+
+    notes: list[str] = []
+    clock = SkippedTime()
+    assert await_completion(ask, clock, 3600, notes.append) is done
+    assert notes == ["absent", str(away), "open"]
+    assert clock.waits == [5.0] * 4
+
+
+def test_waiting_ends_in_time_with_what_is_known_then() -> None:
+    clock = SkippedTime()
+    last = await_completion(
+        lambda: PartitionReport(completion=Completion.OPEN), clock, 12, lambda change: None
+    )
+    assert last.exit_code is ExitCode.SET_ASIDE
+    assert clock.waits == [5.0, 5.0, 2.0]
+
+
+def test_waiting_for_a_service_that_stays_away_ends_with_its_error() -> None:
+    def ask() -> PartitionReport:
+        raise ServiceUnavailable("storage.unavailable", "the NameNode is away", "")
+
+    with pytest.raises(ServiceUnavailable):
+        await_completion(ask, SkippedTime(), 12, lambda change: None)
+
+
+def test_the_command_prints_the_state_and_ends_with_its_code(dump: Dump) -> None:
+    config = str(dump.service.map)
+    open_yet = invoke("certificate", str(NAME), "-c", config)
+    assert open_yet.exit_code == 75 and "is not complete yet: 5 rows in 1 file" in open_yet.stdout
+    dump.publish(dump.complete(DAY))
+    complete = invoke("certificate", str(NAME), "-c", config, "--wait", "1h")
+    assert complete.exit_code == 0, complete.output
+    assert f"{NAME} is complete: 5 rows in 1 file" in complete.stdout
+    assert "certified at" in complete.stdout and "_kafka2hive_complete-" in complete.stdout
+    lost_file(dump)
+    untrue = invoke("certificate", str(NAME), "-c", config, "--json")
+    assert untrue.exit_code == 76
+    document = json.loads(untrue.stdout)
+    assert (document["exit_code"], document["state"], document["rows"]) == (76, "complete", 5)
+    assert [finding["code"] for finding in document["findings"]] == ["verify.missing"]
+    unknown = invoke("certificate", "air.fligths/dt=2013-01-01", "-c", config)
+    assert unknown.exit_code == 78 and "did you mean air.flights?" in unknown.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["air.flights", "flights/dt=1", "air.flights/", "air.flights/2013", "a.b.c/dt=1"]
+)
+def test_a_name_that_is_no_partition_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="not a Hive partition"):
+        PartitionName.parse(text)
+    assert str(PartitionName.parse("air.flights/dt=1/hr=2/")) == "air.flights/dt=1/hr=2"
