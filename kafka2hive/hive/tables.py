@@ -7,10 +7,10 @@ from kafka2hive.config.keys import Column, FileFormat, TextOptions
 from kafka2hive.config.keys.bucket_path import read_bucket_path
 from kafka2hive.hive import hiveql as text
 from kafka2hive.hive.description import LEDGER_PROPERTY, TableDescription, parse_description
-from kafka2hive.hive.port import Session
 from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.hive.stored_as import storage_clause
 from kafka2hive.model.hive_types import with_quoted_fields
+from kafka2hive.model.metastore import Session
 from kafka2hive.model.paths.path import parent
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.plugins import HiveStorage

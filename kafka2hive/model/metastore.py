@@ -1,10 +1,7 @@
-"""The Metastore port: what publishing needs from Hive.
-
-It stands in the model because both sides name it: publish, which uses it, and hive below, which carries it out.
-"""
+"""The interface of Hive: registration of partitions, and sessions for statements about tables."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from kafka2hive.model.errors import AccessRefused, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
@@ -55,3 +52,22 @@ class Metastore(Protocol):
     def location(self, partition: HivePartition) -> str | None:
         """Where Hive thinks the partition lies, None when it is not registered."""
         ...
+
+
+class Session(Protocol):
+    """One session of HiveServer2, which connects at the first statement; see HiveSession."""
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements one after another and return the rows of the last. Raises MetastoreUnavailable, MetastoreRefused."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Hive(Metastore, Protocol):
+    """The metastore, and the session that its statements run in."""
+
+    @property
+    def session(self) -> Session: ...
+
+    def close(self) -> None: ...

@@ -11,7 +11,8 @@ from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.writer_schema import AVRO, SchemaId, SchemaReference, WriterSchema
 from kafka2hive.registry import errors
 from kafka2hive.registry.http import HttpClient, NoResponse
-from kafka2hive.registry.port import NewestSchema
+from kafka2hive.registry.port import NewestSchema, Registry
+from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.port import Clock
 
 MISSING_SCHEMA = 40403
@@ -220,6 +221,11 @@ class RegistryClient:
                 raise errors.foreign(url + path, why)
             case answer:
                 return answer
+
+
+def connect_registry(options: RegistryOptions) -> Registry:
+    """Return the client of the map's registry; it does not connect yet."""
+    return RegistryClient(options, SystemClock())
 
 
 def _is_object(answer: Document) -> bool:

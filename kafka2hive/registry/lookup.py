@@ -2,16 +2,20 @@
 
 import logging
 import threading
+import uuid
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kafka2hive.config.keys import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.writer_schema import SchemaId, WriterSchema
 from kafka2hive.registry import errors
+from kafka2hive.registry.client import connect_registry
 from kafka2hive.registry.port import Registry, SameSchema
-from kafka2hive.registry.schema_store import KeptSchemas
-from kafka2hive.storage.port import Clock
+from kafka2hive.registry.schema_store import KeptSchemas, identity_of
+from kafka2hive.storage.clock import SystemClock
+from kafka2hive.storage.port import Clock, FileSystem
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -199,4 +203,23 @@ class SchemaLookup:
 def _unavailable(schema_id: SchemaId, why: str) -> SchemaRegistryUnavailable:
     return SchemaRegistryUnavailable(
         f"schema {schema_id} is not known here, and {why}; its records wait in Kafka"
+    )
+
+
+def schema_lookup(
+    options: RegistryOptions, files: FileSystem, ledger_root: str, same: SameSchema, *, keeps: bool
+) -> SchemaLookup:
+    """Return the lookup for one process.
+
+    It reads kept schemas below `ledger_root`; only with `keeps` does it write there.
+    """
+    kept = KeptSchemas(files, ledger_root, identity_of(options), lambda: uuid.uuid4().hex)
+    return SchemaLookup(
+        connect_registry(options),
+        kept,
+        SystemClock(),
+        urls=options.url,
+        same=same,
+        compare_seconds=options.refresh_seconds,
+        keeps=keeps,
     )

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from kafka2hive.config.keys import HiveOptions, ServiceMap
 from kafka2hive.config.machine import check_this_machine
 from kafka2hive.hive.metastore import HiveMetastore
-from kafka2hive.hive.port import Hive, Session
 from kafka2hive.hive.session import HiveSession
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.port import Kafka
@@ -16,8 +15,9 @@ from kafka2hive.ledger.heartbeat import LiveOwner, Processes
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.take_over import Owners
+from kafka2hive.model.metastore import Hive, Session
 from kafka2hive.model.paths.ledger import LedgerPaths
-from kafka2hive.registry.connect import connect_registry
+from kafka2hive.registry.client import connect_registry
 from kafka2hive.registry.port import Registry
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.process import HostProcesses, new_uuid, owner_name

@@ -43,7 +43,7 @@ def process_schemas(
 ) -> WriterSchemas:
     """Return this process's schema lookup, which all its tasks and tables share."""
     from kafka2hive.decode.schemas.writers import same_schema
-    from kafka2hive.registry.connect import schema_lookup
+    from kafka2hive.registry.lookup import schema_lookup
 
     # the lookup keeps `files` alive, so no other object can get its id
     key = (os.getpid(), registry, ledger_root, id(files), keeps)

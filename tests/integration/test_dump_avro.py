@@ -11,7 +11,7 @@ import pytest
 from kafka2hive.config.keys import RegistryOptions
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan.contract import TableFailure, TableTask, TaskPlan
-from kafka2hive.registry.connect import connect_registry
+from kafka2hive.registry.client import connect_registry
 from kafka2hive.service.tables.routes import MapTables
 from kafka2hive.service.validate.check import Passed
 from kafka2hive.service.validate.online import check_registry

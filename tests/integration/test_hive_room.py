@@ -15,13 +15,12 @@ from kafka2hive.config.load import load_map
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.description import TableKind
 from kafka2hive.hive.metastore import HiveMetastore
-from kafka2hive.hive.port import Session
 from kafka2hive.hive.session import HiveSession
 from kafka2hive.hive.tables import TableSpec, create_statements, describe, partition_columns
 from kafka2hive.ledger.register import register
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, Session
 from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION, partition_path
 from kafka2hive.model.paths.path import join
 from kafka2hive.service.run.hive_gate import asker

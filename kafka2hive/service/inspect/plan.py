@@ -4,10 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from kafka2hive.config.keys import TableSettings
-from kafka2hive.hive.port import Hive
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError, worst
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.metastore import Hive, MetastoreUnavailable
 from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.tables.ledgers import refuse_unknown
 from kafka2hive.service.tables.routes import know_added_columns, tell_missing, topic_routes

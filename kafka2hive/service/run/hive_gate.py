@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from kafka2hive.config.keys import HiveOptions
-from kafka2hive.hive.port import Session
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
-from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable, StatementFailed
+from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable, Session, StatementFailed
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.run.hive_questions import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
 from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend

@@ -1,19 +1,20 @@
 """What Hive must hold for a run: the tables' schemas, the tables themselves, the dead-letter table."""
 
 import logging
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
 from kafka2hive.config.keys import Column, ServiceMap, TableRule, TableSettings
 from kafka2hive.config.keys.columns import METADATA_TYPES
 from kafka2hive.hive.check import alter_statements, alterations, check_table
 from kafka2hive.hive.description import TableDescription
-from kafka2hive.hive.outage import HiveOutage
-from kafka2hive.hive.port import Hive, Session
 from kafka2hive.hive.tables import TableSpec, compared_table, create_statements, describe, partition_columns
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
+from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session, StatementFailed
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.plugins import HiveStorage
 from kafka2hive.service.tables.schema_columns import effective_columns
@@ -23,6 +24,12 @@ log = logging.getLogger(__name__)
 
 _TRIES = 3
 """One for the database, one for the table, and one that succeeds."""
+
+_AWAY_SECONDS = 20.0
+_AWAY_TIMES = 5.0
+"""After an outage, Hive is left alone for this many times as long as the failure took."""
+
+Result = TypeVar("Result")
 
 
 class Schemas(Protocol):
@@ -213,3 +220,30 @@ def _dead_letter_spec(service_map: ServiceMap) -> TableSpec:
     comment = f"records {service_map.service} could not decode or bucket"
     columns = DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS
     return TableSpec(dead.table, *columns, dead.location, comment, DEAD_LETTER_PATH)
+
+
+class HiveOutage:
+    """Send one request at a time, and none for a while after an outage.
+
+    So a server that hangs costs one time limit, and not one for each table.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._lock = threading.Lock()
+        self._until = 0.0
+        self._why = MetastoreUnavailable()
+
+    def ask(self, question: Callable[[], Result]) -> Result:
+        """Return the response. Raises MetastoreUnavailable, during the pause at once and with the reason of the last outage."""
+        with self._lock:
+            began = self._now()
+            if began < self._until:
+                raise type(self._why)(str(self._why))
+            try:
+                return question()
+            except MetastoreUnavailable as error:
+                ended = self._now()
+                self._until = ended + max(_AWAY_SECONDS, _AWAY_TIMES * (ended - began))
+                self._why = error
+                raise

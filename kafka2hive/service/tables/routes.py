@@ -8,10 +8,10 @@ from functools import cached_property
 from kafka2hive.config.keys import ServiceMap, TableSettings
 from kafka2hive.config.route import ReadTopics, RouteConflict, RoutedTable, Routing, route
 from kafka2hive.config.rules.service import fault_of_table
-from kafka2hive.hive.port import Hive
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, Kafka2HiveError
+from kafka2hive.model.metastore import Hive
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.tables.hive_schemas import Catalogue

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 from kafka2hive.config.route import RoutedTable
-from kafka2hive.hive.port import Hive
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.marker import refuse_vanished_ledger
@@ -17,7 +16,7 @@ from kafka2hive.model.errors import (
     ServiceUnavailable,
     TableError,
 )
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.metastore import Hive, MetastoreUnavailable
 from kafka2hive.model.text import counted
 from kafka2hive.registry.port import Registry
 from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from kafka2hive.hive.port import Hive
 from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.ledger.look import look
 from kafka2hive.model.errors import SchemaRegistryUnavailable, ServiceUnavailable, TableError
+from kafka2hive.model.metastore import Hive
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
 from kafka2hive.model.writer_schema import AVRO, WriterId, WriterSchema

@@ -5,10 +5,9 @@ from typing import Any, cast
 import pytest
 
 from kafka2hive.config.load import load_text
-from kafka2hive.hive.port import Hive, Session
 from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
+from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session, StatementFailed
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.tables.table_state import Table

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafka2hive.hive.outage import HiveOutage
 from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.service.tables.hive_schemas import HiveOutage
 
 
 class Server:
