@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.cli.render.certificate import certificate_document
 from kafka2hive.cli.render.dead_letters import letters_document, list_document
 from kafka2hive.cli.render.plan import init_document, plan_document
 from kafka2hive.cli.render.preview import preview_document
@@ -23,11 +24,13 @@ from kafka2hive.config.load import load_text
 from kafka2hive.config.native_library import DecoderInUse
 from kafka2hive.config.yaml.problems import MapProblem
 from kafka2hive.kafka.port import Watermark
+from kafka2hive.model.completeness import Certificate, OpenPartition
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.files import DataFile, FileKind, FileMoves, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
+from kafka2hive.service.inspect.certificate import Completion, PartitionName, PartitionReport
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Group, Letter, LetterPage
 from kafka2hive.service.inspect.plan import PlanResult, TablePlan
 from kafka2hive.service.inspect.preview import PreviewLetter, PreviewResult, PreviewRow, TablePreview
@@ -199,6 +202,29 @@ def _verified() -> VerifyResult:
     )
 
 
+def _partition_report() -> PartitionReport:
+    location = "hdfs://namenode:8020/w/dt=2013-01-01"
+    partition = HivePartition("air.flights", "dt=2013-01-01", location)
+    given = Certificate(
+        partition=partition,
+        since=40,
+        files=2,
+        rows=100,
+        through="2013-01-02T01:00:00Z",
+        policy="3600s after its end",
+        success_file="_SUCCESS",
+    )
+    late = OpenPartition(partition=partition, since=43, opened_at="2013-01-02T09:00:00Z", files=1, rows=5)
+    path = f"{location}/_kafka2hive_complete-00000000-g000001-e000042.json"
+    return PartitionReport(
+        completion=Completion.LATE,
+        location=location,
+        certificates=((path, "2013-01-02T01:00:05Z", given),),
+        open=late,
+        findings=(Finding("verify.missing", f"{location}/a.final", "does not exist; 50 rows"),),
+    )
+
+
 def _where() -> tuple[PlaceAnswer, ...]:
     file = DataFile(
         kind=FileKind.DATA,
@@ -301,6 +327,9 @@ def _documents() -> dict[str, Document]:
         "validate-wrong": problems_document([problem]),
         "verify": verify_document("flights", _verified()),
         "where": where_document("flights", "flights-0@5", _where()),
+        "certificate": certificate_document(
+            "flights", PartitionName("air.flights", "dt=2013-01-01"), _partition_report()
+        ),
         "plan": plan_document("flights", _plan()),
         "preview": preview_document("flights", _preview()),
         "init": init_document("flights", _init()),

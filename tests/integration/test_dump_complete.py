@@ -103,6 +103,12 @@ def rows_of(certificates: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[
     return {partition: [one["rows"] for one in found] for partition, found in certificates.items()}
 
 
+def asked(config: Path, partition: str, *wait: str) -> tuple[int, str, int]:
+    """What a scheduler learns of a Hive partition: exit code, state, rows with a certificate."""
+    answer = command("certificate", config, partition, *wait, "--json")
+    return answer.code, answer.document["state"], answer.document["rows"]
+
+
 @pytest.mark.timeout(900)
 def test_days_are_certified_once_they_are_in_hive_again_after_late_records_and_by_policies_of_packages(
     kafka: KafkaBroker,
@@ -167,6 +173,9 @@ def test_days_are_certified_once_they_are_in_hive_again_after_late_records_and_b
         assert one["policy"] == "1s after its end" and one["partition"] == partition
         assert one["complete_through"] > partition[3:]
     assert command("verify", config, "--deep").code == 0
+    assert asked(config, f"{days}/dt={LATE}") == (0, "complete", counts[f"dt={LATE}"])
+    assert asked(config, f"{days}/dt={not_over}") == (75, "open", 0)
+    assert asked(config, f"{days}/dt=2031-01-01", "--wait", "1s") == (75, "absent", 0)
 
     # late records of a day that is certified; beside it tables whose policies come from a package
     site = tmp_path / "site"
@@ -220,6 +229,12 @@ def test_days_are_certified_once_they_are_in_hive_again_after_late_records_and_b
     assert full_one["policy"] == "plugin full"
     assert counted(hive, full, "k") == {"k=many": len(history), "k=few": len(late) + len(more)}
     assert not of_broken.texts() and not of_broken.marked()
+    assert asked(config, f"{days}/dt={LATE}", "--wait", "1m") == (0, "complete", counts[f"dt={LATE}"])
+    assert asked(config, f"{full}/k=few") == (75, "open", 0)
+    assert asked(config, f"{full}/k=many") == (0, "complete", len(history))
+    hive.query(f"alter table {full} drop partition (k='many')")
+    assert asked(config, f"{full}/k=many") == (76, "unregistered", len(history))
+    hive.query(f"alter table {full} add partition (k='many') location '{location(uri, full)}/k=many'")
     audited = command("verify", config, "--deep")
     assert audited.code == 0, audited.out
 
