@@ -12,6 +12,8 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused
 from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION
 
+log = logging.getLogger(__name__)
+
 # Limits of one statement: Hive's parser needs seconds for megabytes, and the metastore runs a statement in one transaction.
 _STATEMENT_CHARACTERS = 60_000
 _STATEMENT_PARTITIONS = 200
@@ -24,7 +26,7 @@ _ANOTHER_NAME = "__KAFKA2HIVE_UNUSED__"
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PartitionBatch:
     """Hive partitions of one table for one statement. `with_default`: each path has the default partition at some level."""
 
     partitions: tuple[HivePartition, ...]
@@ -43,7 +45,7 @@ class Batch:
         )
 
 
-def batches(partitions: Iterable[HivePartition]) -> Iterator[Batch]:
+def batches(partitions: Iterable[HivePartition]) -> Iterator[PartitionBatch]:
     """Yield batches with every Hive partition once, without those of unpartitioned tables (path '')."""
     batch: list[HivePartition] = []
     key: tuple[str, bool] | None = None
@@ -53,20 +55,17 @@ def batches(partitions: Iterable[HivePartition]) -> Iterator[Batch]:
         its_size = len(_clause(partition)) + 1
         full = len(batch) == _STATEMENT_PARTITIONS or size + its_size > _STATEMENT_CHARACTERS
         if batch and key is not None and (full or its_key != key):
-            yield Batch(tuple(batch), key[1])
+            yield PartitionBatch(tuple(batch), key[1])
             batch, size = [], 0
         key = its_key
         size += its_size
         batch.append(partition)
     if batch and key is not None:
-        yield Batch(tuple(batch), key[1])
+        yield PartitionBatch(tuple(batch), key[1])
 
 
 def _clause(partition: HivePartition) -> str:
     return f"{text.partition_spec(partition.path)} LOCATION {text.literal(partition.location)}"
-
-
-log = logging.getLogger(__name__)
 
 
 class HiveMetastore:
@@ -75,10 +74,9 @@ class HiveMetastore:
     def __init__(self, options: HiveOptions) -> None:
         self.session = HiveSession(options)
         # registered since this process began, perhaps at a location that is not ours
-        self._exist: set[HivePartition] = set()
-        self._just_added: set[HivePartition] = (
-            set()
-        )  # new, so at our location; `location` has not been called for them yet
+        self._registered: set[HivePartition] = set()
+        # new, so at our location; `location` has not been called for them yet
+        self._new: set[HivePartition] = set()
 
     def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
         """Register Hive partitions at their locations, in statements of bounded size; a second call changes nothing.
@@ -89,25 +87,25 @@ class HiveMetastore:
         Raises MetastoreUnavailable, MetastoreRefused.
         """
         for batch in batches(partitions):
-            if self._exist.isdisjoint(batch.partitions):
+            if self._registered.isdisjoint(batch.partitions):
                 try:
                     self._run(batch, if_not_exists=False)
-                except MetastoreRefused as refused:
-                    log.debug("not all are new: %s", refused)
+                except MetastoreRefused as error:
+                    log.debug("not all are new: %s", error)
                 else:
-                    self._just_added.update(batch.partitions)
-                    self._exist.update(batch.partitions)
+                    self._new.update(batch.partitions)
+                    self._registered.update(batch.partitions)
                     continue
             self._run(batch, if_not_exists=True)
-            self._exist.update(batch.partitions)
+            self._registered.update(batch.partitions)
 
     def location(self, partition: HivePartition) -> str | None:
         """Return the partition's location in Hive (the table's if it is unpartitioned); None if it is not registered.
 
         Raises MetastoreUnavailable, MetastoreRefused.
         """
-        if partition in self._just_added:
-            self._just_added.discard(partition)
+        if partition in self._new:
+            self._new.discard(partition)
             return partition.location
         spec = f" {text.partition_spec(partition.path)}" if partition.path else ""
         try:
@@ -120,7 +118,7 @@ class HiveMetastore:
         """End the session. Never fails."""
         self.session.close()
 
-    def _run(self, batch: Batch, if_not_exists: bool) -> None:
+    def _run(self, batch: PartitionBatch, if_not_exists: bool) -> None:
         try:
             self.session.run(*batch.statements(if_not_exists))
         except MetastoreRefused:

@@ -9,6 +9,10 @@ from kafka2hive.config.keys import HiveOptions
 from kafka2hive.hive.connection import Connection
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, StatementFailed
 
+log = logging.getLogger(__name__)
+
+Row = tuple[Any, ...]
+
 NO_SUCH_TABLE = 10001
 NO_SUCH_PARTITION = 10006
 NO_SUCH_DATABASE = 10072
@@ -26,43 +30,6 @@ _BLAMES_STATEMENT = re.compile(
 )
 # SQLSTATE classes that blame the statement (22: data, 28: authorization, 42: syntax or access rule).
 _REFUSING_CLASSES = ("22", "28", "42")
-
-
-def from_status(status: Any, statement: str) -> MetastoreUnavailable | MetastoreRefused:
-    """Return the error for a TStatus that is not a success; its text ends with the beginning of `statement`."""
-    text = (
-        f"{_first_line(status.errorMessage)} [{status.sqlState}/{status.errorCode}] in: {_short(statement)}"
-    )
-    said = status.errorMessage or ""
-    state = status.sqlState or ""
-    if _OUTAGE.search(said):
-        return MetastoreUnavailable(text)
-    if state.startswith(_REFUSING_CLASSES) or _BLAMES_STATEMENT.search(said):
-        return MetastoreRefused(text)
-    return StatementFailed(text)
-
-
-def is_missing_table(status: Any) -> bool:
-    """Whether a TStatus says that the table or its database does not exist (Hive's codes, Spark's SQLSTATE)."""
-    return status.errorCode in (NO_SUCH_TABLE, NO_SUCH_DATABASE) or status.sqlState in ("42S02", "42P01")
-
-
-def is_missing_partition(status: Any) -> bool:
-    """Whether a TStatus says that the partition does not exist (Hive's code, Spark's error class)."""
-    return status.errorCode == NO_SUCH_PARTITION or "[PARTITIONS_NOT_FOUND]" in (status.errorMessage or "")
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "no message").strip().splitlines()[0][:500]
-
-
-def _short(statement: str) -> str:
-    return statement if len(statement) <= 200 else f"{statement[:200]}... ({len(statement)} characters)"
-
-
-log = logging.getLogger(__name__)
-
-Row = tuple[Any, ...]
 
 
 class NoSuchTable(MetastoreRefused):
@@ -83,8 +50,8 @@ class HiveSession:
     def __init__(self, options: HiveOptions) -> None:
         self._options = options
         self._lock = threading.RLock()
-        self._connection: Any = None
-        self._way: Connection | None = None
+        self._pyhive: Any = None
+        self._connection: Connection | None = None
 
     @property
     def address(self) -> str:
@@ -98,7 +65,7 @@ class HiveSession:
         the statements may have been carried out.
         """
         with self._lock:
-            reused = self._connection is not None
+            reused = self._pyhive is not None
             try:
                 return self._run(statements)
             except _SessionDied as died:
@@ -113,17 +80,14 @@ class HiveSession:
     def close(self) -> None:
         """End the session; the next statement opens a new one. Never raises."""
         with self._lock:
-            connection, self._connection = self._connection, None
+            connection, self._pyhive = self._pyhive, None
             if connection is None:
                 return
             from pyhive import exc
 
             try:
                 connection.close()
-            except (
-                exc.Error,
-                *_network_errors(),
-            ) as error:  # the server may refuse this as well
+            except (exc.Error, *_network_errors()) as error:  # the server may refuse this as well
                 log.debug("closing the session at %s: %s", self.address, error)
                 self._close_transport()
 
@@ -148,10 +112,10 @@ class HiveSession:
                 raise NoSuchPartition(str(from_status(status, statement))) from None
             if is_missing_table(status):
                 raise NoSuchTable(str(from_status(status, statement))) from None
-            found = from_status(status, statement)
-            if isinstance(found, MetastoreUnavailable):
+            failure = from_status(status, statement)
+            if isinstance(failure, MetastoreUnavailable):
                 self._drop()
-            raise found from None  # PyHive's error holds the whole Java stack
+            raise failure from None  # PyHive's error holds the whole Java stack
         except _network_errors() as error:
             refusal = self._refusal(error)
             self._drop()
@@ -167,27 +131,27 @@ class HiveSession:
 
     def _open(self) -> Any:
         """Return the open connection. `USE default` has run in it, so both server and metastore have answered."""
-        if self._connection is None:
+        if self._pyhive is None:
             from pyhive import hive
 
-            self._way = Connection(self._options)
-            self._connection = hive.Connection(
-                thrift_transport=self._way.transport, username=self._options.user, database="default"
+            self._connection = Connection(self._options)
+            self._pyhive = hive.Connection(
+                thrift_transport=self._connection.transport, username=self._options.user, database="default"
             )
-        return self._connection
+        return self._pyhive
 
     def _refusal(self, error: BaseException) -> MetastoreUnavailable | None:
         """Return why the login failed; None if there is a session."""
-        return self._way.refusal(error) if self._way and self._connection is None else None
+        return self._connection.refusal(error) if self._connection and self._pyhive is None else None
 
     def _drop(self) -> None:
         """Drop the connection without a request to the server, which may not answer."""
         self._close_transport()
-        self._connection = self._way = None
+        self._pyhive = self._connection = None
 
     def _close_transport(self) -> None:
-        if self._way is not None:
-            self._way.transport.close()
+        if self._connection is not None:
+            self._connection.transport.close()
 
 
 class _SessionDied(Exception):
@@ -220,3 +184,35 @@ def _status(error: BaseException) -> Any:
     """Return the TStatus in a PyHive error; None if it has none."""
     response = error.args[0] if error.args else None
     return getattr(response, "status", None)
+
+
+def from_status(status: Any, statement: str) -> MetastoreUnavailable | MetastoreRefused:
+    """Return the error for a TStatus that is not a success; its text ends with the beginning of `statement`."""
+    text = (
+        f"{_first_line(status.errorMessage)} [{status.sqlState}/{status.errorCode}] in: {_short(statement)}"
+    )
+    message = status.errorMessage or ""
+    state = status.sqlState or ""
+    if _OUTAGE.search(message):
+        return MetastoreUnavailable(text)
+    if state.startswith(_REFUSING_CLASSES) or _BLAMES_STATEMENT.search(message):
+        return MetastoreRefused(text)
+    return StatementFailed(text)
+
+
+def is_missing_table(status: Any) -> bool:
+    """Whether a TStatus says that the table or its database does not exist (Hive's codes, Spark's SQLSTATE)."""
+    return status.errorCode in (NO_SUCH_TABLE, NO_SUCH_DATABASE) or status.sqlState in ("42S02", "42P01")
+
+
+def is_missing_partition(status: Any) -> bool:
+    """Whether a TStatus says that the partition does not exist (Hive's code, Spark's error class)."""
+    return status.errorCode == NO_SUCH_PARTITION or "[PARTITIONS_NOT_FOUND]" in (status.errorMessage or "")
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "no message").strip().splitlines()[0][:500]
+
+
+def _short(statement: str) -> str:
+    return statement if len(statement) <= 200 else f"{statement[:200]}... ({len(statement)} characters)"

@@ -1,12 +1,15 @@
-"""The non-public parts of pyspark and py4j that this project uses. No other module names them (a test checks this).
+"""The non-public parts of Spark, pyspark and py4j that this project uses. No other module names them (a test checks this).
 
 A new version may move any of them: `require_parts` checks for them at the start, and each use names the missing one.
 """
 
 import importlib
 import importlib.util
+import os
+import struct
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -31,14 +34,74 @@ PARTS = (_GATEWAY, _CONTEXT, _LAUNCH, _CONVERTERS, _SCHEMA, _BY_VALUE)
 WORKER_PARTS = ("pyspark.daemon:manager", "pyspark.worker:main")
 """The driver looks for these in the sources, because importing them would cost time and memory."""
 
+_GATEWAY_PORT, _GATEWAY_SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+_ADDRESS_FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
+LAUNCH_VARIABLES = (_GATEWAY_PORT, _GATEWAY_SECRET, _ADDRESS_FILE)
+"""The environment variables by which pyspark and py4j's server in the JVM find each other."""
+_ADDRESS = struct.Struct(">ii")
+"""The head of what the server writes to the address file: its port and the length of the secret, which follows."""
+GATEWAY_SERVER = "org.apache.spark.api.python.PythonGatewayServer"
+KNOWN_SPARK = "jars/spark-launcher_2.13-4.3.0.jar"
+"""The file that identifies the Spark version to which LAUNCHER_OPTIONS and LAUNCHER_VARIABLES belong."""
+_OPENED_PACKAGES = (
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "jdk.internal.ref",
+    "sun.nio.ch",
+    "sun.nio.cs",
+    "sun.security.action",
+    "sun.util.calendar",
+)
+LAUNCHER_OPTIONS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "--add-modules=jdk.incubator.vector",
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED_PACKAGES),
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+    "-Dderby.connection.requireAuthentication=false",
+)
+"""The JVM options that Spark's launcher adds."""
+LAUNCHER_VARIABLES = (
+    "HADOOP_CONF_DIR",
+    "PYSPARK_SUBMIT_ARGS",
+    "SPARK_CONF_DIR",
+    "SPARK_DIST_CLASSPATH",
+    "SPARK_DRIVER_MEMORY",
+    "SPARK_MEM",
+    "SPARK_PREPEND_CLASSES",
+    "SPARK_SQL_TESTING",
+    "SPARK_SUBMIT_OPTS",
+    "SPARK_TESTING",
+    "YARN_CONF_DIR",
+)
+"""The environment variables that Spark's launcher reads."""
+
 QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """pyspark also prints the errors that it raises with these, with the JVM's stack; our errors have the same content."""
 
 
-def require_parts(parts: tuple[str, ...] = PARTS, worker_parts: tuple[str, ...] = WORKER_PARTS) -> None:
-    """Raises ServiceUnavailable (`spark.version`) with the first part that the installed version lacks."""
+def require_parts(
+    parts: tuple[str, ...] = PARTS,
+    worker_parts: tuple[str, ...] = WORKER_PARTS,
+    launch_variables: tuple[str, ...] = LAUNCH_VARIABLES,
+) -> None:
+    """Raise ServiceUnavailable (`spark.version`) with the first part that the installed version lacks."""
     for part in parts:
         _part(part)
+    for name in launch_variables:
+        if f'"{name}"' not in _source(_LAUNCH.partition(":")[0]):
+            raise _missing(name)
     for part in worker_parts:
         module, _, name = part.partition(":")
         if f"\ndef {name}(" not in _source(module):
@@ -61,6 +124,29 @@ def gateway_of_process() -> "JavaGateway | None":
 def launch_gateway() -> "JavaGateway":
     """Connect to the JVM that the environment names, or start one with Spark's launcher."""
     return _part(_LAUNCH)()
+
+
+def is_started_by_launcher() -> bool:
+    """Return whether Spark's launcher started this process, with the address of its JVM in the environment."""
+    return _GATEWAY_PORT in os.environ
+
+
+def server_environment(address_file: Path) -> dict[str, str]:
+    """Return the variables with which py4j's server in a new JVM writes its address to the file."""
+    return {"SPARK_CONNECT_MODE": "0", _ADDRESS_FILE: str(address_file)}
+
+
+def connect_gateway(address: bytes, process: "subprocess.Popen[bytes]") -> "JavaGateway":
+    """Connect to the server that wrote `address`; its JVM is `process`. Raises py4j's errors and OSError."""
+    port, length = _ADDRESS.unpack_from(address)
+    secret = address[_ADDRESS.size : _ADDRESS.size + length].decode()
+    os.environ |= {_GATEWAY_PORT: str(port), _GATEWAY_SECRET: secret}
+    try:
+        gateway = launch_gateway()
+    finally:
+        del os.environ[_GATEWAY_PORT], os.environ[_GATEWAY_SECRET]
+    gateway.proc = process  # launch_gateway sets it only for a JVM that it started
+    return gateway
 
 
 def process_of_jvm() -> "subprocess.Popen[bytes]":
@@ -90,10 +176,10 @@ def leave_numpy_out() -> None:
 
 def silence_accumulators(context: "SparkContext") -> None:
     """Stop pyspark's accumulator server from printing a stack when the JVM is gone: our errors report it, if it is one."""
-    _of(context, "_accumulatorServer").handle_error = _say_nothing
+    _of(context, "_accumulatorServer").handle_error = _ignore_error
 
 
-def _say_nothing(*_: object) -> None:
+def _ignore_error(*_: object) -> None:
     pass
 
 
@@ -157,12 +243,12 @@ def frame_of_plan(session: "SparkSession", plan: Any) -> "DataFrame":
 def _part(part: str) -> Any:
     module, _, path = part.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        value: Any = importlib.import_module(module)
         for name in path.split("."):
-            found = getattr(found, name)
+            value = getattr(value, name)
     except (ImportError, AttributeError) as error:
         raise _missing(part) from error
-    return found
+    return value
 
 
 def _of(owner: object, name: str) -> Any:

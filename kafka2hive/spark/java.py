@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from kafka2hive.model.errors import ServiceUnavailable
+from kafka2hive.spark.internals import is_started_by_launcher
 
 OLDEST = 17
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
@@ -18,7 +19,7 @@ def require_java() -> str:
 
     There is no check if Spark's launcher started this process, because its JVM already runs.
     """
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
+    if is_started_by_launcher():
         return "the JVM of spark-submit"
     home = os.environ.get("JAVA_HOME")
     launcher = java_launcher()

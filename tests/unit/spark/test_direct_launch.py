@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.keys import SparkOptions
-from kafka2hive.spark.jvm import KNOWN_SPARK, direct_command
+from kafka2hive.spark.internals import KNOWN_SPARK
+from kafka2hive.spark.jvm import direct_command
 
 CONF = {
     "spark.app.name": "kafka2hive flights",

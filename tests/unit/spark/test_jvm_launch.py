@@ -13,7 +13,7 @@ import pytest
 
 from kafka2hive.config.keys import SparkOptions
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.spark.jvm import JvmIsThere, StartingJvm, launch, launched
+from kafka2hive.spark.jvm import PresentJvm, StartingJvm, launch, launched
 from tests.harness.cli_ledger import write_map
 from tests.harness.program import command_as_process
 
@@ -81,9 +81,9 @@ def test_a_driver_in_a_container_uses_the_jvm_of_spark_as_the_user_who_submitted
     program = (
         "import os\nfrom pathlib import Path\nfrom kafka2hive.config.keys import SparkOptions\n"
         "from kafka2hive.spark.configuration import session_conf\n"
-        "from kafka2hive.spark.jvm import JvmIsThere, launch\n"
+        "from kafka2hive.spark.jvm import PresentJvm, launch\n"
         "options = SparkOptions(master='yarn')\n"
-        "assert launch(options, 'flights') == JvmIsThere()\n"
+        "assert launch(options, 'flights') == PresentJvm()\n"
         "print(session_conf(options, 'flights', Path('/scratch'))['spark.executorEnv.HADOOP_USER_NAME'])\n"
     )
     unset = ("SPARK_HOME", "HADOOP_USER_NAME")
@@ -111,7 +111,7 @@ def test_without_a_java_only_connecting_fails(installation: Path) -> None:
 
 def test_under_spark_submit_no_second_jvm_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    assert launch(SparkOptions(), "flights") == JvmIsThere()
+    assert launch(SparkOptions(), "flights") == PresentJvm()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

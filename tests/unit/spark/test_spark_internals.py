@@ -13,7 +13,7 @@ HOME = Path(kafka2hive.__file__).parent
 PRIVATE = re.compile(
     r"(?<!self)\._(?:jvm|jsc|jdf|jsparkSession|gateway|active_spark_context|instantiatedSession|accumulatorServer)\b"
     r"|(?:from|import) pyspark\.(?:daemon|worker|java_gateway|cloudpickle|sql\.pandas\.types|serializers|util)\b"
-    r"|INPUT_CONVERTER"
+    r"|INPUT_CONVERTER|PYSPARK_GATEWAY|_PYSPARK_DRIVER_CONN|PythonGatewayServer|SPARK_CONNECT_MODE"
 )
 
 
@@ -36,6 +36,11 @@ def test_a_missing_part_is_named_with_the_versions(part: str) -> None:
 def test_a_missing_part_of_workers_is_named(part: str) -> None:
     with pytest.raises(ServiceUnavailable, match=re.escape(part)):
         require_parts(worker_parts=(part,))
+
+
+def test_a_missing_variable_of_the_launch_is_named() -> None:
+    with pytest.raises(ServiceUnavailable, match="has no PYSPARK_NO_PORT,"):
+        require_parts(launch_variables=("PYSPARK_NO_PORT",))
 
 
 def test_no_other_module_names_what_pyspark_does_not_promise() -> None:
