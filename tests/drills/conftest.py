@@ -4,13 +4,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.drills.form import Form, form_asked_for
 from tests.drills.report import DrillReport, Figure
-from tests.services.kafka_secure import SecureKafka
-from tests.services.secure.kdc import Kdc
+
+if TYPE_CHECKING:
+    from tests.services.kafka_secure import SecureKafka
+    from tests.services.secure.kdc import Kdc
 
 _REPORT = pytest.StashKey[DrillReport]()
 _FIGURE = "drill figure "
@@ -41,7 +44,7 @@ class Figures:
 
 
 @pytest.fixture(scope="session")
-def strict_kafka(tmp_path_factory: pytest.TempPathFactory, kdc: Kdc) -> "Iterator[SecureKafka]":
+def strict_kafka(tmp_path_factory: pytest.TempPathFactory, kdc: "Kdc") -> "Iterator[SecureKafka]":
     """A secured broker that asks each client every 15 s to log in again, shared."""
     from tests.services.kafka_secure import SecureKafka
 

@@ -105,8 +105,6 @@ def roomy_hdfs(request: pytest.FixtureRequest, tmp_path: Path, form: Form) -> It
     if not form.long:
         yield request.getfixturevalue("hdfs")
         return
-    from tests.services.hdfs import Hdfs
-
     with Hdfs(tmp_path / "hdfs", properties={"dfs.blocksize": "1m"}) as services:
         yield services
 
