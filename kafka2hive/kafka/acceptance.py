@@ -1,4 +1,4 @@
-"""Which gaps the operator accepts: the argument of `recover --accept-gap`."""
+"""The gaps that an operator accepts: the argument of `recover --accept-gap`."""
 
 import re
 from collections.abc import Collection
@@ -24,19 +24,19 @@ class GapAcceptance:
 
     @staticmethod
     def parse(text: str) -> "GapAcceptance":
-        """`TOPIC:PARTITION`, `TOPIC:*` or `TOPIC:PARTITION:UP_TO`. Raises ConfigError (`usage.accept_gap`)."""
-        found = _TEXT.fullmatch(text)
-        if not found:
+        """Parse `TOPIC:PARTITION`, `TOPIC:*` or `TOPIC:PARTITION:UP_TO`. Raises ConfigError (`usage.accept_gap`)."""
+        match = _TEXT.fullmatch(text)
+        if not match:
             raise ConfigError(
                 "usage.accept_gap",
                 f"not a gap: {text!r}",
                 "write TOPIC:PARTITION, TOPIC:* for all its partitions, or TOPIC:PARTITION:UP_TO_OFFSET",
             )
-        number = None if found["number"] == "*" else int(found["number"])
-        return GapAcceptance(found["topic"], number, int(found["up_to"]) if found["up_to"] else None)
+        number = None if match["number"] == "*" else int(match["number"])
+        return GapAcceptance(match["topic"], number, int(match["up_to"]) if match["up_to"] else None)
 
     def covers(self, topic_partition: TopicPartition, resumes_at: int) -> bool:
-        """Whether this topic partition may resume at `resumes_at`."""
+        """Return whether this topic partition may resume at `resumes_at`."""
         return (
             self.topic == topic_partition.topic
             and self.number in (None, topic_partition.number)
@@ -47,5 +47,5 @@ class GapAcceptance:
 def accepted(
     acceptances: Collection[GapAcceptance], topic_partition: TopicPartition, resumes_at: int
 ) -> bool:
-    """Whether any of `acceptances` lets this topic partition resume at `resumes_at`."""
+    """Return whether any of `acceptances` lets this topic partition resume at `resumes_at`."""
     return any(acceptance.covers(topic_partition, resumes_at) for acceptance in acceptances)

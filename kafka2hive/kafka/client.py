@@ -53,7 +53,7 @@ class KafkaAdmin:
         self._until = math.inf
         self._altogether = altogether
         self._client: Any = None
-        self._heard = ClientLog(log)
+        self._client_log = ClientLog(log)
         self._leaderless: set[TopicPartition] = set()
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
@@ -146,7 +146,7 @@ class KafkaAdmin:
 
     @property
     def _timeout(self) -> float:
-        """The seconds left for the next request."""
+        """Return the seconds left for the next request."""
         now = time.monotonic()
         if self._altogether and self._until == math.inf:
             self._until = now + self._limit
@@ -154,7 +154,7 @@ class KafkaAdmin:
 
     def _admin(self) -> Any:
         if self._client is None:
-            self._client = admin_client(self._options, self._heard)
+            self._client = admin_client(self._options, self._client_log)
         self._client.poll(0)  # delivers librdkafka's log lines
         return self._client
 
@@ -168,7 +168,7 @@ class KafkaAdmin:
             left, seconds = left - limit, 2 * seconds
 
     def _metadata(self) -> Any:
-        """Fetch metadata of all topics, which refreshes librdkafka's leaders, and record who has no leader."""
+        """Fetch metadata of all topics, which refreshes librdkafka's leaders, and note topic partitions without a leader."""
         from confluent_kafka import KafkaException
 
         began, metadata = time.monotonic(), None
@@ -177,13 +177,13 @@ class KafkaAdmin:
                 metadata = interruptible(partial(self._admin().list_topics, timeout=seconds))
                 break
             except KafkaException as error:
-                failed = error
+                failure = error
             self._client.poll(0)
-            refusal = self._heard.refusal(began)
+            refusal = self._client_log.refusal(began)
             if number >= _TRIES_OF_REFUSED and refusal is not None and refusal.certain:
                 break
         if metadata is None:
-            raise self._unavailable("metadata", failed) from failed
+            raise self._unavailable("metadata", failure) from failure
         self._leaderless = {
             TopicPartition(name, number)
             for name, topic in metadata.topics.items()
@@ -202,7 +202,7 @@ class KafkaAdmin:
         asked = self._admin().describe_topics(TopicCollection(list(names)), request_timeout=seconds)
         for name, future in asked.items():
             try:
-                ids[name] = _printed(str(future.result(seconds + GRACE_SECONDS).topic_id))
+                ids[name] = _as_kafka_prints(str(future.result(seconds + GRACE_SECONDS).topic_id))
             except KafkaException as error:
                 if errors.is_late(error.args[0]):
                     return None
@@ -220,42 +220,46 @@ class KafkaAdmin:
         Unanswered topic partitions are requested again from their new leaders: in two tries if some were answered,
         otherwise until the time limit.
         """
-        found: dict[TopicPartition, Watermark] = {}
+        offsets: dict[TopicPartition, Watermark] = {}
         why: dict[TopicPartition, Exception] = {}
         gone: set[TopicPartition] = set()
         if not self._leaderless.isdisjoint(asked):  # it may have a leader by now
             self._metadata()
         for number, seconds in enumerate(self._tries()):
             waiting = [
-                tp for tp in asked if tp not in found and tp not in gone and tp not in self._leaderless
+                tp for tp in asked if tp not in offsets and tp not in gone and tp not in self._leaderless
             ]
-            if not waiting or (found and number >= _TRIES_OF_SOME):
+            if not waiting or (offsets and number >= _TRIES_OF_SOME):
                 break
             if number:
                 self._metadata()
             answers = offsets_of(
                 self._admin(), {tp: asked[tp] for tp in waiting}, seconds, read_committed=read_committed
             )
-            found |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
+            offsets |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
             why |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
             if number:  # librdkafka's first answer may come from metadata older than the topic
                 gone = {tp for tp, error in why.items() if is_gone(error)}
-        left = [tp for tp in asked if tp not in found]
-        for tp in left:
+        unanswered = [tp for tp in asked if tp not in offsets]
+        for tp in unanswered:
             if tp in self._leaderless:
                 # this can last, and the table reports it once
                 log.debug("no offset of %s: it has no leader", tp)
             else:
                 log.warning("no offset of %s this time: %s", tp, self._reason(why.get(tp, FutureTimeout())))
-        if not found and (failures := [why[tp] for tp in left if tp in why and not is_gone(why[tp])]):
+        if not offsets and (failures := [why[tp] for tp in unanswered if tp in why and not is_gone(why[tp])]):
             raise self._unavailable("offsets", failures[-1]) from failures[-1]
-        return found
+        return offsets
 
     def _unavailable(self, what: str, error: Exception) -> Exception:
         self._client.poll(0)
         since = time.monotonic() - self._limit
         return unavailable(
-            options=self._options, what=what, why=self._reason(error), heard=self._heard, since=since
+            options=self._options,
+            what=what,
+            why=self._reason(error),
+            client_log=self._client_log,
+            since=since,
         )
 
     def _reason(self, error: Exception) -> str:
@@ -263,11 +267,11 @@ class KafkaAdmin:
 
 
 def is_mock(cluster_id: str) -> bool:
-    """Whether the cluster is librdkafka's mock broker."""
+    """Return whether the cluster is librdkafka's mock broker."""
     return cluster_id.startswith(_MOCK_CLUSTER)
 
 
-def _printed(topic_id: str) -> str:
+def _as_kafka_prints(topic_id: str) -> str:
     """Return the id as `kafka-topics.sh --describe` prints it (RFC 4648 section 5); all zeros means no id (brokers < 2.8)."""
     url_safe = topic_id.rstrip("=").replace("+", "-").replace("/", "_")
     return url_safe if url_safe.strip("A") else UNKNOWN_ID

@@ -64,15 +64,15 @@ def vanished_topics(table: str, topics: Sequence[str]) -> TableError:
 
 
 def is_missing(error: Any) -> bool:
-    """Whether a KafkaError says that the topic partition does not exist, or no longer."""
+    """Return whether a KafkaError says that the topic partition does not exist, or no longer."""
     return error.name() in _MISSING
 
 
 def is_refused(error: Any) -> bool:
-    """Whether a KafkaError says that the client is not authorized: waiting does not help."""
+    """Return whether a KafkaError says that the client is not authorized: waiting does not help."""
     return error.name() in _REFUSED
 
 
 def is_late(error: Any) -> bool:
-    """Whether a KafkaError says that no answer came in time, perhaps because the broker is dead."""
+    """Return whether a KafkaError says that no answer came in time, perhaps because the broker is dead."""
     return error.name() in _LATE

@@ -28,8 +28,8 @@ def group_offsets(
 
     if not topic_partitions:
         return {}
-    heard, began = ClientLog(log), time.monotonic()
-    consumer = reader(options, timeout_seconds, heard, {"group.id": group})
+    client_log, began = ClientLog(log), time.monotonic()
+    consumer = reader(options, timeout_seconds, client_log, {"group.id": group})
     try:
         answers = consumer.committed(
             [kafka_partition(tp) for tp in topic_partitions], timeout=timeout_seconds
@@ -38,14 +38,14 @@ def group_offsets(
         consumer.poll(0)  # delivers librdkafka's log lines
         why = reason(options.properties, error)
         raise unavailable(
-            options=options, what=f"offsets of group {group}", why=why, heard=heard, since=began
+            options=options, what=f"offsets of group {group}", why=why, client_log=client_log, since=began
         ) from error
     finally:
         consumer.close()
     return {
-        TopicPartition(found.topic, found.partition): found.offset
-        for found in answers
-        if found.error is None and found.offset >= 0
+        TopicPartition(answer.topic, answer.partition): answer.offset
+        for answer in answers
+        if answer.error is None and answer.offset >= 0
     }
 
 
@@ -59,7 +59,7 @@ class KafkaGroupCommits:
         self._options = options
         self._group = group
         self._timeout = timeout_seconds
-        self._heard = ClientLog(log)
+        self._client_log = ClientLog(log)
         self._consumer: Any = None
         self._answers: list[tuple[Any, Any]] = []
 
@@ -95,7 +95,7 @@ class KafkaGroupCommits:
             )
             while not self._answers and (left := deadline - time.monotonic()) > 0:
                 consumer.poll(min(left, 0.1))
-            problems = _problems(self._answers, self._group, self._heard.trouble(began))
+            problems = _problems(self._answers, self._group, self._client_log.trouble(began))
         except KafkaException as error:
             problems = [_not_set(self._group, reason(self._options.properties, error))]
         if problems:
@@ -103,11 +103,11 @@ class KafkaGroupCommits:
         return problems
 
     def _new_consumer(self) -> Any:
-        taken = {
+        properties = {
             "group.id": self._group,
-            "on_commit": lambda error, found: self._answers.append((error, found)),
+            "on_commit": lambda error, partitions: self._answers.append((error, partitions)),
         }
-        return reader(self._options, self._timeout, self._heard, taken)
+        return reader(self._options, self._timeout, self._client_log, properties)
 
     def _close(self) -> None:
         if self._consumer is not None:
@@ -118,15 +118,15 @@ class KafkaGroupCommits:
 def _problems(answers: list[tuple[Any, Any]], group: str, trouble: str) -> list[str]:
     if not answers:
         return [_not_set(group, trouble or "no answer in time")]
-    error, found = answers[0]
-    refused = [
-        f"offset of group {group} for {one.topic}-{one.partition} not set: {one.error.str()}"
-        for one in found or ()
-        if one.error is not None
+    error, partitions = answers[0]
+    refusals = [
+        f"offset of group {group} for {partition.topic}-{partition.partition} not set: {partition.error.str()}"
+        for partition in partitions or ()
+        if partition.error is not None
     ]
-    if error is not None and not refused:
+    if error is not None and not refusals:
         return [_not_set(group, error.str())]
-    return refused
+    return refusals
 
 
 def _not_set(group: str, why: str) -> str:

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 _SIDE_BY_SIDE = 500
 _PROPERTIES = {"fetch.message.max.bytes": "16384"}
 # KafkaError.name(): there is no record at this offset or after it.
-_NOTHING_THERE = frozenset({"_PARTITION_EOF", "_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"})
+_NO_RECORD = frozenset({"_PARTITION_EOF", "_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"})
 
 
 def record_epochs(
@@ -36,41 +36,43 @@ def record_epochs(
 
     if not asked:
         return {}
-    heard, began = ClientLog(log), time.monotonic()
+    client_log, began = ClientLog(log), time.monotonic()
     deadline = began + timeout_seconds
-    found: dict[RecordAddress, int | None] = {}
+    epochs: dict[RecordAddress, int | None] = {}
     without: dict[TopicPartition, str] = {}
-    consumer = reader(options, timeout_seconds, heard, _PROPERTIES)
+    consumer = reader(options, timeout_seconds, client_log, _PROPERTIES)
     try:
         # checked first, because a reader notices only after 30 s that a topic does not exist
         topics = consumer.list_topics(timeout=timeout_seconds).topics
-        there = {
+        present = {
             (tp, at) for tp, at in asked if tp.topic in topics and tp.number in topics[tp.topic].partitions
         }
-        rounds = list(_rounds(there))
+        rounds = list(_rounds(present))
         for number, offsets in enumerate(rounds):
             if number:  # a new reader: a record fetched for another offset must not count as an answer
                 consumer.close()
-                consumer = reader(options, timeout_seconds, heard, _PROPERTIES)
+                consumer = reader(options, timeout_seconds, client_log, _PROPERTIES)
             # a round without answers uses only its share of the time
             share = (deadline - time.monotonic()) / (len(rounds) - number)
             answers = read(consumer, {tp: at for tp, at in offsets.items() if tp not in without}, share)
-            found.update({(tp, offsets[tp]): epoch for tp, epoch in answers.epochs.items()})
+            epochs.update({(tp, offsets[tp]): epoch for tp, epoch in answers.epochs.items()})
             without.update(answers.without)
     except KafkaException as error:
         consumer.poll(0)  # delivers librdkafka's log lines
         why = reason(options.properties, error)
-        raise unavailable(options=options, what="leader epochs", why=why, heard=heard, since=began) from error
+        raise unavailable(
+            options=options, what="leader epochs", why=why, client_log=client_log, since=began
+        ) from error
     finally:
         consumer.close()
     for tp, why in sorted(without.items())[:1]:
         log.warning("no record of %s (of %d) this time: %s", tp, len(without), why)
-    if there and not found:
-        what = f"records of {len(there)} topic partitions"
+    if present and not epochs:
+        what = f"records of {len(present)} topic partitions"
         raise unavailable(
-            options=options, what=what, why=next(iter(without.values())), heard=heard, since=began
+            options=options, what=what, why=next(iter(without.values())), client_log=client_log, since=began
         )
-    return found
+    return epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def read(consumer: Any, offsets: Mapping[TopicPartition, int], seconds: float) -
             fault = message.error()
             if fault is None:
                 epochs[tp] = _epoch(message, waiting[tp])
-            elif fault.name() in _NOTHING_THERE:
+            elif fault.name() in _NO_RECORD:
                 epochs[tp] = None
             elif errors.is_missing(fault) or errors.is_refused(fault):
                 without[tp] = fault.str()

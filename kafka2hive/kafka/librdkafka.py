@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from kafka2hive.config.keys import KafkaOptions
 from kafka2hive.config.machine import no_gssapi
 from kafka2hive.kafka.client_log import ClientLog
-from kafka2hive.kafka.refusal import ClientRefusal, explained
+from kafka2hive.kafka.refusal import ClientRefusal, explain
 from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 
@@ -26,24 +26,26 @@ _SECRET = re.compile(r"password|secret|token|jaas|\.pem$|\.key$|sasl\.oauthbeare
 _CONNECT = {"socket.connection.setup.timeout.ms": "10000"}
 
 
-def admin_client(options: KafkaOptions, heard: ClientLog) -> Any:
-    """Return a confluent_kafka AdminClient that logs to `heard`. Raises ConfigError."""
+def admin_client(options: KafkaOptions, client_log: ClientLog) -> Any:
+    """Return a confluent_kafka AdminClient that logs to `client_log`. Raises ConfigError."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
-    given = {key: value for key, value in options.properties if not _CONSUMER_ONLY.match(key)}
+    properties = {key: value for key, value in options.properties if not _CONSUMER_ONLY.match(key)}
     try:
-        return AdminClient({**_CONNECT, **given}, logger=heard.logger)
+        return AdminClient({**_CONNECT, **properties}, logger=client_log.logger)
     except KafkaException as error:
         raise refused_properties(options.properties, error) from error
 
 
-def reader(options: KafkaOptions, timeout_seconds: float, heard: ClientLog, more: Mapping[str, Any]) -> Any:
+def reader(
+    options: KafkaOptions, timeout_seconds: float, client_log: ClientLog, more: Mapping[str, Any]
+) -> Any:
     """Return a confluent_kafka Consumer for short requests, which joins no group; `more` properties win. Raises ConfigError."""
     from confluent_kafka import Consumer, KafkaException
 
     try:
-        return Consumer({**_reader_properties(options, timeout_seconds), **more}, logger=heard.logger)
+        return Consumer({**_reader_properties(options, timeout_seconds), **more}, logger=client_log.logger)
     except KafkaException as error:
         raise refused_properties(options.properties, error) from error
 
@@ -95,8 +97,8 @@ def kafka_partition(topic_partition: TopicPartition, *offset: int) -> Any:
 
 def reason(properties: Sequence[tuple[str, str]], error: Exception) -> str:
     """Return the text of librdkafka's error, redacted."""
-    said = error.args[0].str() if error.args and hasattr(error.args[0], "str") else ""
-    return redacted(properties, said or str(error) or "no answer in time")
+    text = error.args[0].str() if error.args and hasattr(error.args[0], "str") else ""
+    return redacted(properties, text or str(error) or "no answer in time")
 
 
 def redacted(properties: Sequence[tuple[str, str]], text: str) -> str:
@@ -108,31 +110,31 @@ def redacted(properties: Sequence[tuple[str, str]], text: str) -> str:
 
 
 def unavailable(
-    options: KafkaOptions, what: str, why: str, heard: ClientLog, since: float
+    options: KafkaOptions, what: str, why: str, client_log: ClientLog, since: float
 ) -> ServiceUnavailable:
     """Return the error for `what`, which was requested at `since` (time.monotonic) and not answered.
 
     It is AccessRefused if the client's log shows that brokers refuse the client. The caller must have polled the client.
     """
-    refusal = heard.refusal(since)
+    refusal = client_log.refusal(since)
     if refusal is not None:
         return access_refused(options.properties, refusal)
     brokers = dict(options.properties).get("bootstrap.servers", "(no bootstrap.servers)")
-    trouble = heard.trouble(since)
-    told = f"{why}; the client's last error: {redacted(options.properties, trouble)}" if trouble else why
+    trouble = client_log.trouble(since)
+    reasons = f"{why}; the client's last error: {redacted(options.properties, trouble)}" if trouble else why
     return ServiceUnavailable(
         "kafka.unavailable",
-        f"Kafka at {brokers} did not answer ({what}): {told}",
+        f"Kafka at {brokers} did not answer ({what}): {reasons}",
         "check the addresses, the network and the credentials in the map's kafka section, then start again",
     )
 
 
 def access_refused(properties: Sequence[tuple[str, str]], refusal: ClientRefusal) -> AccessRefused:
     """Return the refusal as an error; for an untrusted certificate it gives the reason."""
-    told = explained(refusal, dict(properties))
-    broker = told.broker or dict(properties).get("bootstrap.servers", "(no bootstrap.servers)")
-    why = redacted(properties, told.why)
-    return AccessRefused(told.code, f"no way into Kafka at {broker}: {why}", told.remedy)
+    refusal = explain(refusal, dict(properties))
+    broker = refusal.broker or dict(properties).get("bootstrap.servers", "(no bootstrap.servers)")
+    why = redacted(properties, refusal.why)
+    return AccessRefused(refusal.code, f"no way into Kafka at {broker}: {why}", refusal.remedy)
 
 
 def refused_properties(properties: Sequence[tuple[str, str]], error: Exception) -> ConfigError:

@@ -38,7 +38,7 @@ def offsets_of(
 
 
 def is_gone(error: Exception) -> bool:
-    """Whether an answer says that the topic partition does not exist, or no longer."""
+    """Return whether an answer says that the topic partition does not exist, or no longer."""
     from confluent_kafka import KafkaException
 
     return isinstance(error, KafkaException) and errors.is_missing(error.args[0])

@@ -167,8 +167,8 @@ def _start_offset(tp: TopicPartition, policy: StartPolicy, logs: Logs) -> int | 
             at_start, latest = logs.at_start[tp].offset, logs.latest[tp].offset
             return min(at_start, latest) if at_start >= 0 else latest
         case StartKind.OFFSETS:
-            given = {TopicPartition(topic, number): offset for topic, number, offset in policy.offsets}
-            return given.get(tp)
+            offsets = {TopicPartition(topic, number): offset for topic, number, offset in policy.offsets}
+            return offsets.get(tp)
 
 
 def _known_topic(

@@ -12,6 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 UNTRUSTED = "kafka.tls_untrusted"
+_CONNECT_SECONDS = 5.0
+# X509_V_ERR_*: CERT_NOT_YET_VALID, CERT_HAS_EXPIRED; HOSTNAME_MISMATCH, IP_ADDRESS_MISMATCH.
+_TIME_ERRORS = frozenset({9, 10})
+_NAME_ERRORS = frozenset({62, 64})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,29 +107,29 @@ _RULES = (
 )
 # `FAIL [rdkafka#producer-1] [thrd:..]: sasl_ssl://host:9093/bootstrap: SASL authentication error: .. (after 3ms in state X)`
 _HEAD = re.compile(
-    r"^(?:[A-Z]+ \[[^\]]*\] (?:\[[^\]]*\]: )?)?(?:(?P<broker>(?:\w+://)?[^\s/]+:\d+)/\w+: )?(?P<said>.*)$",
+    r"^(?:[A-Z]+ \[[^\]]*\] (?:\[[^\]]*\]: )?)?(?:(?P<broker>(?:\w+://)?[^\s/]+:\d+)/\w+: )?(?P<text>.*)$",
     re.DOTALL,
 )
 _TAIL = re.compile(r" \(after \d+ms in state (?P<state>\w+)[^)]*\)")
 
 
-def said(line: str) -> tuple[str, str]:
+def broker_and_text(line: str) -> tuple[str, str]:
     """Return the broker that a line names (empty if none) and the line's text without times."""
-    found = _HEAD.match(line)
-    assert found is not None, line  # the pattern matches any text
-    broker = (found["broker"] or "").rpartition("://")[2]
-    return broker, _TAIL.sub("", found["said"]).strip()
+    match = _HEAD.match(line)
+    assert match is not None, line  # the pattern matches any text
+    broker = (match["broker"] or "").rpartition("://")[2]
+    return broker, _TAIL.sub("", match["text"]).strip()
 
 
 def refusal_of(line: str) -> ClientRefusal | None:
     """Return the refusal that a line reports; None if it is about something else."""
     for rule in _RULES:
         if rule.pattern.search(line):
-            broker, words = said(line)
+            broker, text = broker_and_text(line)
             return ClientRefusal(
                 code=rule.code,
                 broker=broker,
-                why=f"{rule.meaning}: {words}",
+                why=f"{rule.meaning}: {text}",
                 remedy=rule.remedy,
                 certain=rule.certain,
             )
@@ -141,13 +145,7 @@ def gravest(refusals: Iterable[ClientRefusal]) -> ClientRefusal | None:
     return chosen
 
 
-_SECONDS = 5.0
-# X509_V_ERR_*: CERT_NOT_YET_VALID, CERT_HAS_EXPIRED; HOSTNAME_MISMATCH, IP_ADDRESS_MISMATCH.
-_TIME = frozenset({9, 10})
-_NAME = frozenset({62, 64})
-
-
-def explained(refusal: ClientRefusal, properties: Mapping[str, str]) -> ClientRefusal:
+def explain(refusal: ClientRefusal, properties: Mapping[str, str]) -> ClientRefusal:
     """Return a certificate refusal with its reason: expired, for another host, or from an unknown authority.
 
     Connects to the broker once, for at most 5 seconds, and sends nothing after the handshake. Any other refusal, and one
@@ -158,21 +156,21 @@ def explained(refusal: ClientRefusal, properties: Mapping[str, str]) -> ClientRe
         return refusal
     try:
         context = _context(properties)
-        with socket.create_connection((host, int(port)), timeout=_SECONDS) as connection:
+        with socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS) as connection:
             context.wrap_socket(connection, server_hostname=host).close()
     except ssl.SSLCertVerificationError as error:
-        return _told(refusal, error)
+        return _with_reason(refusal, error)
     except (OSError, ValueError):
         return refusal
     return refusal
 
 
-def _told(refusal: ClientRefusal, error: ssl.SSLCertVerificationError) -> ClientRefusal:
+def _with_reason(refusal: ClientRefusal, error: ssl.SSLCertVerificationError) -> ClientRefusal:
     why = f"the broker's certificate is not trusted: {error.verify_message}"
-    if error.verify_code in _TIME:
+    if error.verify_code in _TIME_ERRORS:
         remedy = "renew the broker's certificate; check this machine's clock"
         return replace(refusal, code="kafka.tls_expired", why=why, remedy=remedy)
-    if error.verify_code in _NAME:
+    if error.verify_code in _NAME_ERRORS:
         remedy = "name the brokers in bootstrap.servers and advertised.listeners as their certificates do"
         return replace(refusal, code="kafka.tls_hostname", why=why, remedy=remedy)
     return replace(refusal, why=why)
@@ -180,9 +178,9 @@ def _told(refusal: ClientRefusal, error: ssl.SSLCertVerificationError) -> Client
 
 def _context(properties: Mapping[str, str]) -> ssl.SSLContext:
     """Return a context that trusts what librdkafka trusts. Raises OSError (ssl.SSLError) for an invalid certificate."""
-    place, text = properties.get("ssl.ca.location", ""), properties.get("ssl.ca.pem")
-    folder = place if place and Path(place).is_dir() else None
-    file = place if place and folder is None and place != "probe" else None
+    location, text = properties.get("ssl.ca.location", ""), properties.get("ssl.ca.pem")
+    folder = location if location and Path(location).is_dir() else None
+    file = location if location and folder is None and location != "probe" else None
     context = ssl.create_default_context(cafile=file, capath=folder, cadata=text)
     context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != "none"
     return context

@@ -91,20 +91,20 @@ def _text(status: int, kind: int) -> str:
     _library().gss_display_status(
         byref(c_uint32()), c_uint32(status), c_int(kind), byref(_KERBEROS), byref(more), byref(text)
     )
-    return _taken(text).decode(errors="replace")
+    return _release(text).decode(errors="replace")
 
 
-def _taken(buffer: Buffer) -> bytes:
+def _release(buffer: Buffer) -> bytes:
     """Return the bytes of a buffer that the library has filled, and release it."""
     content = ctypes.string_at(buffer.value, buffer.length) if buffer.length else b""
     _library().gss_release_buffer(byref(c_uint32()), byref(buffer))
     return content
 
 
-def _given(content: bytes) -> tuple[Buffer, Any]:
+def _buffer_of(content: bytes) -> tuple[Buffer, Any]:
     """Return a buffer with `content`, and the object that must stay alive as long as the buffer is used."""
-    kept = ctypes.create_string_buffer(content, len(content))
-    return Buffer(len(content), ctypes.cast(kept, c_void_p)), kept
+    memory = ctypes.create_string_buffer(content, len(content))
+    return Buffer(len(content), ctypes.cast(memory, c_void_p)), memory
 
 
 class Name:
@@ -112,7 +112,7 @@ class Name:
 
     def __init__(self, text: str, *, of_service: bool) -> None:
         self.handle = c_void_p()
-        buffer, _kept = _given(text.encode())
+        buffer, _content = _buffer_of(text.encode())
         kind = _SERVICE_NAME if of_service else _PRINCIPAL_NAME
         _call("gss_import_name", byref(buffer), byref(kind), byref(self.handle))
 
@@ -156,7 +156,7 @@ class Context:
 
     def step(self, challenge: bytes) -> tuple[bytes, bool]:
         """Return the next token for the server, and whether the context is established."""
-        token, (given, _kept) = Buffer(), _given(challenge)
+        token, (input_buffer, _content) = Buffer(), _buffer_of(challenge)
         major = _call(
             "gss_init_sec_context",
             self._credentials.handle if self._credentials else None,
@@ -166,32 +166,34 @@ class Context:
             c_uint32(_WANTED),
             c_uint32(0),
             None,
-            byref(given) if challenge else None,
+            byref(input_buffer) if challenge else None,
             None,
             byref(token),
             byref(c_uint32()),
             None,
         )
-        return _taken(token), not major & _CONTINUE_NEEDED
+        return _release(token), not major & _CONTINUE_NEEDED
 
     def wrap(self, content: bytes, *, encrypt: bool) -> bytes:
         """Return the content signed, and encrypted if `encrypt` is set."""
-        wrapped, (given, _kept) = Buffer(), _given(content)
-        _call("gss_wrap", self._handle, c_int(encrypt), c_uint32(0), byref(given), None, byref(wrapped))
-        return _taken(wrapped)
+        wrapped, (input_buffer, _content) = Buffer(), _buffer_of(content)
+        _call(
+            "gss_wrap", self._handle, c_int(encrypt), c_uint32(0), byref(input_buffer), None, byref(wrapped)
+        )
+        return _release(wrapped)
 
     def unwrap(self, content: bytes) -> tuple[bytes, bool]:
         """Verify the signature; return the content, and whether it was encrypted."""
-        unwrapped, was_encrypted, (given, _kept) = Buffer(), c_int(), _given(content)
+        unwrapped, was_encrypted, (input_buffer, _content) = Buffer(), c_int(), _buffer_of(content)
         _call(
             "gss_unwrap",
             self._handle,
-            byref(given),
+            byref(input_buffer),
             byref(unwrapped),
             byref(was_encrypted),
             byref(c_uint32()),
         )
-        return _taken(unwrapped), bool(was_encrypted.value)
+        return _release(unwrapped), bool(was_encrypted.value)
 
     def __del__(self) -> None:
         _library().gss_delete_sec_context(byref(c_uint32()), byref(self._handle), None)

@@ -65,29 +65,29 @@ class GssapiClient:
 
     def start(self, mechanism: str) -> tuple[bool, str, bytes]:
         """Return whether it succeeded, the mechanism, and the first token."""
-        done, token = self._guarded(self._first)
+        done, token = self._guard(self._first)
         return done, mechanism, token or b""
 
     def step(self, challenge: bytes) -> tuple[bool, bytes | None]:
         """Return the answer to a challenge: tokens until the context is established, then the choice of a protection."""
-        return self._guarded(lambda: self._next(bytes(challenge or b"")))
+        return self._guard(lambda: self._next(bytes(challenge or b"")))
 
     def encode(self, content: bytes) -> tuple[bool, bytes | None]:
         """Return the frame to send: `content` unchanged (auth), or its protected form after a length of four bytes."""
-        return self._guarded(lambda: self._encoded(bytes(content)))
+        return self._guard(lambda: self._encode(bytes(content)))
 
     def decode(self, frame: bytes) -> tuple[bool, bytes | None]:
         """Return the content of a protected frame, which begins with its length.
 
         A frame that is not encrypted is refused if auth-conf was agreed.
         """
-        return self._guarded(lambda: self._decoded(bytes(frame)))
+        return self._guard(lambda: self._decode(bytes(frame)))
 
     def getError(self) -> str:  # noqa: N802 - thrift_sasl's name
         """Return the text of the last failure, empty if no call has failed."""
         return str(self.error or "")
 
-    def _guarded(self, call: Callable[[], Result]) -> tuple[bool, Result | None]:
+    def _guard(self, call: Callable[[], Result]) -> tuple[bool, Result | None]:
         try:
             return True, call()
         except GssError as error:
@@ -99,11 +99,11 @@ class GssapiClient:
         return self._step(b"")
 
     def _step(self, challenge: bytes) -> bytes:
-        token, self._established = self._opened.step(challenge)
+        token, self._established = self._open_context.step(challenge)
         return token
 
     @property
-    def _opened(self) -> SecurityContext:
+    def _open_context(self) -> SecurityContext:
         assert self._context is not None, "start comes first"
         return self._context
 
@@ -111,12 +111,12 @@ class GssapiClient:
         if not self._established:
             return self._step(challenge)
         # one byte with a bit per layer, and three bytes with the length of the longest frame
-        offer, _ = self._opened.unwrap(challenge)
+        offer, _ = self._open_context.unwrap(challenge)
         if len(offer) != 4:
             raise GssError("the server offers no protection as RFC 4752 wants it", 0)
         self._layer = chosen_layer(offer[0], self._qop)
         longest = _MOST_BYTES if self._layer > 1 else 0
-        return self._opened.wrap(struct.pack(">I", self._layer << 24 | longest), encrypt=False)
+        return self._open_context.wrap(struct.pack(">I", self._layer << 24 | longest), encrypt=False)
 
     def _agreed(self) -> int:
         """Return the agreed layer. Raises GssError if none was agreed.
@@ -127,14 +127,14 @@ class GssapiClient:
             raise GssError("the server ended the login before a protection was agreed", 0)
         return self._layer
 
-    def _encoded(self, content: bytes) -> bytes:
+    def _encode(self, content: bytes) -> bytes:
         if self._agreed() == LAYERS["auth"]:
             return content
-        wrapped = self._opened.wrap(content, encrypt=self._layer == LAYERS["auth-conf"])
+        wrapped = self._open_context.wrap(content, encrypt=self._layer == LAYERS["auth-conf"])
         return struct.pack(">I", len(wrapped)) + wrapped
 
-    def _decoded(self, frame: bytes) -> bytes:
-        content, was_encrypted = self._opened.unwrap(frame[4:])
+    def _decode(self, frame: bytes) -> bytes:
+        content, was_encrypted = self._open_context.unwrap(frame[4:])
         if self._agreed() == LAYERS["auth-conf"] and not was_encrypted:
             raise GssError(
                 "the server sent a frame that is not encrypted, against its own choice auth-conf", 0

@@ -17,6 +17,11 @@ from kafka2hive.storage.port import Clock
 
 MISSING_SCHEMA = 40403
 """The error_code of a 404 if the registry knows no schema of this id."""
+PAUSES = (0.2, 1.0)
+"""The seconds between the rounds over all addresses."""
+MOST_REFERENCES = 500
+MOST_REFERRED = 16 * 1024 * 1024
+"""The limit in characters of all schemas to which a schema refers."""
 
 _MISSING = frozenset({40401, 40402, MISSING_SCHEMA})  # no such subject, no such version, no such schema
 _TRANSIENT = frozenset({408, 425, 429})
@@ -97,13 +102,6 @@ def _message(content: Any) -> str:
     return ", " + "".join(c if c.isprintable() else " " for c in message[:_LONGEST_QUOTE])
 
 
-PAUSES = (0.2, 1.0)
-"""Seconds between the rounds over all addresses."""
-MOST_REFERENCES = 500
-MOST_REFERRED = 16 * 1024 * 1024
-"""Limit in characters of all schemas to which a schema refers."""
-
-
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A reference to a version of a subject, and the name under which the schema imports it."""
@@ -150,35 +148,35 @@ class RegistryClient:
     def kinds(self) -> tuple[str, ...]:
         """See Registry."""
         where, answer = self._ask("/schemas/types")
-        found = answer.content if isinstance(answer, Document) else None
-        if not isinstance(found, list) or not all(isinstance(kind, str) for kind in found):
+        kinds = answer.content if isinstance(answer, Document) else None
+        if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
             raise errors.foreign(where, "no list of kinds of schemas")
-        return tuple(sorted(found))
+        return tuple(sorted(kinds))
 
     def _whole(self, content: Any, where: str) -> WriterSchema:
-        found: dict[Reference, SchemaReference] = {}
-        self._resolve(_references(content, where), found, ())
-        return WriterSchema(_kind(content, where), _text(content, where), tuple(found.values()))
+        resolved: dict[Reference, SchemaReference] = {}
+        self._resolve(_references(content, where), resolved, ())
+        return WriterSchema(_kind(content, where), _text(content, where), tuple(resolved.values()))
 
     def _resolve(
         self,
-        wanted: Sequence[Reference],
-        found: dict[Reference, SchemaReference],
+        references: Sequence[Reference],
+        resolved: dict[Reference, SchemaReference],
         within: tuple[Reference, ...],
     ) -> None:
-        """Add the schemas of the `wanted` references to `found`, each after those to which it refers itself."""
-        for reference in wanted:
-            if reference in found:
+        """Add the schemas of `references` to `resolved`, each after those to which it refers itself."""
+        for reference in references:
+            if reference in resolved:
                 continue
             path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}"
             where, answer = self._ask(path)
-            if reference in within or len(found) + len(within) >= MOST_REFERENCES:
+            if reference in within or len(resolved) + len(within) >= MOST_REFERENCES:
                 raise errors.foreign(where, f"references in a circle, or more than {MOST_REFERENCES} of them")
             if isinstance(answer, Missing):
                 raise errors.foreign(where, "a schema refers to it, and the registry does not have it")
-            self._resolve(_references(answer.content, where), found, (*within, reference))
-            found[reference] = SchemaReference(reference.name, _text(answer.content, where))
-            if sum(len(one.text) for one in found.values()) > MOST_REFERRED:
+            self._resolve(_references(answer.content, where), resolved, (*within, reference))
+            resolved[reference] = SchemaReference(reference.name, _text(answer.content, where))
+            if sum(len(schema.text) for schema in resolved.values()) > MOST_REFERRED:
                 raise errors.foreign(where, f"references to more than {MOST_REFERRED} characters")
 
     def _ask(self, path: str) -> tuple[str, Document | Missing]:

@@ -17,6 +17,27 @@ from kafka2hive.registry.schema_store import KeptSchemas, identity_of
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.port import Clock, FileSystem
 
+log = logging.getLogger(__name__)
+
+MOST_REMEMBERED = 2_000
+MOST_BYTES = 64 * 1024 * 1024
+"""The limit of all schemas in memory together."""
+UNKNOWN_SECONDS = 60.0
+"""An unknown id is requested again after this time, because it may have been registered."""
+MOST_UNKNOWN = 300
+"""The limit of unknown ids within that time.
+
+More cannot be mistakes of single records, and a request for each would take too long.
+"""
+MOST_CONFIRMED = 10
+"""How many unknown ids within that time are requested twice: a registry's replica may lag behind the producer's."""
+CONFIRM_SECONDS = 1.0
+_AWAY_SECONDS = 5.0
+_AWAY_TIMES = 2.0
+_COMPARE_AWAY_SECONDS = 60.0
+_COMPARE_AWAY_TIMES = 10.0
+"""Comparing pauses ten times as long as it took, so a hanging registry costs at most a tenth of a process's time."""
+
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -50,28 +71,6 @@ class Recent(Generic[Key, Value]):
         """Remove a key; a missing one is ignored."""
         with self._lock:
             self._bytes -= self._kept.pop(key, (None, 0))[1]
-
-
-log = logging.getLogger(__name__)
-
-MOST_REMEMBERED = 2_000
-MOST_BYTES = 64 * 1024 * 1024
-"""Limit of all remembered schemas together."""
-UNKNOWN_SECONDS = 60.0
-"""An unknown id is requested again after this time, because it may have been registered."""
-MOST_UNKNOWN = 300
-"""Limit of unknown ids within that time.
-
-More cannot be mistakes of single records, and a request for each would take too long.
-"""
-MOST_CONFIRMED = 10
-"""How many unknown ids within that time are requested twice: a registry's replica may lag behind the producer's."""
-CONFIRM_SECONDS = 1.0
-_AWAY_SECONDS = 5.0
-_AWAY_TIMES = 2.0
-_COMPARE_AWAY_SECONDS = 60.0
-_COMPARE_AWAY_TIMES = 10.0
-"""Comparing pauses ten times as long as it took, so a hanging registry costs at most a tenth of a process's time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +125,7 @@ class SchemaLookup:
             return None
         before = known.schema if known is not None else self._kept.read(schema_id)
         if before is not None:
-            return self._compared(schema_id, before)
+            return self._compare(schema_id, before)
         schema = self._ask(schema_id)
         if schema is None:
             return None
@@ -138,7 +137,7 @@ class SchemaLookup:
         self._known.put(schema_id, _Known(schema, self._clock.monotonic() + seconds), schema.bytes)
         return schema
 
-    def _compared(self, schema_id: SchemaId, before: WriterSchema) -> WriterSchema:
+    def _compare(self, schema_id: SchemaId, before: WriterSchema) -> WriterSchema:
         """Return `before`, which was kept or used, unless the registry has a different schema.
 
         If the registry fails or no longer has the id, `before` is used without a comparison. Raises `registry.changed`.
@@ -178,7 +177,7 @@ class SchemaLookup:
         if len(self._unknown) >= MOST_UNKNOWN:
             raise errors.too_many_unknown(self._urls, len(self._unknown))
         try:
-            schema = self._confirmed(schema_id)
+            schema = self._confirm(schema_id)
         except SchemaRegistryUnavailable as error:
             ended = self._clock.monotonic()
             self._away = (ended + max(_AWAY_SECONDS, _AWAY_TIMES * (ended - began)), error.message)
@@ -187,7 +186,8 @@ class SchemaLookup:
             self._unknown[schema_id] = self._clock.monotonic()
         return schema
 
-    def _confirmed(self, schema_id: SchemaId) -> WriterSchema | None:
+    def _confirm(self, schema_id: SchemaId) -> WriterSchema | None:
+        """Request the schema, again after a pause if the registry has none: see MOST_CONFIRMED."""
         schema = self._registry.schema(schema_id)
         if schema is None and len(self._unknown) < MOST_CONFIRMED:
             self._clock.sleep(CONFIRM_SECONDS)

@@ -7,7 +7,7 @@ from typing import Protocol
 from kafka2hive.model.writer_schema import SchemaId, WriterSchema
 
 SameSchema = Callable[[WriterSchema, WriterSchema], bool]
-"""Whether two schemas mean the same to a decoder, however their texts are formatted."""
+"""Return whether two schemas mean the same to a decoder, however their texts are formatted."""
 
 
 @dataclass(frozen=True, slots=True)

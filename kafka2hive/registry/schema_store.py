@@ -20,6 +20,8 @@ from kafka2hive.storage.port import (
     write_file,
 )
 
+log = logging.getLogger(__name__)
+
 _HEAD = b"kafka2hive schema 2 sha256:"
 
 
@@ -58,13 +60,10 @@ def read_kept(data: bytes) -> KeptSchema | None:
             "schema": str(text),
             "references": [*references],
         }:
-            found = tuple(SchemaReference(str(name), str(written)) for name, written in references)
-            return KeptSchema(registry, schema_id, WriterSchema(kind, text, found))
+            schemas = tuple(SchemaReference(str(name), str(schema)) for name, schema in references)
+            return KeptSchema(registry, schema_id, WriterSchema(kind, text, schemas))
         case _:
             return None
-
-
-log = logging.getLogger(__name__)
 
 
 def identity_of(options: RegistryOptions) -> str:
@@ -90,7 +89,7 @@ class KeptSchemas:
         self._new_uuid = new_uuid
 
     def read(self, schema_id: SchemaId) -> WriterSchema | None:
-        """Return a kept schema, None if its file is missing, unreadable, damaged or another registry's."""
+        """Return a kept schema, None if its file is missing, unreadable, damaged or of another registry."""
         path = self.path(schema_id)
         try:
             kept = read_kept(self._files.read(path))

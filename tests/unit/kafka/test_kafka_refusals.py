@@ -107,7 +107,7 @@ def test_what_a_client_has_heard_is_bounded() -> None:
     heard = ClientLog(logging.getLogger("kafka2hive.kafka.client"))
     for number in range(1000):
         heard.logger.error(LINES[0][2].replace("kafka:9093", f"kafka-{number}:9093"))
-    assert len(heard._said) == len(heard._refusals) == 64
+    assert len(heard._logged_at) == len(heard._refusals) == 64
     refusal = heard.refusal(0.0)
     assert refusal is not None and refusal.broker == "kafka-999:9093"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.kafka.refusal import UNTRUSTED, ClientRefusal, explained
+from kafka2hive.kafka.refusal import UNTRUSTED, ClientRefusal, explain
 from tests.services.certificates import Authority, authority
 
 
@@ -41,7 +41,7 @@ def serving(base: str) -> Iterator[str]:
 
 def why(base: str, properties: dict[str, str]) -> ClientRefusal:
     with serving(base) as broker:
-        return explained(ClientRefusal(UNTRUSTED, broker, "not verified", "set ssl.ca.location"), properties)
+        return explain(ClientRefusal(UNTRUSTED, broker, "not verified", "set ssl.ca.location"), properties)
 
 
 def test_an_expired_certificate_another_hosts_and_an_unknown_authority_are_told_apart(
@@ -66,7 +66,7 @@ def test_an_expired_certificate_another_hosts_and_an_unknown_authority_are_told_
 
 def test_nothing_is_asked_about_other_refusals_and_where_nobody_answers_the_refusal_stays() -> None:
     refused = ClientRefusal("kafka.credentials", "127.0.0.1:1", "no", "")
-    assert explained(refused, {}) is refused
+    assert explain(refused, {}) is refused
     away = ClientRefusal(UNTRUSTED, "127.0.0.1:1", "not verified", "")
-    assert explained(away, {}) is away
-    assert explained(away, {"ssl.ca.location": "/no/such/file"}) is away
+    assert explain(away, {}) is away
+    assert explain(away, {"ssl.ca.location": "/no/such/file"}) is away
