@@ -1,53 +1,55 @@
-//! Finished columns: vectors that Arrow can take over as its buffers.
+//! Finished columns: vectors that Arrow takes over as its buffers.
 
 use std::any::Any;
 use std::ffi::c_void;
 use std::ptr::null;
 
-/// A column, or the struct of all of them, that Arrow can take over.
+/// A column, or the struct of all columns.
 pub struct Array {
-    /// Values
+    /// How many values it has
     pub length: usize,
-    /// Values that are null
+    /// How many of them are null
     pub null_count: usize,
     buffers: Vec<Option<Buffer>>,
-    /// The values of what is nested
+    /// Elements of a list, entries of a map, fields of a struct
     pub children: Vec<Array>,
 }
 
-/// Memory that Arrow reads and gives back.
+/// Memory that Arrow reads until it releases the array.
+///
+/// Invariant: `pointer` leads to the elements of the vector in `memory`, which is not changed any more.
 pub struct Buffer {
     pointer: *const c_void,
     memory: Box<dyn Any + Send>,
 }
 
 impl Buffer {
-    /// The elements of a vector, which stay where they are.
+    /// Takes over a vector; its elements are not moved.
     pub fn of<T: Send + 'static>(elements: Vec<T>) -> Self {
         Buffer { pointer: elements.as_ptr().cast(), memory: Box::new(elements) }
     }
 }
 
 impl Array {
-    /// `nulls`: the ascending places without a value; `buffers` are those that follow the validity bitmap.
+    /// `nulls`: the places of nulls, ascending; `buffers`: those behind the validity bitmap, as Arrow's type demands.
     pub fn new(length: usize, nulls: &[u32], buffers: Vec<Buffer>, children: Vec<Array>) -> Self {
         let mut all = vec![bitmap(length, nulls)];
         all.extend(buffers.into_iter().map(Some));
         Array { length, null_count: nulls.len(), buffers: all, children }
     }
 
-    /// Addresses of the buffers, null for one that there is not.
+    /// Returns the addresses of the buffers; null for a bitmap that is not needed.
     pub fn pointers(&self) -> Vec<*const c_void> {
         self.buffers.iter().map(|buffer| buffer.as_ref().map_or(null(), |found| found.pointer)).collect()
     }
 
-    /// What must live as long as the pointers are in use.
+    /// Returns the memory, which must live as long as `pointers` are in use.
     pub fn into_memory(self) -> Vec<Box<dyn Any + Send>> {
         self.buffers.into_iter().flatten().map(|buffer| buffer.memory).collect()
     }
 }
 
-/// A validity bitmap, none where nothing is null.
+/// Returns the validity bitmap; None if no value is null.
 fn bitmap(length: usize, nulls: &[u32]) -> Option<Buffer> {
     if nulls.is_empty() {
         return None;

@@ -1,6 +1,9 @@
-//! Arrow's C data interface: messages come in and columns go out without a copy. The only unsafe code beside imported.rs.
+//! Arrow's C data interface: messages come in and columns go out without a copy.
 //!
-//! <https://arrow.apache.org/docs/format/CDataInterface.html>, handed over in capsules as its PyCapsule interface says.
+//! Structures are passed in capsules, as Arrow's PyCapsule interface demands:
+//! <https://arrow.apache.org/docs/format/CDataInterface.html>. What comes in is checked as far as it can be: type, number
+//! of buffers, null pointers, alignment, offsets. How long the buffers are cannot be checked; the producer, pyarrow,
+//! guarantees that they hold `offset + length` elements.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -19,6 +22,9 @@ struct SchemaHead {
 }
 
 /// `ArrowArray` of the interface.
+///
+/// Invariant: with a `release`, this value owns the array; without, the array is released or moved away, and its pointers
+/// must not be used.
 #[repr(C)]
 pub struct CArray {
     pub length: i64,
@@ -33,29 +39,33 @@ pub struct CArray {
     private_data: *mut c_void,
 }
 
-// SAFETY: what it points to is owned by private_data, which is Send.
+// SAFETY: arrays that are sent come from `c_array`. All their pointers lead into memory that `private_data` owns
+// (`Owned`), whose contents are Send, and nothing else refers to that memory.
 unsafe impl Send for CArray {}
 
 impl Drop for CArray {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: the interface asks whoever owns an array that is not released to release it once.
+            // SAFETY: this value owns the array (see CArray), and `release` clears the field, so that it is called once.
             unsafe { release(self) }
         }
     }
 }
 
-/// Of a capsule.
+/// Returns the name of a capsule; `text` ends with NUL.
 pub fn name(text: &'static [u8]) -> &'static CStr {
     CStr::from_bytes_with_nul(text).expect("ends with NUL")
 }
 
 /// Calls `read` with the offsets and the bytes of a binary Arrow array without nulls.
+///
+/// The offsets ascend, and none is negative or beyond the bytes. The array stays the capsule's; both slices end with the call.
 pub fn with_messages<R>(values: &Bound<'_, PyAny>, read: impl FnOnce(&[i32], &[u8]) -> R) -> PyResult<R> {
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = values.call_method0("__arrow_c_array__")?.extract()?;
     let schema = schema.pointer_checked(Some(name(b"arrow_schema\0")))?;
     let array_pointer = array.pointer_checked(Some(name(b"arrow_array\0")))?;
-    // SAFETY: capsules of these names hold such structures, which live as long as the capsules, until this returns.
+    // SAFETY: the interface puts these structures into capsules of these names. The capsules own them and live until this
+    // function returns, and nobody releases an array while its capsule is borrowed here.
     let (format, array) =
         unsafe { (CStr::from_ptr(schema.cast::<SchemaHead>().as_ref().format), array_pointer.cast::<CArray>().as_ref()) };
     if format.to_bytes() != b"z" || array.n_buffers != 3 {
@@ -70,13 +80,13 @@ pub fn with_messages<R>(values: &Bound<'_, PyAny>, read: impl FnOnce(&[i32], &[u
     if length == 0 {
         return Ok(read(&[0], &[]));
     }
-    // SAFETY: n_buffers is 3: validity, offsets, data.
+    // SAFETY: `n_buffers` was checked, so there are three pointers: validity, offsets, data.
     let (offsets, data) = unsafe { (*array.buffers.add(1), *array.buffers.add(2)) };
     let offsets = offsets.cast::<i32>();
     if offsets.is_null() || offsets as usize % std::mem::align_of::<i32>() != 0 {
         return Err(PyValueError::new_err("offsets of an Arrow array that are not aligned"));
     }
-    // SAFETY: a binary array has offset + length + 1 offsets.
+    // SAFETY: the producer guarantees `offset + length + 1` offsets; the pointer is not null and aligned.
     let offsets = unsafe { std::slice::from_raw_parts(offsets.add(offset), length + 1) };
     if offsets[0] < 0 || offsets.windows(2).any(|pair| pair[0] > pair[1]) {
         return Err(PyValueError::new_err("offsets of an Arrow array that do not ascend"));
@@ -88,11 +98,11 @@ pub fn with_messages<R>(values: &Bound<'_, PyAny>, read: impl FnOnce(&[i32], &[u
     if data.is_null() {
         return Err(PyValueError::new_err("a binary Arrow array without data"));
     }
-    // SAFETY: the data reach to the last offset.
+    // SAFETY: the producer guarantees data up to the last offset; the pointer is not null.
     Ok(read(offsets, unsafe { std::slice::from_raw_parts(data.cast::<u8>(), end) }))
 }
 
-/// In a capsule that owns it.
+/// Moves the array into a capsule, which releases it if no consumer does.
 pub fn capsule(array: Array, py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
     PyCapsule::new(py, c_array(array), Some(CString::from(name(b"arrow_array\0"))))
 }
@@ -102,7 +112,7 @@ fn c_array(mut array: Array) -> CArray {
     let mut children: Vec<*mut CArray> = array.children.drain(..).map(|child| Box::into_raw(Box::new(c_array(child)))).collect();
     let mut pointers = array.pointers();
     let (n_buffers, n_children) = (pointers.len() as i64, children.len() as i64);
-    // vectors stay where they are when they are moved
+    // moving a vector into `Owned` does not move its elements, so that these pointers stay valid
     let (buffers, first_child) = (pointers.as_mut_ptr(), children.as_mut_ptr());
     let owned = Box::new(Owned { _memory: array.into_memory(), _pointers: pointers, children });
     CArray {
@@ -119,7 +129,7 @@ fn c_array(mut array: Array) -> CArray {
     }
 }
 
-/// What `private_data` points to.
+/// What `private_data` points to: everything that a CArray's pointers lead to.
 struct Owned {
     _memory: Vec<Box<dyn Any + Send>>,
     _pointers: Vec<*const c_void>,
@@ -127,8 +137,9 @@ struct Owned {
 }
 
 unsafe extern "C" fn release(array: *mut CArray) {
-    // SAFETY: called once for an array that `c_array` made; both boxes come from there. A child that was moved away by
-    // its consumer has no `release` any more, so that dropping it does nothing.
+    // SAFETY: only `c_array` sets this function, and it is called once (see CArray), so that `private_data` and the
+    // children are boxes from there which nobody has freed. A child that its consumer moved away has no `release`, so
+    // that dropping it frees only the structure.
     unsafe {
         let owned = Box::from_raw((*array).private_data.cast::<Owned>());
         for child in &owned.children {

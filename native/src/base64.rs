@@ -14,7 +14,7 @@ const SIXES: [u8; 256] = {
     sixes
 };
 
-/// Appends the bytes that `text` stands for. After `Doubt` some of them may have been appended.
+/// Decodes `text` and appends its bytes to `to`. After `Doubt` some bytes may have been appended.
 pub fn decode(text: &[u8], to: &mut Vec<u8>) -> Parsed<()> {
     if text.len() % 4 != 0 {
         return Err(Doubt);

@@ -1,4 +1,4 @@
-//! Columns that grow by one JSON value at a time, by the acceptance table.
+//! Columns that grow value by value, and the JSON values that each type accepts.
 
 use crate::array::{Array, Buffer};
 use crate::base64;
@@ -10,13 +10,13 @@ use crate::times;
 
 /// What all columns of a decoder share.
 pub struct Context {
-    /// For strings with escapes.
+    /// Buffer for strings with escapes
     pub scratch: Vec<u8>,
-    /// Instants become wall clocks of UTC; else the caller converts them.
+    /// Whether the table's zone is UTC; otherwise the caller converts instants
     pub utc: bool,
 }
 
-/// Values of a fixed width; what stands at the place of a null does not matter.
+/// Values of a fixed width; the place of a null holds any value.
 #[derive(Default)]
 pub struct Fixed<T> {
     pub(crate) values: Vec<T>,
@@ -63,12 +63,12 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// One of them.
+    /// Returns the text or bytes at a place.
     pub fn get(&self, at: usize) -> &[u8] {
         &self.data[self.offsets[at] as usize..self.offsets[at + 1] as usize]
     }
@@ -79,7 +79,7 @@ impl Texts {
         self.offsets.push(self.data.len() as i32);
     }
 
-    /// Doubt where Arrow could not address the text: what is appended need not be as long as what was read.
+    /// Appends a text that may be longer than what was read for it; Doubt if the column would exceed Arrow's 2 GB.
     pub(crate) fn push_within_reach(&mut self, text: &[u8]) -> Parsed<()> {
         if self.data.len() + text.len() > i32::MAX as usize {
             return Err(Doubt);
@@ -114,20 +114,20 @@ impl Texts {
     }
 }
 
-/// What was collected; room for as much again is left in its place.
+/// Takes all elements out of a vector, and leaves room for as many.
 pub(crate) fn taken<T>(elements: &mut Vec<T>) -> Vec<T> {
     let room = Vec::with_capacity(elements.len());
     std::mem::replace(elements, room)
 }
 
-/// Ascending places below `length`.
+/// Removes the places from `length` on; `places` ascend.
 pub(crate) fn without_those_from(places: &mut Vec<u32>, length: usize) {
     while places.last().is_some_and(|place| *place as usize >= length) {
         places.pop();
     }
 }
 
-/// A column of the table, an element, an item or a field.
+/// A column of the table, or of a list's elements, a map's items, a struct's field.
 pub enum Column {
     /// boolean
     Boolean(Fixed<bool>),
@@ -143,7 +143,7 @@ pub enum Column {
     Float32(Fixed<f32>),
     /// double
     Float64(Fixed<f64>),
-    /// decimal: precision and scale
+    /// decimal, with precision and scale
     Decimal(Fixed<i128>, u32, u32),
     /// string
     Text(Texts),
@@ -151,7 +151,7 @@ pub enum Column {
     Binary(Texts),
     /// date
     Date(Fixed<i32>),
-    /// timestamp, and epoch numbers
+    /// timestamp, or a date from an epoch number
     Moment(Moments),
     /// array
     List(Box<List>),
@@ -161,7 +161,7 @@ pub enum Column {
     Struct(Box<Struct>),
 }
 
-/// The same expression for the content of every variant.
+/// Evaluates an expression for the content of any variant.
 macro_rules! each {
     ($column:expr, $inner:ident => $do:expr) => {
         match $column {
@@ -185,9 +185,9 @@ macro_rules! each {
 }
 
 impl Column {
-    /// Appends the value that begins here, and past it. `depth` objects and arrays are open around it.
+    /// Reads the JSON value at the cursor and appends it. `depth`: how many objects and arrays are open around it.
     ///
-    /// After `Doubt` there may be a part of it at the end of the column; `truncate` takes it away.
+    /// After `Doubt` the column may end with a part of the value, which `truncate` removes.
     #[inline]
     pub fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
         if cursor.peek() == b'n' {
@@ -233,7 +233,7 @@ impl Column {
         each!(self, inner => inner.truncate(length));
     }
 
-    /// All values, which leave the column empty.
+    /// Takes all values out of the column.
     pub fn finish(&mut self) -> Array {
         match self {
             Column::Boolean(column) => finish_bits(column),
@@ -241,7 +241,7 @@ impl Column {
         }
     }
 
-    /// Every column of moments below this one, always in the same order.
+    /// Calls `visit` for every column of moments in this one, always in the same order.
     pub fn each_moments(&mut self, visit: &mut dyn FnMut(&mut Moments)) {
         match self {
             Column::Moment(column) => visit(column),

@@ -1,22 +1,22 @@
-//! A place in one message, and the steps over JSON's grammar (RFC 8259) that every column shares.
+//! A position in one message, and the steps over JSON's grammar (RFC 8259) that all columns share.
 //!
-//! The text is UTF-8 (the batch was checked before). A step that meets anything else than what it wants is `Doubt`:
-//! where it then stands does not matter, because the message goes the exact way from its beginning.
+//! The text is UTF-8, which was checked before. A step that does not find what it expects returns `Doubt`; where the cursor
+//! then is does not matter, because the exact decoder reads the message from its beginning.
 
-/// Whatever this decoder does not accept for certain; the exact decoder finds out what it is.
+/// The message is not certainly acceptable; the exact decoder decides on it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Doubt;
 
 /// A value, or doubt about the whole message.
 pub type Parsed<T> = Result<T, Doubt>;
 
-/// Objects and arrays that may be open at once, the message's own object counted.
+/// Limit of objects and arrays that are open at once, including the message itself.
 pub const MAX_DEPTH: u32 = 64;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// See the module.
+/// A position in a JSON text.
 pub struct Cursor<'a> {
     /// The message.
     pub text: &'a [u8],
@@ -25,12 +25,12 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of a message.
+    /// Begins at the first byte of a message.
     pub fn new(text: &'a [u8]) -> Self {
         Cursor { text, at: 0 }
     }
 
-    /// The next byte; NUL, which stands nowhere in JSON, at the end.
+    /// Returns the next byte; at the end NUL, which no JSON text contains.
     #[inline(always)]
     pub fn peek(&self) -> u8 {
         match self.text.get(self.at) {
@@ -39,7 +39,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next byte, and past it.
+    /// Returns the next byte and moves past it.
     #[inline(always)]
     pub fn bump(&mut self) -> u8 {
         let byte = self.peek();
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         byte
     }
 
-    /// Past JSON's white space.
+    /// Moves past JSON's white space.
     #[inline(always)]
     pub fn blanks(&mut self) {
         while matches!(self.peek(), b' ' | b'\n' | b'\t' | b'\r') {
@@ -55,7 +55,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Past this byte.
+    /// Moves past the byte `wanted`.
     #[inline(always)]
     pub fn expect(&mut self, wanted: u8) -> Parsed<()> {
         if self.bump() == wanted {
@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Past this byte where it is the next one.
+    /// Moves past the byte `wanted` if it is the next one; returns whether it was.
     #[inline(always)]
     pub fn eat(&mut self, wanted: u8) -> bool {
         let found = self.peek() == wanted;
@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Past these bytes.
+    /// Moves past the bytes of `word`.
     #[inline]
     pub fn literal(&mut self, word: &[u8]) -> Parsed<()> {
         let end = self.at + word.len();
@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Past the colon of a member and the white space around it.
+    /// Moves past the colon of a member and the white space around it.
     #[inline(always)]
     pub fn colon(&mut self) -> Parsed<()> {
         self.blanks();
@@ -93,14 +93,14 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Eight bytes from here, where the message has so many.
+    /// Returns the eight bytes from `at` on, little-endian; None if the message has fewer.
     #[inline(always)]
     pub fn word(&self, at: usize) -> Option<u64> {
         let eight = self.text.get(at..at + 8)?;
         Some(u64::from_le_bytes(eight.try_into().ok()?))
     }
 
-    /// Within a string: to its next quote, backslash or control character, which is returned (NUL at the end).
+    /// Moves to the string's next quote, backslash or control character, and returns it; NUL at the message's end.
     #[inline(always)]
     fn seek_special(&mut self) -> u8 {
         while let Some(word) = self.word(self.at) {
@@ -120,7 +120,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The string that begins here with its quote, unescaped, and past it. `scratch` is for strings with escapes.
+    /// Reads the string whose opening quote is next. Returns it without escapes; `scratch` holds it if it had some.
     #[inline(always)]
     pub fn string<'s>(&mut self, scratch: &'s mut Vec<u8>) -> Parsed<&'s [u8]>
     where
@@ -164,7 +164,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What stands behind a backslash. Half of a surrogate pair is doubt.
+    /// Reads the rest of an escape, behind its backslash; Doubt for half of a surrogate pair.
     fn escape(&mut self) -> Parsed<char> {
         Ok(match self.bump() {
             b'"' => '"',
@@ -201,7 +201,7 @@ impl<'a> Cursor<'a> {
         Ok(number)
     }
 
-    /// Past the rest of a string whose quote was passed.
+    /// Moves past the rest of a string, behind its opening quote.
     #[inline]
     pub fn skip_string(&mut self) -> Parsed<()> {
         loop {
@@ -217,10 +217,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Past a value that no column takes. `depth` objects and arrays are open around it.
+    /// Moves past a value that no column takes, and checks it. `depth`: how many objects and arrays are open around it.
     pub fn skip(&mut self, depth: u32) -> Parsed<()> {
         let mut open = depth;
-        let mut objects: u64 = 0; // a bit for each that is open here, the innermost lowest: is it an object?
+        let mut objects: u64 = 0; // a bit for each open object (1) or array (0), the innermost lowest; MAX_DEPTH is 64
         loop {
             match self.peek() {
                 b'"' => {
@@ -281,7 +281,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The high bit of each byte that is a quote, a backslash or a control character; the lowest one is always right.
+/// Returns a word with the high bit set for quotes, backslashes and control characters. Only its lowest set bit is certain.
 #[inline(always)]
 fn specials(word: u64) -> u64 {
     let quote = word ^ (ONES * b'"' as u64);

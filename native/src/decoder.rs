@@ -1,4 +1,4 @@
-//! A batch of messages to the columns of a table, and which of them are in doubt.
+//! Batches of JSON messages to the columns of a table.
 
 use crate::columns::{Column, Context};
 use crate::cursor::{Cursor, Doubt, Parsed};
@@ -6,37 +6,37 @@ use crate::keys::Keys;
 use crate::nested::members;
 use crate::rows::{Batches, Rows};
 
-/// One object on the way to the columns' values: the message's own, or one on a path.
+/// An object on the way to the columns' values: the message itself, or an object on a path.
 pub struct Node {
     keys: Keys,
     targets: Vec<Target>,
 }
 
-/// One value: the columns (by number) that take it whole, and what to look for within it.
+/// A value that columns take, or that leads to such values.
 pub struct Target {
-    /// Numbers of columns
+    /// Numbers of the columns that take it whole
     pub columns: Vec<usize>,
-    /// For values that must be objects
+    /// What to look for in it; then it must be an object or null
     pub inner: Option<Node>,
 }
 
 impl Node {
-    /// `keys` has a slot for each target.
+    /// `keys` must have a slot for each target.
     pub fn new(keys: Keys, targets: Vec<Target>) -> Self {
         Node { keys, targets }
     }
 }
 
-/// See the module.
+/// Decodes batches of JSON messages for one table.
 pub struct Decoder {
     root: Node,
     context: Context,
-    /// Of the messages that were read last
+    /// Rows of the messages that were read last
     rows: Rows,
 }
 
 impl Decoder {
-    /// Each column is the target of one value below `root`.
+    /// `columns`: empty; each of them must be the target of exactly one value below `root`.
     pub fn new(columns: Vec<Column>, root: Node, utc: bool) -> Self {
         Decoder { root, context: Context { scratch: vec![], utc }, rows: Rows::new(columns) }
     }
@@ -52,7 +52,7 @@ impl Batches for Decoder {
         let (first, last) = (offsets[0] as usize, offsets[offsets.len() - 1] as usize);
         let whole = std::str::from_utf8(&data[first..last]).ok();
         rows.read(offsets, |place, rows| {
-            // a part of UTF-8 text is UTF-8 where it begins and ends between two letters
+            // a part of a UTF-8 text is UTF-8 if it begins and ends between two characters
             let sound = match whole {
                 Some(text) => text.is_char_boundary(place.start - first) && text.is_char_boundary(place.end - first),
                 None => std::str::from_utf8(&data[place.clone()]).is_ok(),
@@ -87,7 +87,7 @@ fn fill(node: &mut Node, cursor: &mut Cursor, rows: &mut Rows, context: &mut Con
             cursor.at = start;
             rows.columns[*number].take(cursor, context, depth + 1)?;
             rows.fill(*number);
-            // a column may stop within what is no value of its kind (1.5): whoever follows must not go on from there
+            // an integer column stops at the point of 1.5: columns that end at different places do not take the same value
             if *end.get_or_insert(cursor.at) != cursor.at {
                 return Err(Doubt);
             }

@@ -1,4 +1,7 @@
-//! Rows that Arrow lends through its C data interface, as views of their memory (view.rs). Unsafe as arrow.rs is.
+//! Rows of a record batch as views (view.rs) of the memory that Arrow lends through its C data interface.
+//!
+//! As in arrow.rs everything is checked but the length of buffers, which pyarrow guarantees. Each view lives as long as the
+//! structures it is made from, and these as long as their capsules.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, CStr};
@@ -12,7 +15,7 @@ use pyo3::types::PyCapsule;
 use crate::arrow::{name, CArray};
 use crate::view::{Bits, Values, View};
 
-/// `ArrowSchema` of the interface, up to what is read here.
+/// The beginning of the interface's `ArrowSchema`, up to the last field that is read here.
 #[repr(C)]
 struct CSchema {
     format: *const c_char,
@@ -23,6 +26,7 @@ struct CSchema {
     children: *mut *mut CSchema,
 }
 
+/// Bytes of a decimal(p,s) of at most 38 digits.
 const DECIMAL: usize = 16;
 
 /// Calls `read` with the rows of a record batch.
@@ -30,7 +34,8 @@ pub fn with_rows<R>(batch: &Bound<'_, PyAny>, read: impl FnOnce(&View<'_>) -> R)
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = batch.call_method0("__arrow_c_array__")?.extract()?;
     let schema = schema.pointer_checked(Some(name(b"arrow_schema\0")))?;
     let array = array.pointer_checked(Some(name(b"arrow_array\0")))?;
-    // SAFETY: capsules of these names hold such structures, which live as long as the capsules, until this returns.
+    // SAFETY: the interface puts these structures into capsules of these names, schema and array of the same column. The
+    // capsules own them and live until this function returns.
     let rows = unsafe { view(schema.cast::<CSchema>().as_ref(), array.cast::<CArray>().as_ref())? };
     Ok(read(&rows))
 }
@@ -39,7 +44,11 @@ fn damaged(what: &str) -> PyErr {
     PyValueError::new_err(format!("an Arrow array {what}"))
 }
 
-/// SAFETY: both are of the interface, and of one column.
+/// Returns the view of a column.
+///
+/// # Safety
+/// `schema` and `array` describe the same column by the C data interface, neither is released during `'a`, and each buffer
+/// holds the elements that the interface demands: `offset + length`, and one more of offsets.
 unsafe fn view<'a>(schema: &'a CSchema, array: &'a CArray) -> PyResult<View<'a>> {
     let format = CStr::from_ptr(schema.format).to_bytes();
     let (Ok(length), Ok(first)) = (usize::try_from(array.length), usize::try_from(array.offset)) else {
@@ -95,7 +104,10 @@ unsafe fn view<'a>(schema: &'a CSchema, array: &'a CArray) -> PyResult<View<'a>>
     Ok(View::new(length, validity, values))
 }
 
-/// SAFETY: as for `view`; a buffer of such elements reaches `first + length` of them.
+/// Returns `length` elements of a buffer, beginning with number `first`.
+///
+/// # Safety
+/// As for `view`; buffer `number`, if there is one, holds at least `first + length` valid values of T.
 unsafe fn elements<T>(array: &CArray, number: usize, length: usize, first: usize) -> PyResult<&[T]> {
     if length == 0 {
         return Ok(&[]);
@@ -110,12 +122,18 @@ unsafe fn elements<T>(array: &CArray, number: usize, length: usize, first: usize
     Ok(from_raw_parts(pointer.add(first), length))
 }
 
-/// SAFETY: as for `view`; the bitmap reaches `first + length` bits.
+/// Returns the bits of a bitmap, beginning with bit `first`.
+///
+/// # Safety
+/// As for `view`; the bitmap holds at least `first + length` bits.
 unsafe fn bits(array: &CArray, number: usize, length: usize, first: usize) -> PyResult<Bits<'_>> {
     Ok(Bits::new(elements(array, number, (first + length).div_ceil(8), 0)?, first))
 }
 
-/// SAFETY: as for `view`; there are `first + length + 1` offsets.
+/// Returns `length + 1` offsets that ascend from 0 or more.
+///
+/// # Safety
+/// As for `view`; there are at least `first + length + 1` offsets.
 unsafe fn offsets(array: &CArray, length: usize, first: usize) -> PyResult<&[i32]> {
     if length == 0 {
         return Ok(&[0]);

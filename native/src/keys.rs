@@ -1,44 +1,51 @@
-//! The members of an object: which key fills what, and a guess at the next key from the objects before.
+//! The keys of an object: which slot each of them fills, and a guess at the next key from earlier objects.
 //!
-//! Whoever writes records writes their keys in the same order nearly always, so behind each key the one that followed
-//! it is remembered, ignored ones too. A guess costs one comparison, and is only a guess: what does not match is looked up.
+//! Writers nearly always write keys in the same order, so for each key the one that followed it last is remembered, also
+//! for keys that fill no slot. A guess costs one comparison; if it does not match, the key is looked up.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::cursor::{Cursor, Doubt, Parsed};
 
-/// Most keys that are remembered for an object, and the longest.
+/// Limits of keys that are remembered for an object: how many, and how long.
 const MOST_KNOWN: usize = 512;
 const LONGEST_KNOWN: usize = 128;
 
-/// Before the first key, and after one that is not remembered.
+/// The number before an object's first key.
 pub const START: usize = 0;
+/// The number of a key that is not remembered.
 const UNKNOWN: usize = usize::MAX;
 
 type Table = HashMap<Box<[u8]>, usize, BuildHasherDefault<Quick>>;
 
-/// See the module.
+/// The wanted keys of one object in the tree, and what earlier objects had there.
 pub struct Keys {
     wanted: Table,
     any_case: bool,
-    /// A wanted key has letters other than ASCII's, whose case is Python's to know.
+    /// Whether a wanted key is not ASCII; only Python knows the case of other letters
     foreign: bool,
     known: Vec<Known>,
+    /// Numbers in `known`
     index: Table,
+    /// For each slot the last object that had its key
     seen: Vec<u64>,
     object: u64,
-    /// Wanted keys found in this object.
+    /// How many wanted keys this object had
     pub found: usize,
 }
 
-/// A key as it stands in messages, without escapes, and its closing quote.
+/// A key that messages write without escapes.
 struct Known {
+    /// With the closing quote
     raw: Box<[u8]>,
+    /// Its first eight bytes, and which of them are its own
     first: u64,
     mask: u64,
+    /// Its last eight bytes
     last: u64,
     slot: Option<usize>,
+    /// The number of the key that followed last
     next: usize,
 }
 
@@ -72,13 +79,13 @@ impl Known {
 }
 
 impl Keys {
-    /// `wanted`: distinct keys, as they are compared; each fills the slot of its number.
+    /// `wanted`: distinct keys, in small letters if `any_case`; key number n fills slot n.
     pub fn new(wanted: &[String], any_case: bool) -> Self {
         let mut keys = Keys {
             wanted: Table::default(),
             any_case,
             foreign: !wanted.iter().all(|key| key.is_ascii()),
-            known: vec![Known::new(b"", None)], // START; no key, because nothing finds it
+            known: vec![Known::new(b"", None)], // START; neither `next` nor `index` ever leads to it
             index: Table::default(),
             seen: vec![0; wanted.len()],
             object: 0,
@@ -92,20 +99,20 @@ impl Keys {
         keys
     }
 
-    /// Keys that were met and fill no slot, of those that are remembered, from the `met`th on; and how many were met by now.
+    /// Returns the remembered keys that fill no slot, beginning with number `met`, and how many keys are remembered.
     pub fn passed(&self, met: usize) -> (Vec<String>, usize) {
         let new = self.known.iter().skip(met.max(START + 1)).filter(|known| known.slot.is_none());
         (new.map(Known::text).collect(), self.known.len())
     }
 
-    /// A new object begins.
+    /// Begins an object.
     #[inline(always)]
     pub fn begin(&mut self) {
         self.object += 1;
         self.found = 0;
     }
 
-    /// Past the key whose quote was passed, and its closing quote: the key's number, for the next call, and its slot.
+    /// Reads the rest of a key, behind its opening quote. Returns its number, for the next call's `before`, and its slot.
     #[inline(always)]
     pub fn find(&mut self, cursor: &mut Cursor, before: usize, scratch: &mut Vec<u8>) -> Parsed<(usize, Option<usize>)> {
         let mut guess = self.known.get(before).map_or(UNKNOWN, |known| known.next);
@@ -149,10 +156,10 @@ impl Keys {
         if self.foreign {
             return Err(Doubt);
         }
-        Ok(None) // a key with other letters than ASCII's is never one without
+        Ok(None) // a key that is not ASCII never equals one that is, in any case
     }
 
-    /// A key without escapes; one that JSON has to escape never stands in a message as it is.
+    /// Remembers a key, and that it followed `before`. A key that JSON must escape is never in a message as it is.
     fn remember(&mut self, key: &[u8], slot: Option<usize>, before: usize) -> usize {
         if key.iter().any(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')) {
             return UNKNOWN;
@@ -170,7 +177,7 @@ impl Keys {
         }
     }
 
-    /// Doubt where a slot is filled twice in one object.
+    /// Notes that this object has a key for the slot; Doubt if it has a second one.
     #[inline(always)]
     pub fn once(&mut self, slot: usize) -> Parsed<()> {
         if self.has(slot) {
@@ -181,7 +188,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Whether this object had a key for the slot.
+    /// Returns whether this object had a key for the slot.
     #[inline(always)]
     pub fn has(&self, slot: usize) -> bool {
         self.seen[slot] == self.object

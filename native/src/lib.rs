@@ -1,8 +1,8 @@
-//! kafka2hive's strict decoders: they accept a message only where docs/decoding.md does, with the same values.
+//! kafka2hive's strict decoders: they accept a message only if docs/decoding.md does, with the same values.
 //!
-//! Whatever else a message holds is in doubt, and the exact decoder in Python decides. One walk over each message,
-//! without a tree in between: JSON driven by the table's columns, Avro (avro/) and Protobuf (protobuf/) by the plan for
-//! the writer's schema. And rows to Avro, for files (avro/rows.rs).
+//! Any other message is in doubt, and the exact decoder in Python decides on it. Each message is walked once, without a
+//! tree in between: JSON by the table's columns, Avro (avro/) and Protobuf (protobuf/) by the plan for the writer's
+//! schema. avro/rows.rs encodes the rows of Avro files.
 
 pub mod array;
 #[cfg(feature = "python")]
@@ -31,11 +31,13 @@ pub mod view;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// This crate has a mistake.
+/// A bug in this crate: a step panicked, now or before.
 #[derive(Debug)]
 pub struct Panicked;
 
-/// After a panic the state is gone, and each further step is an error, too.
+/// Runs `step` on the state. A panic drops the state, which may be inconsistent, so that each later step is an error too.
+///
+/// `AssertUnwindSafe` is right for that reason: nothing that a panic has touched is used again.
 pub fn guarded<T, R>(state: &mut Option<T>, step: impl FnOnce(&mut T) -> R) -> Result<R, Panicked> {
     let mut inner = state.take().ok_or(Panicked)?;
     let result = catch_unwind(AssertUnwindSafe(|| step(&mut inner))).map_err(|_| Panicked)?;

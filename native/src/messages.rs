@@ -1,4 +1,4 @@
-//! What each of Kafka's messages is read for, its value and its time, in one pass over the client's objects.
+//! The values and times of Kafka's messages, in one pass over the objects of the Python client.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -6,10 +6,10 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::array::{Array, Buffer};
 
-/// Arrow arrays of the values (binary; null for a tombstone) and of the times (int64; null where below 0).
+/// Returns Arrow arrays of the values (binary, null for a tombstone) and of the times (int64, null for a negative one).
 ///
-/// `value` and `time` are the client's methods, not bound to a message; `time` gives its kind and the milliseconds.
-/// `bytes`: room for so many bytes of values is made at once.
+/// `value` and `time` are the unbound methods of the client's message; `time` returns the kind and the milliseconds.
+/// `bytes`: expected bytes of all values, for one allocation.
 pub fn values_and_times(
     messages: &Bound<'_, PyList>,
     value: &Bound<'_, PyAny>,
@@ -37,7 +37,7 @@ pub fn values_and_times(
         }
         times.push(milliseconds);
     }
-    let read = times.len(); // not `count`: what is called may have shortened the list
+    let read = times.len(); // not `count`: the methods are Python code, which may have shortened the list
     let values = Array::new(read, &tombstones, vec![Buffer::of(ends), Buffer::of(data)], vec![]);
     Ok((values, Array::new(read, &timeless, vec![Buffer::of(times)], vec![])))
 }

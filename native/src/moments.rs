@@ -1,35 +1,35 @@
-//! Timestamps and epoch numbers: microseconds, of which the caller still converts the instants to the table's zone.
+//! Columns of timestamps and epoch numbers, in microseconds; the caller converts instants to the table's zone.
 
 use crate::array::Array;
 use crate::columns::{taken, without_those_from, Context, Fixed};
 use crate::cursor::{Cursor, Doubt, Parsed};
 use crate::times::{timestamp, DAY, EARLIEST, LATEST};
 
-/// How the values are spelled.
+/// How messages write the values.
 pub enum Form {
-    /// As the acceptance table says.
+    /// Timestamps as text
     Text,
-    /// Numbers: microseconds are number * factor / divisor. `days`: a column of dates.
+    /// Numbers: microseconds are number * factor / divisor
     Epoch {
-        /// Microseconds of a unit that has at least one
+        /// Microseconds of a unit that is not shorter than one
         factor: i64,
-        /// Units of a microsecond
+        /// Units in a microsecond
         divisor: i64,
-        /// A column of dates
+        /// Whether it is a column of dates
         days: bool,
     },
 }
 
-/// See the module.
+/// A column of timestamps, or of dates that messages write as epoch numbers.
 pub struct Moments {
     form: Form,
     values: Fixed<i64>,
-    /// Places of instants that no one has converted yet.
+    /// Places of the instants that are not converted yet, ascending
     instants: Vec<u32>,
 }
 
 impl Moments {
-    /// An empty column.
+    /// Makes an empty column.
     pub fn new(form: Form) -> Self {
         Moments { form, values: Fixed::default(), instants: vec![] }
     }
@@ -50,11 +50,11 @@ impl Moments {
         self.push(micros, instant, context.utc)
     }
 
-    /// Appends a wall clock, or an instant that becomes one; `utc`: they are the same.
+    /// Appends a wall clock, or an instant that is to become one; `utc`: both are the same.
     #[inline]
     pub(crate) fn push(&mut self, micros: i64, instant: bool, utc: bool) -> Parsed<()> {
         if instant {
-            // a zone is less than two days away from UTC, so that the wall clock is in range, too
+            // a zone is less than two days away from UTC, so that the wall clock is in range too
             let margin = if utc { 0 } else { 2 * DAY };
             if micros < EARLIEST + margin || micros > LATEST - margin {
                 return Err(Doubt);
@@ -69,17 +69,17 @@ impl Moments {
         Ok(())
     }
 
-    /// Whether the column is of dates, not of timestamps.
+    /// Returns whether it is a column of dates.
     pub(crate) fn of_days(&self) -> bool {
         matches!(self.form, Form::Epoch { days: true, .. })
     }
 
-    /// Appends the instants, in microseconds from 1970 UTC.
+    /// Appends the column's instants, in microseconds since 1970 UTC, to `to`.
     pub fn instants(&self, to: &mut Vec<i64>) {
         to.extend(self.instants.iter().map(|place| self.values.values[*place as usize]));
     }
 
-    /// Replaces the instants by wall clocks; `walls` begins with theirs.
+    /// Replaces the instants by their wall clocks, which it takes from `walls`.
     pub fn set_walls(&mut self, walls: &mut dyn Iterator<Item = i64>) {
         for (place, wall) in taken(&mut self.instants).into_iter().zip(walls) {
             self.values.values[place as usize] = wall;

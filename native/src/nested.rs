@@ -1,14 +1,14 @@
-//! Arrays, maps and structs, and the members of any object.
+//! Columns of arrays, maps and structs, and the members of a JSON object.
 
 use crate::array::{Array, Buffer};
 use crate::columns::{taken, without_those_from, Column, Context, Texts};
 use crate::cursor::{Cursor, Doubt, Parsed, MAX_DEPTH};
 use crate::keys::{Keys, START};
 
-/// Up to here the keys of a map are compared with each other, beyond they are sorted.
+/// So many keys of a map are compared with each other; more are sorted first.
 const FEW: usize = 16;
 
-/// Past an object's opening brace, which begins here. `depth` objects and arrays are open around it.
+/// Moves past an opening bracket. `depth`: how many objects and arrays are open around it.
 fn open(cursor: &mut Cursor, bracket: u8, depth: u32) -> Parsed<()> {
     if depth >= MAX_DEPTH {
         return Err(Doubt);
@@ -18,7 +18,7 @@ fn open(cursor: &mut Cursor, bracket: u8, depth: u32) -> Parsed<()> {
     Ok(())
 }
 
-/// What follows an element or a member: true where there is another one, which begins here.
+/// Moves past what follows an element or a member; returns whether another one is next.
 #[inline(always)]
 fn another(cursor: &mut Cursor, close: u8) -> Parsed<bool> {
     cursor.blanks();
@@ -32,7 +32,9 @@ fn another(cursor: &mut Cursor, close: u8) -> Parsed<bool> {
     }
 }
 
-/// Past an object: `take` goes past the values of the members that fill a slot, at most one for each; others are skipped.
+/// Reads an object. Calls `take` for the value of each member that fills a slot, and skips the others.
+///
+/// Doubt if two members fill the same slot.
 #[inline(always)]
 pub fn members(
     cursor: &mut Cursor,
@@ -65,7 +67,7 @@ pub fn members(
     }
 }
 
-/// Where the children of each list begin and end, and which lists are null.
+/// Offsets of lists or maps: where the children of each begin and end, and which of them are null.
 struct Ends {
     offsets: Vec<i32>,
     nulls: Vec<u32>,
@@ -90,7 +92,7 @@ impl Ends {
         self.offsets.push(self.last() as i32);
     }
 
-    /// Returns how many children are left.
+    /// Keeps the first `length` lists; returns how many children these have.
     fn truncate(&mut self, length: usize) -> usize {
         self.offsets.truncate(length + 1);
         without_those_from(&mut self.nulls, length);
@@ -107,12 +109,12 @@ impl Ends {
 /// array<element>
 pub struct List {
     ends: Ends,
-    /// All arrays' elements
+    /// Elements of all arrays
     pub element: Column,
 }
 
 impl List {
-    /// An empty column.
+    /// Makes an empty column.
     pub fn new(element: Column) -> Self {
         List { ends: Ends::new(), element }
     }
@@ -133,7 +135,7 @@ impl List {
         Ok(())
     }
 
-    /// What was appended to `element` since the array before is the next array.
+    /// Makes an array of the last `elements` values of `element`.
     pub(crate) fn close(&mut self, elements: usize) -> Parsed<()> {
         self.ends.push(self.ends.last() + elements)
     }
@@ -155,14 +157,14 @@ impl List {
 /// map<string,item>
 pub struct Map {
     ends: Ends,
-    /// All maps' keys
+    /// Keys of all maps
     pub(crate) keys: Texts,
-    /// All maps' items
+    /// Items of all maps
     pub item: Column,
 }
 
 impl Map {
-    /// An empty column.
+    /// Makes an empty column.
     pub fn new(item: Column) -> Self {
         Map { ends: Ends::new(), keys: Texts::default(), item }
     }
@@ -182,13 +184,13 @@ impl Map {
         self.close()
     }
 
-    /// What was appended to `keys` and `item` since the map before is the next map.
+    /// Makes a map of what was appended to `keys` and `item` since the last one; Doubt if a key repeats.
     pub(crate) fn close(&mut self) -> Parsed<()> {
         self.distinct()?;
         self.ends.push(self.keys.count())
     }
 
-    /// Doubt where a key stands twice in the last map.
+    /// Returns Doubt if a key repeats in the map that is not closed yet.
     fn distinct(&self) -> Parsed<()> {
         let new = self.ends.last()..self.keys.count();
         let twice = if new.len() <= FEW {
@@ -226,12 +228,12 @@ pub struct Struct {
     length: usize,
     nulls: Vec<u32>,
     keys: Keys,
-    /// In the type's order
+    /// In the order of the type
     pub fields: Vec<Column>,
 }
 
 impl Struct {
-    /// An empty column; `keys` has a slot for each field.
+    /// Makes an empty column; `keys` must have a slot for each field.
     pub fn new(keys: Keys, fields: Vec<Column>) -> Self {
         Struct { length: 0, nulls: vec![], keys, fields }
     }
@@ -250,7 +252,7 @@ impl Struct {
         Ok(())
     }
 
-    /// What was appended to each of `fields` is the next struct.
+    /// Makes a struct of the last value of each of `fields`.
     pub(crate) fn close(&mut self) {
         self.length += 1;
     }

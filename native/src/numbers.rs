@@ -1,16 +1,16 @@
-//! Numbers: whole ones, the nearest float of any text, and decimals that are never rounded.
+//! JSON's numbers as integers, as the nearest floats, and as decimals that are never rounded.
 
 use crate::cursor::{Cursor, Doubt, Parsed};
 
-/// The digits that always fit a u64.
+/// How many digits always fit a u64.
 const MOST_DIGITS: u32 = 19;
-/// Beyond this an exponent is as good as infinite.
+/// Larger exponents are treated as infinite.
 const FAR: i32 = 100_000;
 
-/// A number that matches JSON's grammar: `mantissa * 10^exponent` where `complete`, else only its text counts.
+/// A number that matches JSON's grammar: `mantissa * 10^exponent` if `complete`, otherwise its text from `start` on.
 pub struct Number {
     negative: bool,
-    /// No fraction and no exponent.
+    /// It has neither a fraction nor an exponent
     whole: bool,
     complete: bool,
     mantissa: u64,
@@ -19,7 +19,7 @@ pub struct Number {
 }
 
 impl<'a> Cursor<'a> {
-    /// Digits from here, at most MOST_DIGITS; how many, and their number.
+    /// Reads at most `most` digits and appends them to `number`. Returns how many, and the number.
     #[inline(always)]
     fn digits(&mut self, mut number: u64, most: u32) -> (u32, u64) {
         let mut count = 0;
@@ -35,9 +35,9 @@ impl<'a> Cursor<'a> {
         (count, number)
     }
 
-    /// A number without fraction and exponent between `-limit` and `limit - 1`.
+    /// Reads an integer between `-limit` and `limit - 1`.
     ///
-    /// What follows it is the caller's business: another digit, a point or an exponent is nothing that may follow a value.
+    /// The caller checks what follows: a digit, a point or an exponent may not follow a value.
     #[inline(always)]
     pub fn integer(&mut self, limit: u64) -> Parsed<i64> {
         let negative = self.eat(b'-');
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         Ok(if negative { (number as i64).wrapping_neg() } else { number as i64 })
     }
 
-    /// Any number, and past it.
+    /// Reads any number of JSON's grammar.
     #[inline]
     pub fn number(&mut self) -> Parsed<Number> {
         let start = self.at;
@@ -118,7 +118,7 @@ impl<'a> Cursor<'a> {
         std::str::from_utf8(bytes).map_err(|_| Doubt)
     }
 
-    /// A number as decimal(precision, scale), times 10^scale.
+    /// Reads a number as decimal(precision, scale). Returns it times 10^scale.
     #[inline]
     pub fn decimal(&mut self, precision: u32, scale: u32) -> Parsed<i128> {
         let number = self.number()?;
@@ -129,12 +129,14 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Powers of ten up to the greatest that the type holds exactly, and whole numbers up to there:
-/// of two such operands IEEE 754's product and quotient is the nearest number (Clinger 1990).
+/// Declares the function that reads a float.
+///
+/// If the type holds the mantissa and the power of ten exactly, their product or quotient in IEEE 754 is the nearest number
+/// (Clinger 1990); otherwise the standard library parses the text. `$powers`: all powers of ten that the type holds exactly.
 macro_rules! nearest {
     ($name:ident, $float:ty, $exact:expr, $powers:expr) => {
         impl<'a> Cursor<'a> {
-            /// The nearest number of this type; a whole number only where it is exact.
+            /// Reads the nearest number of this type; Doubt for an integer that it does not hold exactly.
             #[inline]
             pub fn $name(&mut self) -> Parsed<$float> {
                 const POWERS: &[$float] = $powers;
@@ -177,7 +179,7 @@ nearest!(
 );
 nearest!(float, f32, 1 << 24, &[1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10]);
 
-/// A decimal's text as strings may hold it: `+1.5`, `007`, `.5`, `5.`, `1e2` too.
+/// Reads a decimal as strings may write it, which includes `+1.5`, `007`, `.5`, `5.` and `1e2`.
 pub fn decimal_of(text: &[u8], precision: u32, scale: u32) -> Parsed<i128> {
     let mut cursor = Cursor::new(text);
     let negative = cursor.eat(b'-');
@@ -221,7 +223,7 @@ pub fn decimal_of(text: &[u8], precision: u32, scale: u32) -> Parsed<i128> {
     scaled(negative, mantissa, exponent, precision, scale)
 }
 
-/// The number times 10^scale, where that is whole and has at most `precision` digits (38 at most).
+/// Returns the number times 10^scale; Doubt if that is no integer, or has more than `precision` digits (at most 38).
 #[inline]
 fn scaled(negative: bool, mantissa: u128, exponent: i32, precision: u32, scale: u32) -> Parsed<i128> {
     if mantissa == 0 {

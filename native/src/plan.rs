@@ -1,8 +1,8 @@
-//! What Python says about a table: each column's type, and where its value stands.
+//! What Python passes for a table: each column's type, and the tree of keys that lead to the columns' values.
 //!
-//! A type is a word (`bigint`), or a tuple of a word and what it needs: `("decimal", 5, 2)`, `("array", element)`,
+//! A type is a word (`bigint`), or a tuple of a word and its parameters: `("decimal", 5, 2)`, `("array", element)`,
 //! `("map", item)`, `("struct", [(key, field), ..])`, `("epoch", factor, divisor, days)`. A tree is a pair: the numbers of
-//! the columns that take the value, and `[(key, tree), ..]` of what is looked for within it. Keys are as they are compared.
+//! the columns that take the value, and `[(key, tree), ..]` for its members. If case does not matter, keys are in small letters.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use crate::keys::Keys;
 use crate::moments::{Form, Moments};
 use crate::nested::{List, Map, Struct};
 
-/// An empty column of this type.
+/// Returns an empty column of a type.
 pub fn column(plan: &Bound<'_, PyAny>, any_case: bool) -> PyResult<Column> {
     let Ok(parts) = plan.cast::<PyTuple>() else {
         return simple(&plan.extract::<String>()?);
@@ -67,7 +67,7 @@ fn unknown(word: &str) -> PyErr {
     PyValueError::new_err(format!("unknown type {word}"))
 }
 
-/// The tree of a message; `columns` is their number.
+/// Returns the tree of a message. `columns`: how many the table has.
 pub fn node(tree: &Bound<'_, PyAny>, any_case: bool, columns: usize) -> PyResult<Node> {
     let (_, inner): (Vec<usize>, Vec<(String, Bound<'_, PyAny>)>) = tree.extract()?;
     let keys = inner.iter().map(|(key, _)| key.clone()).collect();

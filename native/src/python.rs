@@ -1,4 +1,4 @@
-//! The module that Python imports.
+//! The module that Python imports: `kafka2hive_native`.
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -8,10 +8,12 @@ use crate::columns::Column;
 use crate::rows::Batches;
 use crate::{arrow, avro, decoder, guarded, imported, messages, plan, protobuf, Panicked};
 
-/// Changes whenever Python must call this module in another way.
+/// Python uses this library only if its own number is the same (kafka2hive/config/native_library.py).
+///
+/// Raise both in the commit that adds, removes or changes anything that Python calls here, or what a message becomes.
 const INTERFACE: u32 = 2;
 
-/// Decodes batches of one table, in the way that the function which made it names.
+/// Decodes batches of messages for one table; each of the functions below makes one for its format.
 #[pyclass(module = "kafka2hive_native")]
 struct BatchDecoder {
     /// None after a panic.
@@ -20,26 +22,26 @@ struct BatchDecoder {
 
 #[pymethods]
 impl BatchDecoder {
-    /// Reads an Arrow array of messages: a byte for each, 1 where it is a row, 0 where it is in doubt.
+    /// Reads an Arrow array of messages. Returns a byte for each: 1 if it became a row, 0 if it is in doubt.
     fn read<'py>(&mut self, values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let accepted =
             arrow::with_messages(values, |offsets, data| guarded(&mut self.inner, |decoder| decoder.read(offsets, data)))??;
         Ok(PyBytes::new(values.py(), &accepted))
     }
 
-    /// The rows' instants as int64, microseconds from 1970 UTC; their wall clocks are what `rows` asks for.
+    /// Returns the rows' instants as int64, in microseconds since 1970 UTC; `rows` takes their wall clocks.
     fn instants<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let instants = guarded(&mut self.inner, |decoder| decoder.rows().instants())?;
         let bytes: Vec<u8> = instants.into_iter().flat_map(i64::to_ne_bytes).collect();
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Keys of messages that no column takes, from the `met`th key on; and how many keys were met by now.
+    /// Returns the keys that no column takes, beginning with key number `met`, and how many keys were met in all.
     fn passed_keys(&mut self, met: usize) -> PyResult<(Vec<String>, usize)> {
         Ok(guarded(&mut self.inner, |decoder| decoder.passed_keys(met))?)
     }
 
-    /// The rows that were read last, as the capsule of an Arrow struct array whose children are the columns.
+    /// Takes the rows that were read last, as the capsule of an Arrow struct array whose children are the columns.
     fn rows<'py>(&mut self, py: Python<'py>, walls: &[u8]) -> PyResult<Bound<'py, PyCapsule>> {
         let eights = walls.chunks_exact(8).map(|bytes| bytes.try_into().map(i64::from_ne_bytes));
         let walls = eights.collect::<Result<_, _>>().map_err(|_| PyValueError::new_err("walls are int64"))?;
@@ -58,9 +60,10 @@ fn decoding(decoder: impl Batches + 'static) -> BatchDecoder {
     BatchDecoder { inner: Some(Box::new(decoder)) }
 }
 
-/// JSON. `types`: a type for each column; `tree`: where the values stand (plan.rs). `utc`: instants need no conversion.
+/// Makes a decoder of JSON. `types`: each column's type; `tree`: where the values stand (plan.rs). `utc`: the table's
+/// zone is UTC, so that instants need no conversion.
 ///
-/// What it remembers between batches is the order of keys, for speed.
+/// Between batches the decoder remembers only the keys that it met and their order.
 #[pyfunction(name = "Decoder")]
 fn json_decoder(types: Types<'_>, tree: &Bound<'_, PyAny>, any_case: bool, utc: bool) -> PyResult<BatchDecoder> {
     let columns = columns(types, any_case)?;
@@ -68,7 +71,7 @@ fn json_decoder(types: Types<'_>, tree: &Bound<'_, PyAny>, any_case: bool, utc: 
     Ok(decoding(decoder::Decoder::new(columns, root, utc)))
 }
 
-/// Avro of one writer's schema. `words`: the plan (avro/words.rs). `head`: bytes before a message's record.
+/// Makes a decoder of Avro by one writer's schema. `words`: its plan (avro/words.rs). `head`: bytes before the record.
 #[pyfunction(name = "AvroDecoder")]
 fn avro_decoder(types: Types<'_>, words: &Bound<'_, PyAny>, head: usize, utc: bool) -> PyResult<BatchDecoder> {
     let columns = columns(types, false)?;
@@ -76,7 +79,7 @@ fn avro_decoder(types: Types<'_>, words: &Bound<'_, PyAny>, head: usize, utc: bo
     Ok(decoding(avro::decoder::Decoder::new(columns, root, avro::values::Context { shapes, utc }, head)))
 }
 
-/// Protobuf of one type. `words`: the plan (protobuf/words.rs). `head`: bytes before a message's fields.
+/// Makes a decoder of one Protobuf type. `words`: its plan (protobuf/words.rs). `head`: bytes before the fields.
 #[pyfunction(name = "ProtobufDecoder")]
 fn protobuf_decoder(types: Types<'_>, words: &Bound<'_, PyAny>, head: usize, utc: bool) -> PyResult<BatchDecoder> {
     let columns = columns(types, false)?;
@@ -86,7 +89,7 @@ fn protobuf_decoder(types: Types<'_>, words: &Bound<'_, PyAny>, head: usize, utc
 
 type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
 
-/// Values and times of Kafka's messages (messages.rs), as capsules of Arrow arrays.
+/// Returns the values and times of Kafka's messages (messages.rs), as capsules of Arrow arrays.
 #[pyfunction]
 fn values_and_times<'py>(
     list: &Bound<'py, PyList>,
@@ -98,7 +101,9 @@ fn values_and_times<'py>(
     Ok((arrow::capsule(values, list.py())?, arrow::capsule(times, list.py())?))
 }
 
-/// Rows of a record batch from `start` on in Avro's binary encoding (avro/rows.rs), until there are `enough` bytes.
+/// Encodes rows of a record batch as Avro (avro/rows.rs), from row `start` until there are `enough` bytes.
+///
+/// Returns how many rows, and their bytes.
 #[pyfunction]
 fn avro_rows<'py>(batch: &Bound<'py, PyAny>, start: usize, enough: usize) -> PyResult<(usize, Bound<'py, PyBytes>)> {
     let encoded = imported::with_rows(batch, |rows| guarded(&mut Some(()), |()| avro::rows::encode(rows, start, enough)))??;

@@ -6,24 +6,25 @@ use std::ops::Range;
 
 /// A decoder of batches, whatever format the messages have.
 pub trait Batches: Send + Sync {
-    /// Reads the messages `data[offsets[i]..offsets[i + 1]]`: for each 1 where it became a row, 0 where it is in doubt.
+    /// Reads the messages `data[offsets[i]..offsets[i + 1]]`. Returns for each 1 if it became a row, 0 if it is in doubt.
     ///
-    /// Rows of a batch before that were not taken out are forgotten. Offsets ascend and lie within the data.
+    /// Drops rows of an earlier batch that were not taken. Offsets must ascend and lie within the data.
     fn read(&mut self, offsets: &[i32], data: &[u8]) -> Vec<u8>;
 
-    /// Of the messages that were read last
+    /// Returns the rows of the messages that were read last.
     fn rows(&mut self) -> &mut Rows;
 
-    /// Keys of messages that no column takes, from the `met`th key on; and how many keys were met by now.
+    /// Returns the keys that no column takes, beginning with key number `met`, and how many keys were met in all.
     fn passed_keys(&self, _met: usize) -> (Vec<String>, usize) {
         (vec![], 0)
     }
 }
 
-/// See the module.
+/// Rows of a batch. Between messages every column has `count` values; a message that is being read may have added one.
 pub struct Rows {
-    /// By their numbers; while a message is read some of them may hold its value already
+    /// By number
     pub columns: Vec<Column>,
+    /// For each column the last message that filled it
     filled_by: Vec<u64>,
     message: u64,
     filled: usize,
@@ -31,12 +32,12 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows yet.
+    /// Makes an object without rows.
     pub fn new(columns: Vec<Column>) -> Self {
         Rows { filled_by: vec![0; columns.len()], columns, message: 0, filled: 0, count: 0 }
     }
 
-    /// As `Batches::read`; `row` reads one message, by its place in the data, and says whether it is a row.
+    /// Reads a batch as `Batches::read` does; `row` reads the message in a range of the data, and returns whether it is sound.
     #[inline(always)]
     pub fn read(&mut self, offsets: &[i32], mut row: impl FnMut(Range<usize>, &mut Rows) -> bool) -> Vec<u8> {
         self.clear();
@@ -54,21 +55,21 @@ impl Rows {
         accepted
     }
 
-    /// A message begins.
+    /// Begins a message.
     #[inline(always)]
     fn begin(&mut self) {
         self.message += 1;
         self.filled = 0;
     }
 
-    /// The message at hand has filled this column.
+    /// Notes that the current message has filled this column.
     #[inline(always)]
     pub fn fill(&mut self, number: usize) {
         self.filled_by[number] = self.message;
         self.filled += 1;
     }
 
-    /// The message at hand is a row; what it has not filled is NULL.
+    /// Keeps the current message as a row, with NULL in the columns that it has not filled.
     #[inline(always)]
     fn keep(&mut self) {
         if self.filled < self.columns.len() {
@@ -81,19 +82,19 @@ impl Rows {
         self.count += 1;
     }
 
-    /// The message at hand is in doubt: whatever it has left in the columns is taken away.
+    /// Removes from the columns what the current message, which is in doubt, has added.
     fn forget(&mut self) {
         let count = self.count;
         self.columns.iter_mut().for_each(|column| column.truncate(count));
     }
 
-    /// Forgets all rows.
+    /// Drops all rows.
     fn clear(&mut self) {
         self.count = 0;
         self.forget();
     }
 
-    /// Instants of all columns, in microseconds from 1970 UTC, whose wall clocks `take` needs.
+    /// Returns the instants of all columns, in microseconds since 1970 UTC; `take` needs their wall clocks.
     pub fn instants(&mut self) -> Vec<i64> {
         let mut instants = vec![];
         for column in &mut self.columns {
@@ -102,7 +103,7 @@ impl Rows {
         instants
     }
 
-    /// Takes the rows out, as a struct of the columns; none where there is not a wall clock for each instant.
+    /// Takes the rows, as a struct of the columns; None unless there is one wall clock for each instant.
     pub fn take(&mut self, walls: Vec<i64>) -> Option<Array> {
         if walls.len() != self.instants().len() {
             return None;

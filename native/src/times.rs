@@ -1,15 +1,15 @@
-//! Dates and timestamps of the acceptance table, as text.
+//! Dates and timestamps as texts, by the acceptance table.
 
 use crate::cursor::{Cursor, Doubt, Parsed};
 
-/// Microseconds.
+/// A day in microseconds.
 pub const DAY: i64 = 86_400_000_000;
-/// 0001-01-01T00:00:00 in microseconds from 1970.
+/// 0001-01-01T00:00:00 in microseconds since 1970.
 pub const EARLIEST: i64 = -62_135_596_800_000_000;
-/// 9999-12-31T23:59:59.999999 in microseconds from 1970.
+/// 9999-12-31T23:59:59.999999 in microseconds since 1970.
 pub const LATEST: i64 = 253_402_300_799_999_999;
 
-/// `YYYY-MM-DD`, years 1 to 9999: days from 1970.
+/// Returns the days since 1970 of a text `YYYY-MM-DD`, years 1 to 9999.
 pub fn date(text: &[u8]) -> Parsed<i32> {
     if text.len() != 10 {
         return Err(Doubt);
@@ -17,7 +17,7 @@ pub fn date(text: &[u8]) -> Parsed<i32> {
     day(text)
 }
 
-/// Microseconds from 1970, and whether they are an instant (the text had a zone) or a wall clock already.
+/// Returns the microseconds since 1970 of a text, and whether it is an instant (with an offset) or a wall clock.
 ///
 /// An instant may lie a day outside the years 1 to 9999.
 pub fn timestamp(text: &[u8]) -> Parsed<(i64, bool)> {
@@ -60,7 +60,7 @@ pub fn timestamp(text: &[u8]) -> Parsed<(i64, bool)> {
 }
 
 impl Cursor<'_> {
-    /// Two digits.
+    /// Reads a number of two digits, at most `most`.
     #[inline(always)]
     fn up_to(&mut self, most: i64) -> Parsed<i64> {
         let tens = self.bump().wrapping_sub(b'0');
@@ -72,7 +72,7 @@ impl Cursor<'_> {
         Ok(number)
     }
 
-    /// One or more digits behind a point, in microseconds; those behind the sixth must be zeros.
+    /// Reads the digits behind a point, at least one. Returns microseconds; digits behind the sixth must be zeros.
     fn fraction(&mut self) -> Parsed<i64> {
         let before = self.at;
         let mut micros = 0;
@@ -92,7 +92,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Ten bytes `YYYY-MM-DD` to days from 1970.
+/// Returns the days since 1970 of ten bytes `YYYY-MM-DD`.
 #[inline]
 fn day(text: &[u8]) -> Parsed<i32> {
     let mut cursor = Cursor::new(text);
@@ -111,7 +111,7 @@ fn day(text: &[u8]) -> Parsed<i32> {
     if year == 0 || day == 0 || day > days {
         return Err(Doubt);
     }
-    // days of the proleptic Gregorian calendar, counted in years that begin with March
+    // days of the proleptic Gregorian calendar, in years that begin with March
     let year = if month <= 2 { year - 1 } else { year };
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     Ok((365 * year + year / 4 - year / 100 + year / 400 + of_year - 719_468) as i32)

@@ -1,15 +1,15 @@
-//! Columns of Arrow as they lie in memory, for what writes them (avro/rows.rs).
+//! Arrow's columns as slices of their memory, to be encoded (avro/rows.rs).
 
-/// Values of one column, or of the fields and elements in it.
+/// The values of a column, of a field or of elements.
 pub struct View<'a> {
-    /// Values
+    /// How many values there are
     pub length: usize,
     validity: Option<Bits<'a>>,
-    /// One for each that is not null; of the others any
+    /// The place of a null holds any value
     pub values: Values<'a>,
 }
 
-/// By type; each slice has the view's length, offsets one more.
+/// Values by type. A slice has the view's length; offsets are one more, and ascend within what they lead to.
 pub enum Values<'a> {
     /// 0 or 1
     Boolean(Bits<'a>),
@@ -17,29 +17,29 @@ pub enum Values<'a> {
     Int8(&'a [i8]),
     /// smallint
     Int16(&'a [i16]),
-    /// int, and days from 1970
+    /// int, or days since 1970
     Int32(&'a [i32]),
     /// bigint
     Int64(&'a [i64]),
-    /// Microseconds from 1970
+    /// Microseconds since 1970
     Micros(&'a [i64]),
     /// float
     Float32(&'a [f32]),
     /// double
     Float64(&'a [f64]),
-    /// Unscaled, little-endian
+    /// Unscaled numbers, little-endian
     Decimal(&'a [[u8; 16]]),
-    /// Text or binary: value n lies between offsets n and n + 1
+    /// Text or binary: value n is the bytes between offsets n and n + 1
     Bytes(&'a [i32], &'a [u8]),
-    /// Elements n between offsets n and n + 1
+    /// List n has the elements between offsets n and n + 1
     List(&'a [i32], Box<View<'a>>),
-    /// The same, of keys and values; the place of the first entry in both
+    /// Map n has the entries between offsets n and n + 1; the number is the place of entry 0 in keys and values
     Map(&'a [i32], Box<[View<'a>; 2]>, usize),
-    /// The fields, and the place of the first struct's in each of them
+    /// The fields, and the place of struct 0 in each of them
     Struct(Vec<View<'a>>, usize),
 }
 
-/// Bits of a bitmap, from `first` on.
+/// A bitmap whose bit 0 is bit `first` of the bytes.
 #[derive(Clone, Copy)]
 pub struct Bits<'a> {
     bytes: &'a [u8],
@@ -47,7 +47,7 @@ pub struct Bits<'a> {
 }
 
 impl<'a> Bits<'a> {
-    /// From bit `first` of `bytes` on.
+    /// Returns the bits of `bytes` that begin with bit `first`.
     pub fn new(bytes: &'a [u8], first: usize) -> Self {
         Bits { bytes, first }
     }
@@ -61,7 +61,7 @@ impl<'a> Bits<'a> {
 }
 
 impl<'a> View<'a> {
-    /// `validity`: none where nothing is null.
+    /// `validity`: None if no value is null.
     pub fn new(length: usize, validity: Option<Bits<'a>>, values: Values<'a>) -> Self {
         View { length, validity, values }
     }

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,19 @@ from tests.fuzz.mutate import SPECIAL, damaged
 from tests.harness.compiled_library import needs_compiled
 
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns"]
+OFFERED_AT = 2
+OFFERED = """\
+AvroDecoder (types, words, head, utc)
+BatchDecoder.instants ($self)
+BatchDecoder.passed_keys ($self, met)
+BatchDecoder.read ($self, values)
+BatchDecoder.rows ($self, walls)
+Decoder (types, tree, any_case, utc)
+ProtobufDecoder (types, words, head, utc)
+avro_rows (batch, start, enough)
+values_and_times (list, value, time, bytes)
+"""
+"""What the library offers, and the number of that interface: change both together, in Rust and in Python too."""
 
 
 def seeds(dtype: str) -> list[bytes]:
@@ -192,6 +206,24 @@ def test_a_library_of_another_interface_is_not_used() -> None:
     assert fits(Library())
     assert not fits(Library(INTERFACE + 1))
     assert not fits(None)
+
+
+def test_the_sources_of_both_sides_have_the_same_interface_number() -> None:
+    source = (Path(__file__).parents[2] / "native" / "src" / "python.rs").read_text()
+    assert f"const INTERFACE: u32 = {INTERFACE};" in source
+    assert INTERFACE == OFFERED_AT
+
+
+@needs_compiled
+def test_what_the_library_offers_changes_with_its_interface_number_only() -> None:
+    offered = {name: getattr(LIBRARY, name) for name in dir(LIBRARY) if not name.startswith("_")}
+    for kind in [value for value in offered.values() if isinstance(value, type)]:
+        offered |= {f"{kind.__name__}.{name}": value for name, value in vars(kind).items()}
+    signatures = {name: getattr(value, "__text_signature__", None) for name, value in offered.items()}
+    lines = [
+        f"{name} {signature}" for name, signature in signatures.items() if signature and "__" not in name
+    ]
+    assert "".join(f"{line}\n" for line in sorted(lines)) == OFFERED
 
 
 def test_rows_of_messages_in_doubt_stand_in_their_place() -> None:

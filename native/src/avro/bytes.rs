@@ -1,11 +1,11 @@
-//! A place in one message, and the strict steps over the encoding.
+//! A position in one message, and strict steps over the encoding.
 
 use crate::cursor::{Doubt, Parsed, MAX_DEPTH};
 
-/// Records and elements without bytes that a message may hold beyond one for each of its bytes.
+/// A message may hold so many records and elements without bytes, and one more for each of its bytes.
 const WITHOUT_BYTES: usize = 1000;
 
-/// See the module.
+/// A position in one message of Avro's encoding.
 pub struct Bytes<'a> {
     message: &'a [u8],
     /// The next byte
@@ -15,12 +15,12 @@ pub struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// At byte `at` of a message.
+    /// Begins at byte `at` of a message.
     pub fn new(message: &'a [u8], at: usize) -> Self {
         Bytes { message, at, open: 0, without_bytes: 0 }
     }
 
-    /// Whether nothing is left.
+    /// Returns whether everything is read.
     pub fn at_end(&self) -> bool {
         self.at == self.message.len()
     }
@@ -32,7 +32,7 @@ impl<'a> Bytes<'a> {
         Ok(byte)
     }
 
-    /// So many bytes.
+    /// Reads `size` bytes.
     #[inline(always)]
     pub fn take(&mut self, size: usize) -> Parsed<&'a [u8]> {
         let end = self.at.checked_add(size).ok_or(Doubt)?;
@@ -41,13 +41,13 @@ impl<'a> Bytes<'a> {
         Ok(found)
     }
 
-    /// As many bytes as the array has.
+    /// Reads N bytes.
     #[inline(always)]
     pub fn exactly<const N: usize>(&mut self) -> Parsed<[u8; N]> {
         self.take(N)?.try_into().map_err(|_| Doubt)
     }
 
-    /// A zigzag varint of at most 64 bits, in its shortest form.
+    /// Reads a zigzag varint of at most 64 bits, in its shortest form.
     #[inline(always)]
     pub fn long(&mut self) -> Parsed<i64> {
         let first = self.byte()?;
@@ -72,20 +72,20 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// A zigzag varint of at most 32 bits, in its shortest form.
+    /// Reads a zigzag varint of at most 32 bits, in its shortest form.
     #[inline(always)]
     pub fn int(&mut self) -> Parsed<i32> {
         i32::try_from(self.long()?).map_err(|_| Doubt)
     }
 
-    /// Bytes behind their length.
+    /// Reads a length and that many bytes.
     #[inline(always)]
     pub fn octets(&mut self) -> Parsed<&'a [u8]> {
         let size = usize::try_from(self.long()?).map_err(|_| Doubt)?;
         self.take(size)
     }
 
-    /// The same, which are UTF-8.
+    /// Reads a length and that many bytes of UTF-8.
     #[inline(always)]
     pub fn text(&mut self) -> Parsed<&'a [u8]> {
         let found = self.octets()?;
@@ -96,7 +96,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// 0 or 1.
+    /// Reads a byte 0 or 1.
     #[inline(always)]
     pub fn boolean(&mut self) -> Parsed<bool> {
         match self.byte()? {
@@ -106,7 +106,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Which of so many branches or symbols.
+    /// Reads the number of one of `count` branches or symbols.
     #[inline(always)]
     pub fn index(&mut self, count: usize) -> Parsed<usize> {
         match usize::try_from(self.long()?) {
@@ -115,7 +115,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// A record, an array or a map begins.
+    /// Notes that a record, an array or a map begins; Doubt beyond MAX_DEPTH.
     #[inline(always)]
     pub fn open(&mut self) -> Parsed<()> {
         self.open += 1;
@@ -125,13 +125,13 @@ impl<'a> Bytes<'a> {
         Ok(())
     }
 
-    /// It ends.
+    /// Notes that it ends.
     #[inline(always)]
     pub fn close(&mut self) {
         self.open -= 1;
     }
 
-    /// A record or an element that began at `before` has ended: without bytes there could be any number of them.
+    /// Counts a record or an element that began at `before` and has no bytes; a short message could claim any number of them.
     #[inline(always)]
     pub fn counted(&mut self, before: usize) -> Parsed<()> {
         if self.at == before {
@@ -143,7 +143,7 @@ impl<'a> Bytes<'a> {
         Ok(())
     }
 
-    /// An array's or a map's elements, which `element` reads: how many there are.
+    /// Reads the blocks of an array or a map, each element by `element`. Returns how many elements there are.
     #[inline(always)]
     pub fn blocks(&mut self, mut element: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<usize> {
         self.open()?;

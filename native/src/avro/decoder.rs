@@ -1,4 +1,4 @@
-//! A batch of messages of one writer's schema to the columns of a table, and which of them are in doubt.
+//! Batches of messages of one writer's schema to the columns of a table.
 
 use crate::avro::bytes::Bytes;
 use crate::avro::shapes::skip;
@@ -7,7 +7,7 @@ use crate::columns::Column;
 use crate::cursor::{Doubt, Parsed};
 use crate::rows::{Batches, Rows};
 
-/// A record or a union on the way to the columns' values: the message's own, or one on a path.
+/// A record or a union on the way to the columns' values: the message itself, or a value on a path.
 pub enum Way {
     /// record
     Level(Vec<Target>),
@@ -15,32 +15,32 @@ pub enum Way {
     Fork(Vec<Way>),
     /// null
     Null,
-    /// A branch that leads nowhere
+    /// A branch that no column can use
     Unfit,
 }
 
-/// One field: the columns that take it, each in its way, and what to look for within it.
+/// A field on the way to the columns' values. Without columns and `inner` it is skipped.
 pub struct Target {
-    /// To go past it where nothing takes it
+    /// Its shape, to skip it
     pub shape: usize,
-    /// Numbers of columns, and how they take it
+    /// Numbers of the columns that take it, and how
     pub columns: Vec<(usize, Value)>,
-    /// For values on a path
+    /// What to look for in it
     pub inner: Option<Way>,
 }
 
-/// See the module.
+/// Decodes batches of messages of one writer's schema for one table.
 pub struct Decoder {
     root: Way,
     context: Context,
-    /// Bytes of a message before its record
+    /// Bytes before a message's record
     head: usize,
-    /// Of the messages that were read last
+    /// Rows of the messages that were read last
     rows: Rows,
 }
 
 impl Decoder {
-    /// The plan's numbers are those of `columns`, and of the shapes in `context`.
+    /// The plan's numbers are positions in `columns`, and in the shapes of `context`.
     pub fn new(columns: Vec<Column>, root: Way, context: Context, head: usize) -> Self {
         Decoder { root, context, head, rows: Rows::new(columns) }
     }

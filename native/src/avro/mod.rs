@@ -1,7 +1,7 @@
-//! Avro's binary encoding (specification 1.12) into columns, as the plan for one writer's schema says; rows into it (rows.rs).
+//! Avro's binary encoding (specification 1.12): messages to columns, and rows to bytes (rows.rs).
 //!
-//! Python resolves that schema against the table and gives the plan (kafka2hive/decode/avro/plan.py): what is
-//! done with each value of a message, from the first byte to the last.
+//! Python resolves a writer's schema against the table and passes the plan (kafka2hive/decode/avro/plan.py): what to do with
+//! each value of a message, from the first byte to the last.
 
 pub mod bytes;
 pub mod decoder;

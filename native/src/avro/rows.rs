@@ -1,25 +1,27 @@
-//! Rows to Avro's binary encoding, as files hold them: every value but a map's key is of a union of null and its type.
+//! Rows to Avro's binary encoding for files: every value except a map's key is a union of null and its type.
 //!
-//! Timestamps are written as milliseconds, decimals as the fewest bytes (kafka2hive/formats/avro/schema.py).
+//! Timestamps become milliseconds, decimals the fewest bytes possible (kafka2hive/formats/avro/schema.py).
 
 use crate::view::{Values, View};
 
-/// Why rows are not written.
+/// Why rows cannot be encoded.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// A timestamp has a part of a millisecond
+    /// A timestamp is not a whole number of milliseconds
     PartOfMillisecond,
-    /// A map has a key that is null
+    /// A map has a null key
     NullKey,
-    /// What was given is no row
+    /// The values are not rows
     NoStruct,
 }
 
+/// Microseconds in a millisecond.
 const MICROS: i64 = 1000;
+/// Numbers of the union's branches, as zigzag varints.
 const NULL: u8 = 0;
 const VALUE: u8 = 2;
 
-/// The rows of a struct from `start` on, until there are `enough` bytes or no more rows: how many, and their bytes.
+/// Encodes rows from `start` on, until there are `enough` bytes or no more rows. Returns how many rows, and their bytes.
 pub fn encode(rows: &View<'_>, start: usize, enough: usize) -> Result<(usize, Vec<u8>), Refused> {
     let Values::Struct(columns, first) = &rows.values else { return Err(Refused::NoStruct) };
     let mut out = Vec::with_capacity(enough + enough / 4);
@@ -89,7 +91,7 @@ fn between(offsets: &[i32], place: usize) -> (usize, usize) {
     (offsets[place] as usize, offsets[place + 1] as usize)
 }
 
-/// One block of what lies between two offsets, and the end.
+/// Writes the children between two offsets as one block, and the end of blocks.
 fn several(
     offsets: &[i32],
     place: usize,
@@ -112,7 +114,7 @@ fn bytes(data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(data);
 }
 
-/// A zigzag varint.
+/// Writes a zigzag varint.
 #[inline(always)]
 fn long(number: i64, out: &mut Vec<u8>) {
     let mut left = ((number << 1) ^ (number >> 63)) as u64;
@@ -123,7 +125,7 @@ fn long(number: i64, out: &mut Vec<u8>) {
     out.push(left as u8);
 }
 
-/// A number in two's complement, big-endian, without what only repeats its sign.
+/// Returns a big-endian number in two's complement without the bytes that only repeat its sign.
 fn fewest(number: &[u8; 16]) -> &[u8] {
     let sign = if number[0] & 0x80 == 0 { 0 } else { 0xff };
     let mut start = 0;

@@ -1,9 +1,9 @@
-//! Past values that no column takes, which must be right all the same.
+//! Skip values that no column takes; they must be valid too.
 
 use crate::avro::bytes::Bytes;
 use crate::cursor::{Doubt, Parsed};
 
-/// A writer's type; others within it by their numbers in a table of shapes.
+/// A writer's type. Types within it are numbers in a table of shapes, so that types may be recursive.
 pub enum Shape {
     /// null
     Null,
@@ -13,13 +13,13 @@ pub enum Shape {
     Int,
     /// long
     Long,
-    /// float, double, fixed: so many bytes
+    /// float, double or fixed, of so many bytes
     Sized(usize),
     /// bytes
     Octets,
     /// string
     Text,
-    /// enum, of so many symbols
+    /// enum of so many symbols
     Enum(usize),
     /// array
     Array(usize),
@@ -31,7 +31,7 @@ pub enum Shape {
     Record(Vec<usize>),
 }
 
-/// Past a value of the shape of this number.
+/// Skips a value whose shape has this number.
 pub fn skip(shapes: &[Shape], number: usize, bytes: &mut Bytes) -> Parsed<()> {
     match shapes.get(number).ok_or(Doubt)? {
         Shape::Null => {}

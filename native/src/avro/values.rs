@@ -1,4 +1,4 @@
-//! One value of a message into a column: the cells of the acceptance table.
+//! One value of a message to a column, by the acceptance table.
 
 use crate::avro::bytes::Bytes;
 use crate::avro::shapes::{skip, Shape};
@@ -6,57 +6,57 @@ use crate::columns::Column;
 use crate::cursor::{Doubt, Parsed};
 use crate::times::{DAY, EARLIEST, LATEST};
 
-/// What is done with a value; the words are explained in plan.py.
+/// What to do with a value; plan.py explains the same steps.
 pub enum Value {
-    /// No bytes, and NULL
+    /// null, which has no bytes
     Null,
     /// boolean
     Boolean,
-    /// An int into a number
+    /// int to a number
     Int,
-    /// A long into a number
+    /// long to a number
     Long,
-    /// A number that counts from 1970
+    /// int or long that counts from 1970
     Moment {
-        /// An int, not a long
+        /// Whether it is an int
         int: bool,
         /// Microseconds are number * factor / divisor
         factor: i64,
-        /// See factor
+        /// See `factor`
         divisor: i64,
-        /// Not a wall clock already
+        /// Whether it is an instant; otherwise a wall clock
         instant: bool,
     },
-    /// Days from 1970
+    /// int of days since 1970
     Day,
-    /// A float into a float or a double
+    /// float to float or double
     Float,
-    /// A double into a double, or a float where that is exact
+    /// double to double, or to float if that is exact
     Double,
-    /// Bytes that are UTF-8
+    /// Text, which must be UTF-8
     Text,
-    /// Bytes, as many as stand before them or as are said here
+    /// Bytes of this size; None: behind their length
     Octets(Option<usize>),
-    /// The same of a decimal, and its scale
+    /// Bytes of a decimal, as above, and its scale
     Unscaled(Option<usize>, u32),
-    /// 16 bytes into their text
+    /// fixed of 16 bytes to the text of a UUID
     Uuid,
-    /// An enum into the text of its symbol
+    /// enum to the text of its symbol
     Symbol(Vec<Box<[u8]>>),
     /// array
     Elements(Box<Value>),
     /// map
     Entries(Box<Value>),
-    /// record
+    /// record to a struct
     Row {
-        /// Its fields and the struct's fields that take them
+        /// For each field of the record the struct's field that takes it, and how; None: the value is a Skip
         steps: Vec<(Option<usize>, Value)>,
-        /// The struct's fields that nothing fills
+        /// The struct's fields that the record does not fill
         absent: Vec<usize>,
     },
-    /// A union of null, the branch of this number, and a value
+    /// A union of null and one other type
     Maybe {
-        /// 0 or 1
+        /// Number of the branch null, 0 or 1
         null: usize,
         /// The other branch
         value: Box<Value>,
@@ -65,20 +65,20 @@ pub enum Value {
     Choice(Vec<Value>),
     /// A branch that cannot fill the column
     Unfit,
-    /// Past a value of this shape
+    /// Skip a value of this shape
     Skip(usize),
 }
 
 /// What does not change from message to message.
 pub struct Context {
-    /// See shapes.rs
+    /// Table of shapes
     pub shapes: Vec<Shape>,
-    /// Instants are wall clocks
+    /// Whether the table's zone is UTC
     pub utc: bool,
 }
 
 impl Value {
-    /// Appends the value that begins here to the column. After `Doubt` there may be a part of it at the column's end.
+    /// Reads a value and appends it to the column. After `Doubt` the column may end with a part of it.
     #[inline(always)]
     pub fn read(&self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
         match self {
@@ -94,7 +94,7 @@ impl Value {
         }
     }
 
-    /// What most fields are stands here, so that it is compiled into whoever calls.
+    /// Reads the most frequent types; it is short, so that it is inlined.
     #[inline(always)]
     fn plain(&self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
         match self {
@@ -259,7 +259,7 @@ pub(crate) fn day(days: i32, column: &mut Column) -> Parsed<()> {
     Ok(())
 }
 
-/// A big-endian number of at most 16 bytes, beside those that only repeat its sign.
+/// Returns a big-endian number. Bytes before the last 16 may only repeat its sign.
 pub(crate) fn unscaled(bytes: &[u8]) -> Parsed<i128> {
     let negative = bytes.first().ok_or(Doubt)? & 0x80 != 0;
     let sign = if negative { 0xff } else { 0 };

@@ -1,4 +1,6 @@
-//! The plan as Python gives it: tuples that begin with the name of what they are (plan.py).
+//! Read a plan from the tuples that Python passes. Each begins with the name of its step (plan.py).
+//!
+//! A number that leads beyond the columns or the shapes is an error here, or Doubt for the message; it never panics.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,7 +12,7 @@ use crate::avro::values::Value;
 
 type Any<'py> = Bound<'py, PyAny>;
 
-/// A plan: its root and its shapes. `columns` is their number.
+/// Returns the plan's root and its shapes. `columns`: how many the table has.
 pub fn plan(words: &Any, columns: usize) -> PyResult<(Way, Vec<Shape>)> {
     let (_, root, table): (String, Any, Vec<(String, Vec<usize>)>) = words.extract()?;
     let shapes = table.iter().map(|(kind, numbers)| shape(kind, numbers, table.len())).collect::<PyResult<Vec<_>>>()?;

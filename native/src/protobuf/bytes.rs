@@ -1,4 +1,4 @@
-//! A place in one message, and the strict steps over the wire format.
+//! A position in one message, and strict steps over the wire format.
 
 use crate::cursor::{Doubt, Parsed, MAX_DEPTH};
 
@@ -6,9 +6,9 @@ use crate::cursor::{Doubt, Parsed, MAX_DEPTH};
 pub const VARINT: u32 = 0;
 /// Wire type of eight bytes
 pub const FIXED64: u32 = 1;
-/// Wire type of what stands behind its length
+/// Wire type of bytes behind their length
 pub const LENGTH: u32 = 2;
-/// Wire type of a group's begin
+/// Wire type of a group's beginning
 pub const START: u32 = 3;
 /// Wire type of a group's end
 pub const END: u32 = 4;
@@ -17,7 +17,7 @@ pub const FIXED32: u32 = 5;
 
 const LARGEST_NUMBER: u64 = (1 << 29) - 1;
 
-/// See the module.
+/// A position in one message of the wire format, or in a part of it.
 pub struct Bytes<'a> {
     message: &'a [u8],
     /// The next byte
@@ -26,18 +26,18 @@ pub struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// At byte `at` of a message.
+    /// Begins at byte `at` of a message.
     pub fn new(message: &'a [u8], at: usize) -> Self {
         Bytes { message, at, open: 1 }
     }
 
-    /// Whether nothing is left.
+    /// Returns whether everything is read.
     #[inline(always)]
     pub fn at_end(&self) -> bool {
         self.at >= self.message.len()
     }
 
-    /// So many bytes.
+    /// Reads `size` bytes.
     #[inline(always)]
     pub fn take(&mut self, size: usize) -> Parsed<&'a [u8]> {
         let end = self.at.checked_add(size).ok_or(Doubt)?;
@@ -46,7 +46,7 @@ impl<'a> Bytes<'a> {
         Ok(found)
     }
 
-    /// As many bytes as the array has.
+    /// Reads N bytes.
     #[inline(always)]
     pub fn exactly<const N: usize>(&mut self) -> Parsed<[u8; N]> {
         self.take(N)?.try_into().map_err(|_| Doubt)
@@ -59,7 +59,7 @@ impl<'a> Bytes<'a> {
         Ok(byte)
     }
 
-    /// A number of at most ten bytes and 64 bits.
+    /// Reads a varint of at most ten bytes and 64 bits; it need not be in its shortest form.
     #[inline(always)]
     pub fn varint(&mut self) -> Parsed<u64> {
         let first = self.byte()?;
@@ -85,7 +85,7 @@ impl<'a> Bytes<'a> {
         Err(Doubt)
     }
 
-    /// A field's number and the wire type of its value.
+    /// Reads a tag: a field's number, and the wire type of its value.
     #[inline(always)]
     pub fn tag(&mut self) -> Parsed<(u32, u32)> {
         let first = self.byte()?;
@@ -97,7 +97,7 @@ impl<'a> Bytes<'a> {
         Ok((number as u32, wire))
     }
 
-    /// Bytes behind their length.
+    /// Reads a length and that many bytes.
     #[inline(always)]
     pub fn octets(&mut self) -> Parsed<&'a [u8]> {
         let first = self.byte()?;
@@ -105,7 +105,7 @@ impl<'a> Bytes<'a> {
         self.take(usize::try_from(size).map_err(|_| Doubt)?)
     }
 
-    /// The same, which are UTF-8.
+    /// Reads a length and that many bytes of UTF-8.
     #[inline(always)]
     pub fn text(&mut self) -> Parsed<&'a [u8]> {
         let found = self.octets()?;
@@ -116,13 +116,13 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// What stands behind its length, alone; it is no message.
+    /// Reads packed values behind their length. Returns a position in them.
     #[inline(always)]
     pub fn packed(&mut self) -> Parsed<Bytes<'a>> {
         Ok(Bytes { message: self.octets()?, at: 0, open: self.open })
     }
 
-    /// A message that stands behind its length.
+    /// Reads a message behind its length. Returns a position in it, one level deeper.
     #[inline(always)]
     pub fn inner(&mut self) -> Parsed<Bytes<'a>> {
         let mut inner = self.packed()?;
@@ -130,7 +130,7 @@ impl<'a> Bytes<'a> {
         Ok(inner)
     }
 
-    /// A group begins.
+    /// Notes that a message or group begins; Doubt beyond MAX_DEPTH.
     #[inline(always)]
     pub fn open(&mut self) -> Parsed<()> {
         self.open += 1;
@@ -140,13 +140,13 @@ impl<'a> Bytes<'a> {
         Ok(())
     }
 
-    /// It ends.
+    /// Notes that it ends.
     #[inline(always)]
     pub fn close(&mut self) {
         self.open -= 1;
     }
 
-    /// Past a value that nobody knows.
+    /// Skips the value of an unknown field.
     pub fn skip(&mut self, number: u32, wire: u32) -> Parsed<()> {
         match wire {
             VARINT => drop(self.varint()?),

@@ -1,4 +1,4 @@
-//! A batch of messages of one type to the columns of a table, and which of them are in doubt.
+//! Batches of messages of one type to the columns of a table.
 
 use crate::columns::Column;
 use crate::protobuf::bytes::Bytes;
@@ -6,18 +6,18 @@ use crate::protobuf::level::Level;
 use crate::protobuf::values::Context;
 use crate::rows::{Batches, Rows};
 
-/// See the module.
+/// Decodes batches of messages of one type for one table.
 pub struct Decoder {
     root: Level,
     context: Context,
-    /// Bytes of a message before its fields
+    /// Bytes before a message's fields
     head: usize,
-    /// Of the messages that were read last
+    /// Rows of the messages that were read last
     rows: Rows,
 }
 
 impl Decoder {
-    /// The plan's numbers are those of `columns`, and of the shapes in `context`.
+    /// The plan's numbers are positions in `columns`, and in the shapes of `context`.
     pub fn new(columns: Vec<Column>, root: Level, context: Context, head: usize) -> Self {
         Decoder { root, context, head, rows: Rows::new(columns) }
     }

@@ -1,12 +1,12 @@
-//! Numbers of the wire, each in the range of its kind: a reader that cuts them off would change them.
+//! Integers, each within the range of its type; other readers cut larger ones off, which changes their value.
 
 use crate::cursor::{Doubt, Parsed};
 use crate::protobuf::bytes::{Bytes, FIXED32, FIXED64, VARINT};
 
-/// What a number is in the schema.
+/// An integer type of the schema.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// int32, and the numbers of enums
+    /// int32 or an enum
     Int32,
     /// int64
     Int64,
@@ -31,7 +31,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// By its name in a schema.
+    /// Returns the type of this name in a schema.
     pub fn named(name: &str) -> Option<Kind> {
         Some(match name {
             "int32" | "enum" => Kind::Int32,
@@ -49,7 +49,7 @@ impl Kind {
         })
     }
 
-    /// Its wire type.
+    /// Returns the wire type.
     pub fn wire(self) -> u32 {
         match self {
             Kind::Fixed32 | Kind::Sfixed32 => FIXED32,
@@ -58,12 +58,12 @@ impl Kind {
         }
     }
 
-    /// Whether numbers may be beyond those of i64: `read` gives their bits.
+    /// Returns whether numbers may exceed i64; then `read` returns their bits.
     pub fn unsigned_64(self) -> bool {
         matches!(self, Kind::Uint64 | Kind::Fixed64)
     }
 
-    /// The number that begins here.
+    /// Reads a number.
     #[inline(always)]
     pub fn read(self, bytes: &mut Bytes) -> Parsed<i64> {
         Ok(match self {
@@ -83,7 +83,7 @@ impl Kind {
     }
 }
 
-/// Of a zigzag number.
+/// Returns the number that zigzag has encoded.
 #[inline(always)]
 fn unfolded(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)

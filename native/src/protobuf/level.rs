@@ -1,4 +1,4 @@
-//! The fields of one message into columns: of the table, or of a struct.
+//! The fields of one message to columns of the table, or to fields of a struct.
 
 use crate::columns::Column;
 use crate::cursor::{Doubt, Parsed};
@@ -7,60 +7,62 @@ use crate::protobuf::shapes::{packable, skip};
 use crate::protobuf::values::{Context, Value};
 use crate::rows::Rows;
 
-/// What an absent field is, and how often there may be one.
+/// How often a field may occur, and what an absent one becomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Label {
-    /// NULL
+    /// At most once; absent: NULL
     Optional,
-    /// Doubt
+    /// Once; absent: Doubt
     Required,
-    /// Its default
+    /// At most once; absent: its default
     Implicit,
-    /// An empty array
+    /// Any number of times; absent: an empty array
     Repeated,
-    /// An empty map
+    /// Any number of times; absent: an empty map
     Map,
 }
 
-/// A field of a message: the columns that take it, each in its way, and what to look for within it.
+/// A field of a message. Without columns and `inner` it is skipped.
 pub struct Slot {
-    /// In the schema
+    /// Number in the schema
     pub number: u32,
-    /// Of one value
+    /// Wire type of one value
     pub wire: u32,
-    /// See there
+    /// How often it may occur
     pub label: Label,
-    /// The bytes behind the tag of the value that an absent one has
+    /// The value of an absent field, as the bytes behind a tag
     pub default: Vec<u8>,
-    /// Which oneof it is a member of
+    /// Number of the oneof that it is a member of
     pub oneof: Option<usize>,
-    /// To go past it where nothing takes it
+    /// Its shape, to skip it
     pub shape: usize,
-    /// Numbers of columns, and how they take it
+    /// Numbers of the columns that take it, and how
     pub columns: Vec<(usize, Value)>,
-    /// For values on a path
+    /// What to look for in it
     pub inner: Option<Level>,
-    /// The message that last had it
+    /// Number of the last message that had it
     seen: u64,
-    /// Values of that message
+    /// How many values that message has added
     count: usize,
 }
 
-/// A message, while it is read: its state is that of one message at a time, as its plan is no other's.
+/// A message type at one place of the plan, and the state of the message that is being read there.
 pub struct Level {
     slots: Vec<Slot>,
     absent: Vec<usize>,
+    /// For each oneof the last message that had a member of it
     oneofs: Vec<u64>,
+    /// Number of the current message
     message: u64,
 }
 
-/// Where the values go.
+/// Where values go.
 pub trait Sink {
-    /// The column of this number.
+    /// Returns the column of this number.
     fn column(&mut self, number: usize) -> Parsed<&mut Column>;
-    /// It has its value of the message at hand.
+    /// Notes that the column has its value of the current message.
     fn filled(&mut self, number: usize);
-    /// There is no value for it.
+    /// Notes that the current message has no value for the column.
     fn null(&mut self, number: usize) -> Parsed<()>;
 }
 
@@ -75,7 +77,7 @@ impl Sink for Rows {
         self.fill(number);
     }
 
-    /// What is not filled becomes NULL when the row is kept.
+    /// Does nothing: a column that is not filled becomes NULL when the row is kept.
     #[inline(always)]
     fn null(&mut self, _: usize) -> Parsed<()> {
         Ok(())
@@ -99,7 +101,7 @@ impl Sink for Vec<Column> {
 }
 
 impl Slot {
-    /// Not seen yet; `kind` is its number, wire type and label.
+    /// Makes a slot. `kind`: its number, wire type and label.
     pub fn new(
         kind: (u32, u32, Label),
         default: Vec<u8>,
@@ -116,7 +118,7 @@ impl Slot {
         matches!(self.label, Label::Repeated | Label::Map)
     }
 
-    /// Past the value that begins here, into everything that takes it.
+    /// Reads a value into all that takes it.
     #[inline(always)]
     fn read<S: Sink>(&mut self, wire: u32, bytes: &mut Bytes, sink: &mut S, context: &Context) -> Parsed<()> {
         if self.repeated() {
@@ -144,7 +146,7 @@ impl Slot {
         Ok(())
     }
 
-    /// One value of an array or a map, or a packed array's part.
+    /// Reads one value of an array or a map, or a packed part of an array.
     fn read_more<S: Sink>(&mut self, wire: u32, bytes: &mut Bytes, sink: &mut S, context: &Context) -> Parsed<()> {
         let packed = wire != self.wire;
         if packed && (wire != LENGTH || !packable(self.wire)) {
@@ -173,7 +175,7 @@ impl Slot {
         Ok(())
     }
 
-    /// The message ends.
+    /// Completes the field at the end of its message.
     #[inline(always)]
     fn end<S: Sink>(&mut self, message: u64, sink: &mut S, context: &Context) -> Parsed<()> {
         let there = self.seen == message;
@@ -204,13 +206,13 @@ impl Slot {
 }
 
 impl Level {
-    /// `slots` ascend by their numbers; `absent`: numbers of columns that nothing fills.
+    /// `slots` must ascend by their numbers; `absent`: numbers of columns that no field fills.
     pub fn new(slots: Vec<Slot>, absent: Vec<usize>) -> Self {
         let oneofs = slots.iter().filter_map(|slot| slot.oneof).max().map_or(0, |most| most + 1);
         Level { slots, absent, oneofs: vec![0; oneofs], message: 0 }
     }
 
-    /// One more than the largest number of a column of the table.
+    /// Returns how many columns the table must have.
     pub fn most_columns(&self) -> usize {
         let of_slot = |slot: &Slot| {
             let own = slot.columns.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
@@ -219,7 +221,7 @@ impl Level {
         self.slots.iter().map(of_slot).max().unwrap_or(0)
     }
 
-    /// All fields, to the end of `bytes`, or past the end of the group of this number (0: it is none).
+    /// Reads all fields: up to the end of `bytes`, or past the end of the group with this number (0: a message).
     pub fn read<S: Sink>(&mut self, bytes: &mut Bytes, group: u32, sink: &mut S, context: &Context) -> Parsed<()> {
         self.message += 1;
         let mut next = 0;
@@ -258,7 +260,7 @@ impl Level {
         self.absent.iter().try_for_each(|number| sink.null(*number))
     }
 
-    /// Of the slot of this number; most writers' fields ascend from the one before.
+    /// Returns the place of the slot with this number, looking first from `from` on: writers' fields nearly always ascend.
     #[inline(always)]
     fn place(&self, number: u32, from: usize) -> Option<usize> {
         let mut place = from;

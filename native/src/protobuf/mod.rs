@@ -1,7 +1,7 @@
-//! Protobuf's wire format into columns, as the plan for one message type says.
+//! Protobuf's wire format to columns.
 //!
-//! Python resolves that type against the table and gives the plan (kafka2hive/decode/protobuf/plan.py). A field
-//! that stands twice, or a second member of a oneof, is in doubt: the exact decoder knows which value counts.
+//! Python resolves a message type against the table and passes the plan (kafka2hive/decode/protobuf/plan.py). A singular field
+//! that repeats, or a second member of a oneof, is in doubt: only the exact decoder merges messages and lets the last value win.
 
 pub mod bytes;
 pub mod decoder;

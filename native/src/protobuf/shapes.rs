@@ -1,10 +1,10 @@
-//! Past values that no column takes, which must be right all the same.
+//! Skip values that no column takes; they must be valid too.
 
 use crate::cursor::{Doubt, Parsed};
 use crate::protobuf::bytes::{Bytes, END, FIXED32, FIXED64, LENGTH, START};
 use crate::protobuf::integers::Kind;
 
-/// A kind of field; others within it by their numbers in a table of shapes.
+/// A field's type. Types within it are numbers in a table of shapes, so that types may be recursive.
 pub enum Shape {
     /// A number, bool or enum
     Integer(Kind),
@@ -16,17 +16,17 @@ pub enum Shape {
     Octets,
     /// string
     Text,
-    /// message: its fields
+    /// message with these fields
     Message(Vec<Known>),
-    /// group: its fields
+    /// group with these fields
     Group(Vec<Known>),
 }
 
-/// A field of a message: its number, whether it is repeated, its shape. They ascend.
+/// A field: its number, whether it is repeated, its shape. The fields of a message ascend by their numbers.
 pub type Known = (u32, bool, usize);
 
 impl Shape {
-    /// The wire type of one value.
+    /// Returns the wire type of one value.
     #[inline(always)]
     pub fn wire(&self) -> u32 {
         match self {
@@ -39,13 +39,13 @@ impl Shape {
     }
 }
 
-/// Whether many values of this wire type may stand behind one length.
+/// Returns whether values of this wire type may be packed behind one length.
 #[inline(always)]
 pub fn packable(wire: u32) -> bool {
     wire != LENGTH && wire != START
 }
 
-/// Past what stands behind the tag of a known field.
+/// Skips the value of a known field, behind its tag.
 pub fn skip(shapes: &[Shape], field: Known, wire: u32, bytes: &mut Bytes) -> Parsed<()> {
     let (number, repeated, shape) = field;
     let shape = shapes.get(shape).ok_or(Doubt)?;
@@ -79,7 +79,7 @@ fn one(shapes: &[Shape], shape: &Shape, number: u32, bytes: &mut Bytes) -> Parse
     Ok(())
 }
 
-/// `group`: the number of the group that this is, 0 where it is none.
+/// Skips the fields of a message, or of the group with this number (0: a message).
 fn message(shapes: &[Shape], fields: &[Known], group: u32, bytes: &mut Bytes) -> Parsed<()> {
     while group != 0 || !bytes.at_end() {
         let (number, wire) = bytes.tag()?;

@@ -1,4 +1,4 @@
-//! One value of a message into a column: the cells of the acceptance table.
+//! One value of a message to a column, by the acceptance table.
 
 use crate::avro::values::{day, real, rescaled, unscaled, whole};
 use crate::columns::Column;
@@ -9,55 +9,55 @@ use crate::protobuf::level::Level;
 use crate::protobuf::shapes::Shape;
 
 const BILLION: i64 = 1_000_000_000;
-/// Of a Duration: 10,000 years.
+/// Limit of a Duration, 10,000 years.
 const MOST_SECONDS: i64 = 315_576_000_000;
 
-/// What is done with a value; the words are explained in plan.py.
+/// What to do with a value; plan.py explains the same steps.
 pub enum Value {
     /// bool
     Boolean,
-    /// A number into a number
+    /// Integer to a number
     Whole(Kind),
-    /// A number that counts from 1970; microseconds are number * factor / divisor
+    /// Integer that counts from 1970; microseconds are number * factor / divisor
     Moment(Kind, i64, i64),
     /// float
     Float,
     /// double
     Double,
-    /// Bytes that are UTF-8
+    /// Text, which must be UTF-8
     Text,
     /// Bytes
     Octets,
-    /// An enum into the name of its number; ascending
+    /// enum to the name of its number; numbers ascend
     Symbol(Vec<(i64, Box<[u8]>)>),
-    /// An enum into its number; those that there are, ascending, none where all are
+    /// enum to its number; the known numbers, ascending, or none if any number is valid
     Ordinal(Vec<i64>),
     /// google.protobuf.Timestamp
     Stamp,
-    /// google.protobuf.Duration into a decimal of seconds
+    /// google.protobuf.Duration to a decimal of seconds
     Span,
     /// confluent.type.Decimal
     Unscaled,
     /// google.type.Date
     Day,
-    /// A message of one field, whose wire type this is, and its default
+    /// A message of google/protobuf/wrappers.proto: how to take its field, the field's wire type and default
     Wrapped(Box<Value>, u32, Vec<u8>),
-    /// A message into a struct; the number of the group that it is, or 0
+    /// message or group to a struct; the group's number, 0 for a message
     Row(Box<Level>, u32),
-    /// An entry of a map: its key, none where it is a text, then as Wrapped
+    /// An entry of a map: the key's type (None: string), then the value as for Wrapped
     Entry(Option<Kind>, Box<Value>, u32, Vec<u8>),
 }
 
 /// What does not change from message to message.
 pub struct Context {
-    /// See shapes.rs
+    /// Table of shapes
     pub shapes: Vec<Shape>,
-    /// Instants are wall clocks
+    /// Whether the table's zone is UTC
     pub utc: bool,
 }
 
 impl Value {
-    /// Appends the value that begins here to the column. After `Doubt` there may be a part of it at the column's end.
+    /// Reads a value and appends it to the column. After `Doubt` the column may end with a part of it.
     #[inline(always)]
     pub fn read(&mut self, bytes: &mut Bytes, column: &mut Column, context: &Context) -> Parsed<()> {
         match self {
@@ -225,7 +225,7 @@ fn key_text(kind: Kind, number: i64) -> String {
     }
 }
 
-/// Numbers from 2^63.
+/// Appends a number of 2^63 or more.
 fn beyond_i64(number: u64, column: &mut Column) -> Parsed<()> {
     match column {
         Column::Decimal(column, precision, scale) => column.push(rescaled(i128::from(number), 0, *precision, *scale)?),
@@ -248,9 +248,9 @@ fn beyond_i64(number: u64, column: &mut Column) -> Parsed<()> {
     Ok(())
 }
 
-/// Past the fields of a message: where the values of the fields 1, 2 .. begin. Doubt where one stands twice.
+/// Skips the fields of a message. Returns where the values of fields 1, 2 .. begin; Doubt if one of them repeats.
 ///
-/// `others`: there may be other fields, too.
+/// `others`: whether it may have other fields.
 fn places<const N: usize>(bytes: &mut Bytes, wires: [u32; N], others: bool) -> Parsed<[Option<usize>; N]> {
     let mut found = [None; N];
     while !bytes.at_end() {
@@ -267,7 +267,7 @@ fn places<const N: usize>(bytes: &mut Bytes, wires: [u32; N], others: bool) -> P
     Ok(found)
 }
 
-/// The numbers 1, 2 .. of a message, 0 where there is none.
+/// Reads the integers of fields 1, 2 .. of a message; an absent one is 0.
 fn numbers<const N: usize>(bytes: &mut Bytes, kinds: [Kind; N]) -> Parsed<[i64; N]> {
     let mut inner = bytes.inner()?;
     let found = places(&mut inner, [VARINT; N], true)?;
@@ -281,7 +281,7 @@ fn numbers<const N: usize>(bytes: &mut Bytes, kinds: [Kind; N]) -> Parsed<[i64; 
     Ok(values)
 }
 
-/// Doubt where there is no such day in the years 1 to 9999.
+/// Returns the days since 1970; Doubt if the day does not exist in the years 1 to 9999.
 fn days_since_1970(year: i64, month: i64, day: i64) -> Parsed<i32> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let longest = match month {
@@ -293,7 +293,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> Parsed<i32> {
     if !(1..=9999).contains(&year) || !(1..=longest).contains(&day) {
         return Err(Doubt);
     }
-    // a year begins in March, so that the leap day is its last one
+    // years that begin in March, so that the leap day is the last day
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
     i32::try_from(days - 719_468).map_err(|_| Doubt)

@@ -1,4 +1,6 @@
-//! The plan as Python gives it: tuples that begin with the name of what they are (plan.py).
+//! Read a plan from the tuples that Python passes. Each begins with the name of its step (plan.py).
+//!
+//! A number that leads beyond the columns or the shapes is an error here, or Doubt for the message; it never panics.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,7 +15,7 @@ use crate::protobuf::values::Value;
 type Any<'py> = Bound<'py, PyAny>;
 type Words<'py> = (String, u32, String, String, u32, Vec<u8>, isize, usize, Vec<(usize, Any<'py>)>, Option<Any<'py>>);
 
-/// A plan: its root and its shapes. `columns` is their number.
+/// Returns the plan's root and its shapes. `columns`: how many the table has.
 pub fn plan(words: &Any, columns: usize) -> PyResult<(Level, Vec<Shape>)> {
     let (_, root, table): (String, Any, Vec<(String, Vec<Known>)>) = words.extract()?;
     let all = table.len();
@@ -80,7 +82,7 @@ fn slot(words: &Any, shapes: usize) -> PyResult<Slot> {
     Ok(Slot::new((number, wire, label), behind_length(wire, default), usize::try_from(oneof).ok(), shape, columns, inner))
 }
 
-/// A payload as it stands behind a tag.
+/// Returns a default payload as it stands behind a tag; defaults of types with a length are empty.
 fn behind_length(wire: u32, payload: Vec<u8>) -> Vec<u8> {
     if wire == LENGTH {
         vec![0]
