@@ -393,6 +393,23 @@ def test_what_cannot_hold_between_the_keys_of_a_table_is_refused(lines: str, mes
 
 
 @pytest.mark.parametrize(
+    ("writer", "codec"),
+    [
+        ("format: parquet", "zstd"),
+        ("format: orc", "zstd"),
+        ("format: avro, timestamps: millis", "gzip"),
+        ("format: json", "gzip"),
+        ("format: text", "gzip"),
+        ("format: text, compression: none", "none"),
+    ],
+)
+def test_files_are_compressed_by_a_codec_that_every_hive_reads_in_their_format(
+    writer: str, codec: str
+) -> None:
+    assert only_table(f"writer: {{{writer}}}").writer.compression == codec
+
+
+@pytest.mark.parametrize(
     ("table", "message"),
     [
         (

@@ -25,6 +25,7 @@ from kafka2hive.storage.port import (
     OutcomeUnknown,
     StorageError,
     Unavailable,
+    length_at,
     write_file,
 )
 from tests.harness.filesystem_cases import CASES, Case
@@ -134,6 +135,13 @@ def test_a_directory_that_may_not_be_written_is_denied(tmp_path: Path) -> None:
     assert _as_somebody_without_rights(change) == 0
     tmp_path.chmod(0o755)
     assert [status.name for status in files.list(base)] == ["f"]
+
+
+def test_a_files_length_is_that_of_its_bytes_and_what_is_not_there_has_none(tmp_path: Path) -> None:
+    files, path = LocalFileSystem(), f"{tmp_path.as_uri()}/a"
+    assert length_at(files, path) is None
+    write_file(files, path, b"12345")
+    assert length_at(files, path) == 5
 
 
 def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:

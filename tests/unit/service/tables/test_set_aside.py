@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.model.errors import Kafka2HiveError, ManualActionRequired, ServiceUnavailable, TableError
+from kafka2hive.model.errors import (
+    ExitCode,
+    Kafka2HiveError,
+    ManualActionRequired,
+    ServiceUnavailable,
+    TableError,
+)
 from kafka2hive.service.tables.routes import routed_tables
 from kafka2hive.service.tables.table_state import Table
 from tests.harness.cli_ledger import wired
@@ -29,6 +35,14 @@ def test_waits_double_up_to_the_longest_however_often_it_fails(
     assert waits[:3] == [5.0, 10.0, 20.0]
     assert waits[-1] == longest
     assert not table.needs_manual_action
+
+
+def test_work_on_a_table_without_its_ledger_is_a_bug_that_names_it(table: Table) -> None:
+    with pytest.raises(Kafka2HiveError) as refused:
+        _ = table.owned
+    assert (refused.value.code, refused.value.exit_code) == ("table.not_owned", ExitCode.BUG)
+    assert refused.value.message == "air.flights is worked on without its ledger"
+    assert refused.value.remedy == "report it: a bug"
 
 
 def test_a_stop_waits_for_a_person(table: Table) -> None:
