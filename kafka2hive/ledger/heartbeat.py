@@ -15,9 +15,9 @@ import orjson
 
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.model.paths.heartbeat import (
-    heartbeat_directories,
     heartbeat_directory,
     heartbeat_name,
+    heartbeat_root,
     parse_heartbeat_name,
     parse_repair_name,
     repair_name,
@@ -198,7 +198,7 @@ class _Beat:
 
 
 def _all_heartbeats(ports: Ports, root: str) -> list[_Beat]:
-    services = [child.path for child in _list(ports, heartbeat_directories(root)) if child.is_directory]
+    services = [child.path for child in _list(ports, heartbeat_root(root)) if child.is_directory]
     return [beat for directory in services for beat in _heartbeats(ports, directory)]
 
 

@@ -1,1 +1,1 @@
-"""The values every room speaks in. Pure: no I/O, no clock, no third-party imports."""
+"""Values that all rooms use. Pure: no I/O and no clock."""

@@ -1,8 +1,8 @@
-"""Which types a Hive column may change to while its files stay: every old value is read back as the same one.
+"""Which type changes a Hive column allows without rewriting its files, and which types Avro files cannot have.
 
-Tried on HiveServer2 4.0.1 with Parquet and ORC files of the old type. What is not here either is refused by Hive
-(boolean to string), cannot be read (date to string), or comes back as another value (int to double: 2147483647 as
-2147483648.0; timestamp to string: microseconds as a number).
+A change is allowed if every old value is read back unchanged, as tried on HiveServer2 4.0.1 with Parquet and ORC files of
+the old type. Hive refuses other changes (boolean to string), cannot read the files (date to string), or reads other values
+(int to double: 2147483647 as 2147483648.0; timestamp to string: microseconds as a number).
 """
 
 import re
@@ -15,20 +15,28 @@ from kafka2hive.model.hive_types import parse_hive_type
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 _TEXT = re.compile(r"(?i)\s*(string|varchar|char)\s*(?:\(\s*(\d+)\s*\))?\s*")
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_WORD = re.compile(r"(`[^`]+`|[^\s<>(),:`]+)\s*(:?)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MAP = re.compile(r"\bmap\s*<\s*([a-z]+)", re.IGNORECASE)
+_AVRO_FAULTS = {
+    "tinyint": "Hive's Avro tables make it int, declare it so",
+    "smallint": "Hive's Avro tables make it int, declare it so",
+    "char": "Hive reads it only from files that state its length, declare it as string",
+    "varchar": "Hive reads it only from files that state its length, declare it as string",
+}
 
 
 def is_wider(new: str, old: str) -> bool:
-    """Whether a column of type `old` may become `new`, another type. Hive type texts; one that is not known is not wider."""
-    text, before = _TEXT.fullmatch(new), _TEXT.fullmatch(old)
-    if text and before:
-        padded = text[1].lower() == "char" != before[1].lower()  # it would lose blanks at the end
-        longer = text[2] is None or int(text[2]) >= int(before[2] or text[2] + "0")
-        return longer and not padded
+    """Return whether a column of type `old` may become the different type `new`; False for unknown types."""
+    new_text, old_text = _TEXT.fullmatch(new), _TEXT.fullmatch(old)
+    if new_text and old_text:
+        loses_blanks = new_text[1].lower() == "char" != old_text[1].lower()
+        is_longer = new_text[2] is None or int(new_text[2]) >= int(old_text[2] or new_text[2] + "0")
+        return is_longer and not loses_blanks
     if any("char" in type_text.lower() for type_text in (new, old)):
-        return False  # within another type, or of a number that may not fit
+        return False  # within another type, or from a number that may not fit
     try:
         return _holds(parse_hive_type(new.lower()), parse_hive_type(old.lower()))
     except ConfigError:
@@ -64,33 +72,22 @@ def _holds(new: "pa.DataType", old: "pa.DataType") -> bool:
     return False
 
 
-_WORD = re.compile(r"(`[^`]+`|[^\s<>(),:`]+)\s*(:?)")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MAP = re.compile(r"\bmap\s*<\s*([a-z]+)", re.IGNORECASE)
-_OTHERS = {
-    "tinyint": "Hive's Avro tables make it int, declare it so",
-    "smallint": "Hive's Avro tables make it int, declare it so",
-    "char": "Hive reads it only from files that say its length, declare it as string",
-    "varchar": "Hive reads it only from files that say its length, declare it as string",
-}
-
-
-def not_in_avro(name: str, kind: str) -> Iterator[str]:
-    """Why a column with this type of Hive's, which is one, is not possible."""
+def avro_faults(name: str, kind: str) -> Iterator[str]:
+    """Return the reasons why an Avro file cannot have a column with this name and Hive type."""
     fields = [word.strip("`") for word, colon in _WORD.findall(kind) if colon]
-    for own in [name, *fields]:
-        if not _NAME.fullmatch(own):
-            yield f"{own} is not a valid name in Avro: letters, digits and _, and no digit first"
-    for own in fields:
-        if own != own.lower():
-            yield f"{own} in {name} has capital letters: Hive reads such fields of structs as NULL"
+    for avro_name in [name, *fields]:
+        if not _NAME.fullmatch(avro_name):
+            yield f"{avro_name} is not a valid name in Avro: letters, digits and _, and no digit first"
+    for field in fields:
+        if field != field.lower():
+            yield f"{field} in {name} has capital letters: Hive reads such fields of structs as NULL"
     for word in dict.fromkeys(type_words(kind)):
-        if word in _OTHERS:
-            yield f"{name} is of type {kind}: {_OTHERS[word]}"
+        if word in _AVRO_FAULTS:
+            yield f"{name} is of type {kind}: {_AVRO_FAULTS[word]}"
     if any(key.lower() != "string" for key in _MAP.findall(kind)):
         yield f"{name} is of type {kind}: Avro's maps have keys of type string"
 
 
 def type_words(kind: str) -> list[str]:
-    """Without the names of fields."""
+    """Return the words of a Hive type without the names of fields, in lower case."""
     return [word.lower() for word, colon in _WORD.findall(kind) if not colon]

@@ -1,4 +1,4 @@
-"""Which Hive partitions of a table are complete: what its snapshots say of it (docs/protocol.md, Complete partitions)."""
+"""Which Hive partitions of a table are complete, as its snapshots record it (docs/protocol.md, Complete partitions)."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ UNKNOWN_TIME = "-"
 
 @dataclass(frozen=True, slots=True)
 class Tracking:
-    """Complete partitions are told from others since the epoch `since`.
+    """Since which epoch the completeness of partitions is tracked, and how far Kafka was read.
 
-    `through` (ISO-8601 UTC to the second, `-` unknown): all that Kafka held for the table at this time is in this epoch
-    and those before it.
+    Everything that Kafka held for the table at the time `through` (ISO-8601 UTC to the second, `-` if unknown) is in this
+    epoch or earlier ones.
     """
 
     since: int
@@ -21,9 +21,9 @@ class Tracking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPartition:
-    """A Hive partition with data files that no certificate counts yet: `files` and `rows` of epochs from `since` on.
+    """A Hive partition with data files that no certificate counts yet: `files` and `rows` of the epochs from `since` on.
 
-    `opened_at`: when the epoch `since` was written, ISO-8601 UTC.
+    `opened_at` is when the epoch `since` was written, ISO-8601 UTC.
     """
 
     partition: HivePartition
@@ -35,10 +35,10 @@ class OpenPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """A Hive partition that is complete: its `files` and `rows` of epochs from `since` to the one that says so.
+    """A complete Hive partition: `files` and `rows` of the epochs from `since` to the one that certifies it.
 
-    `through` as in Tracking. `policy` decided so; `success_file` is the name of an empty file that is made beside it, ""
-    for none.
+    `through` is as in Tracking. `policy` is the completion policy that decided. `success_file` is the name of an empty file
+    in the partition's directory, "" if none is wanted.
     """
 
     partition: HivePartition

@@ -32,8 +32,7 @@ def fault_of(kind: PluginKind, name: str) -> str | None:
         return None
     if names.count(name) > 1:
         return f"several packages offer {name} in {kind.value}: leave one of them installed"
-    there = ", ".join(names) or "none"
-    return f"no package offers {name} in {kind.value}; installed here: {there}"
+    return f"no package offers {name} in {kind.value}; installed here: {', '.join(names) or 'none'}"
 
 
 def load(kind: PluginKind, name: str) -> Callable[[Any], Any]:
@@ -44,8 +43,8 @@ def load(kind: PluginKind, name: str) -> Callable[[Any], Any]:
         raise TableError("plugin.missing", fault, "install its package for the driver and for the executors")
     (entry,) = entry_points(group=kind.value, name=name)
     with foreign_code(kind, name):
-        made: Callable[[Any], Any] = entry.load()
-    return made
+        factory: Callable[[Any], Any] = entry.load()
+    return factory
 
 
 class foreign_code:  # noqa: N801  used as a statement
@@ -69,22 +68,22 @@ class foreign_code:  # noqa: N801  used as a statement
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as second:  # noqa: BLE001  code of others, too
-        return f"(its text cannot be had: {type(second).__name__})"
+    except Exception as second:  # noqa: BLE001  this is the plug-in's code, too
+        return f"(str() of it raises {type(second).__name__})"
 
 
 _CLASS = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)+")
 
 
-def fault_of_storage(found: object) -> str | None:
-    """Return why `found` is not a HiveStorage that a statement may name, None if it is one."""
-    if not isinstance(found, HiveStorage):
-        return f"hive is {type(found).__name__} instead of HiveStorage"
+def fault_of_storage(storage: object) -> str | None:
+    """Return why the object is not a HiveStorage that a statement may name, None if it is one."""
+    if not isinstance(storage, HiveStorage):
+        return f"hive is {type(storage).__name__} instead of HiveStorage"
     for name in ("serde", "input_format", "output_format"):
-        value = getattr(found, name)
+        value = getattr(storage, name)
         if not isinstance(value, str) or not _CLASS.fullmatch(value):
             return f"hive.{name} is not the full name of a Java class: {value!r}"
-    properties = found.serde_properties
+    properties = storage.serde_properties
     if not isinstance(properties, Mapping) or not all(
         isinstance(t, str) for p in properties.items() for t in p
     ):

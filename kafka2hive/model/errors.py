@@ -1,7 +1,4 @@
-"""Every failure the program can end with: a name, a stable code, an exit code, and what to do.
-
-The tree is sorted by what a caller can do: end the run (`ExitError`s) or set one table aside (`TableError`).
-"""
+"""The errors of the program: each has a stable code, an exit code and a remedy; its class says what a caller can do."""
 
 from collections.abc import Collection
 from enum import IntEnum
@@ -10,7 +7,7 @@ from kafka2hive.model.writer_schema import WriterId
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every command (docs/operations.md); from sysexits.h where one fits."""
+    """Exit codes of all commands (docs/operations.md), from sysexits.h if one fits."""
 
     DONE = 0
     USAGE = 2
@@ -37,12 +34,12 @@ _WORST_FIRST = (
 
 
 def worst(codes: Collection[ExitCode]) -> ExitCode:
-    """The exit code of a command over several tables: the gravest; what is set aside tries again by itself."""
+    """Return the most severe of several tables' exit codes; SET_ASIDE is the least, because such a table is retried."""
     return next((code for code in _WORST_FIRST if code in codes), ExitCode.DONE)
 
 
 class Kafka2HiveError(Exception):
-    """Base: `code` is stable and dotted, `remedy` says what to do next."""
+    """The base of all errors: `code` is stable and dotted, `remedy` says what to do next."""
 
     exit_code: ExitCode = ExitCode.BUG
 
@@ -58,66 +55,66 @@ class Kafka2HiveError(Exception):
 
 
 class ConfigError(Kafka2HiveError):
-    """The map is wrong; nothing was touched."""
+    """The map is wrong; nothing was changed."""
 
     exit_code = ExitCode.CONFIG
 
 
 class ServiceUnavailable(Kafka2HiveError):
-    """A service (Kafka, NameNode, HiveServer2, Spark) does not answer; trying again later is right."""
+    """A service (Kafka, NameNode, HiveServer2, Spark) does not answer; the caller may try again later."""
 
     exit_code = ExitCode.UNAVAILABLE
 
 
 class AccessRefused(ServiceUnavailable):
-    """A service answers and refuses this client: credentials, certificates, the way to connect.
+    """A service answers and refuses this client because of credentials, certificates or the way to connect.
 
-    It may pass by itself (a certificate is renewed, a password is set): trying again later is right.
+    The caller may try again later, because a certificate may be renewed or a password set meanwhile.
     """
 
 
 class OwnedByLiveRun(Kafka2HiveError):
-    """Another run is alive and owns the table; nothing was touched."""
+    """Another run is alive and owns the table; nothing was changed."""
 
     exit_code = ExitCode.OWNED
 
 
 class Fenced(Kafka2HiveError):
-    """Another run took the table over: this one must touch nothing more."""
+    """Another run took the table over: this one must change nothing more."""
 
     exit_code = ExitCode.FENCED
 
 
 class TakeOverLost(Kafka2HiveError):
-    """Another starter took the table over first."""
+    """Another process that started at the same time took the table over first."""
 
     exit_code = ExitCode.FENCED
 
 
 class ManualActionRequired(Kafka2HiveError):
-    """The impossible: the table is set aside, nothing is changed, manual intervention is required."""
+    """A STOP: the table is in a state that should not occur. It is set aside, and nothing of it is changed."""
 
     exit_code = ExitCode.STOP
 
 
 class AmbiguousOutcome(Kafka2HiveError):
-    """A response the protocol does not list (rule R0): drop all memory of the table and re-acquire its ownership."""
+    """An operation that may or may not have happened (rule R0): drop the table's state and re-acquire its ownership."""
 
     exit_code = ExitCode.UNAVAILABLE
 
 
 class StateUnknown(AmbiguousOutcome):
-    """A read got no response. Within a step it is repeated (ledger/retry.py); anywhere else rule R0 applies."""
+    """A read without a response. A step repeats it (ledger/retry.py); elsewhere rule R0 applies."""
 
 
 class TableError(Kafka2HiveError):
-    """One table cannot go on for now (schema, quota, permission): set it aside with backoff and try again."""
+    """One table cannot continue for now (schema, quota, permission): it is set aside and retried with backoff."""
 
     exit_code = ExitCode.SET_ASIDE
 
 
 class SchemaDiffers(TableError):
-    """Records were written with a schema that has what the table's columns do not take. `writer`: which; None: the newest."""
+    """The schema of records has fields that the table's columns do not take: schema `writer`, the newest one if None."""
 
     def __init__(self, message: str, remedy: str, writer: WriterId | None = None) -> None:
         super().__init__("schema.differs", message, remedy)
@@ -125,7 +122,7 @@ class SchemaDiffers(TableError):
 
 
 class SchemaRegistryUnavailable(TableError):
-    """The schema of a message's id is not known here, and the registry does not answer: the table waits."""
+    """A message's schema id is unknown and the registry does not answer: the table waits."""
 
     def __init__(self, message: str) -> None:
         super().__init__(

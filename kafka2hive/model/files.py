@@ -1,4 +1,4 @@
-"""Data files as the ledger, the tasks and the publisher speak of them."""
+"""Data files and Hive partitions."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,7 +6,7 @@ from enum import Enum
 from kafka2hive.model.offsets import OffsetRange
 
 UNKNOWN_CHECKSUM = "-"
-"""A file whose bytes nobody read when it was listed (`recover --rebuild-ledger`)."""
+"""The checksum of a file whose bytes were not read when it was listed (`recover --rebuild-ledger`)."""
 
 
 class FileKind(Enum):
@@ -16,10 +16,10 @@ class FileKind(Enum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class HivePartition:
-    """One partition of a Hive table.
+    """A partition of a Hive table.
 
-    `table` is `db.table`; `path` the partition's path below the table, already escaped as Hive does it
-    (`dt=2013-01-01/hr=05`), empty for an unpartitioned table; `location` the full directory.
+    `table` is `db.table`. `path` is the partition's path below the table, escaped like Hive does (`dt=2013-01-01/hr=05`),
+    empty for an unpartitioned table. `location` is the full directory.
     """
 
     table: str
@@ -29,10 +29,10 @@ class HivePartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """One file of an epoch with its staged (`.pending`) and final address, full paths both.
+    """A file of an epoch with the full paths of its staged (`.pending`) and its final place.
 
-    `length` in bytes, `checksum` is `crc32:<8 hex digits>` of the whole file or UNKNOWN_CHECKSUM, `ranges` are the
-    offset ranges of the task whose records the file may hold, `task` the index of the task within its epoch.
+    `length` is in bytes; `checksum` is `crc32:<8 hex digits>` of the whole file, or UNKNOWN_CHECKSUM. `task` is the index of
+    the task within its epoch; `ranges` are the task's offset ranges whose records the file may hold.
     """
 
     kind: FileKind
@@ -48,10 +48,10 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileMoves:
-    """How the files of one table's epoch came to their final places: `created = renamed + already_there + given_up`.
+    """How the files of a table's epoch came to their final places: `created = renamed + already_there + given_up`.
 
-    `already_there`: an earlier attempt or run had moved them. `given_up`: `recover --accept-loss` or `--refetch` left
-    them out. `retried` counts attempts, not files: renames that were tried again.
+    An earlier attempt or run moved those `already_there`; `recover --accept-loss` or `--refetch` left out those `given_up`.
+    `retried` counts repeated renames, not files.
     """
 
     created: int = 0

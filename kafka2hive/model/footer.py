@@ -1,6 +1,6 @@
-"""What a data file says of itself in its own footer, so that a lost ledger can be rebuilt (docs/protocol.md).
+"""The metadata in a data file's footer, from which a lost ledger can be rebuilt (docs/protocol.md).
 
-Footers of a version this code does not know are not read: their files prove nothing.
+Footers of an unknown version are ignored.
 """
 
 from collections.abc import Mapping
@@ -18,8 +18,10 @@ _PREFIX = "kafka2hive."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What made a file. `table` is the one whose ledger commits it; `ranges` are those of the task, empty ones left out;
-    `attempt` (32 hex digits) is one run of it, and `planned_at_ms` one plan of the epoch.
+    """The attempt that wrote a file.
+
+    `table` is the table whose ledger commits the file. `ranges` are the task's ranges without empty ones. `attempt` (32 hex
+    digits) identifies one run of the task, `planned_at_ms` one plan of the epoch.
     """
 
     kind: FileKind
@@ -35,8 +37,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footer(Origin):
-    """`accounts`, one per range, stand in the files that the attempt closed when all its records were read: at least one
-    of its files, whichever kind. None in the others. `partition` is where the file belongs once it is final.
+    """The footer of a data file; `partition` is where the file belongs once it is final.
+
+    `accounts`, one per range, are in the files that the attempt closed after it had read all its records (at least one file
+    of any kind), and None in the others.
     """
 
     rows: int
@@ -76,17 +80,17 @@ class Footer(Origin):
         if pairs.get("format_version") != FORMAT_VERSION:
             return None
         try:
-            return _parsed(pairs)
+            return _parse(pairs)
         except (KeyError, ValueError, TypeError):
             return None
 
 
 def _counts(account: OffsetAccounting) -> tuple[int, ...]:
-    """The last one, `more_rows`, only where it is not 0: an older program knows seven."""
+    """Return the counts; the last one, `more_rows`, only if it is not 0, because older programs expect seven."""
     return account.counts() if account.more_rows else account.counts()[:-1]
 
 
-def _parsed(pairs: Mapping[str, str]) -> Footer:
+def _parse(pairs: Mapping[str, str]) -> Footer:
     ranges = tuple(
         OffsetRange(TopicPartition(str(topic), int(number)), int(start), int(end))
         for topic, number, start, end in orjson.loads(pairs["ranges"])
@@ -95,7 +99,7 @@ def _parsed(pairs: Mapping[str, str]) -> Footer:
     if "accounts" in pairs:
         accounts = tuple(OffsetAccounting(*map(int, values)) for values in orjson.loads(pairs["accounts"]))
         if len(accounts) != len(ranges):
-            raise ValueError("as many accounts as ranges")
+            raise ValueError("accounts and ranges differ in number")
     return Footer(
         kind=FileKind(pairs["kind"]),
         ledger_id=pairs["ledger_id"],

@@ -1,7 +1,7 @@
-"""Hive's type texts parsed into Arrow's types.
+"""A parser of Hive's type texts into Arrow types.
 
-Grammar and bounds follow the Hive language manual (LanguageManual Types). What Hive knows and this program does not
-(uniontype, intervals, timestamp with local time zone) is refused by name, never mapped to something near it.
+Grammar and bounds follow the Hive language manual (LanguageManual Types). Hive types that this program does not support
+(uniontype, intervals, timestamp with local time zone) are refused by name, never mapped to a similar type.
 """
 
 import difflib
@@ -29,7 +29,7 @@ SIMPLE = {
     "date": "date32",
 }
 ALIASES = {"integer": "int", "dec": "decimal", "numeric": "decimal"}
-_MEANT = {
+_SYNONYMS = {
     "bigint": ("long", "int64"),
     "decimal(20,0)": ("uint64",),
     "int": ("int32",),
@@ -45,7 +45,7 @@ _MEANT = {
     "struct<...>": ("object", "row"),
     "map<string,...>": ("dict",),
 }
-_NEARBY = {word: meant for meant, words in _MEANT.items() for word in words}
+_TYPE_OF_SYNONYM = {word: hive_type for hive_type, words in _SYNONYMS.items() for word in words}
 _UNSUPPORTED = (
     "uniontype",
     "interval",
@@ -55,18 +55,6 @@ _UNSUPPORTED = (
     "void",
 )
 _WORDS = [*SIMPLE, "timestamp", "decimal", "varchar", "char", "array", "map", "struct"]
-
-
-def advice(word: str) -> tuple[str, str]:
-    """What is wrong with a word that is no type of Hive's, and what to write instead."""
-    if not word:
-        return "a type is missing", "for example bigint, string or decimal(10,2)"
-    if word.lower() in _UNSUPPORTED:
-        return f"{word.lower()} is not supported", "declare the column as string"
-    near = _NEARBY.get(word.lower()) or next(iter(difflib.get_close_matches(word.lower(), _WORDS, 1)), "")
-    return f"unknown type {word!r}", f"did you mean {near}?" if near else f"types are {', '.join(_WORDS)}"
-
-
 MAX_DECIMAL_DIGITS = 38
 MAX_NESTING = 16
 
@@ -75,7 +63,7 @@ _SEVERAL_WORDS = re.compile(r"([^\s<>(),:`]+(?:\s+[^\s<>(),:`]+)+)\s*:")
 
 
 class HiveTypeError(ConfigError):
-    """A type text that cannot be understood; `position` counts characters of the text from 0."""
+    """A type text that cannot be parsed; `position` counts its characters from 0."""
 
     def __init__(self, text: str, position: int, problem: str, suggestion: str = "") -> None:
         super().__init__("hive_type", f"type {text!r}, character {position + 1}: {problem}", suggestion)
@@ -92,7 +80,7 @@ class _Token:
 
 
 class TypeParser:
-    """Recursive descent over the tokens of one type text."""
+    """A recursive descent over the tokens of one type text; `field_names` are the names of struct fields met so far."""
 
     def __init__(self, text: str) -> None:
         import pyarrow
@@ -107,7 +95,7 @@ class TypeParser:
         while at < len(stripped):
             match = TOKEN.match(stripped, at)
             if match is None:
-                self._fail(at, f"{stripped[at]!r} cannot stand here")
+                self._fail(at, f"{stripped[at]!r} is not allowed here")
             self._tokens.append(_Token(match[1], match.start(1)))
             at = match.end()
 
@@ -124,23 +112,24 @@ class TypeParser:
         self._next += 1
         return token
 
-    def _expect(self, wanted: str) -> None:
+    def _expect(self, text: str) -> None:
         token = self._take()
-        if token.text != wanted:
-            found = repr(token.text) if token.text else "the end"
-            self._fail(token.position, f"expected {wanted!r}, found {found}", f"write {wanted!r} here")
+        if token.text != text:
+            actual = repr(token.text) if token.text else "the end"
+            self._fail(token.position, f"expected {text!r}, found {actual}", f"write {text!r} here")
 
-    def whole(self) -> "pa.DataType":
+    def parse(self) -> "pa.DataType":
+        """Return the type of the whole text. Raises HiveTypeError."""
         dtype = self._type(0)
-        left = self._peek()
-        if left.text:
-            self._fail(left.position, f"{left.text!r} follows a complete type", "remove it")
+        rest = self._peek()
+        if rest.text:
+            self._fail(rest.position, f"{rest.text!r} follows a complete type", "remove it")
         return dtype
 
     def _type(self, depth: int) -> "pa.DataType":
         token = self._take()
         if depth > MAX_NESTING:
-            self._fail(token.position, f"types may nest {MAX_NESTING} deep")
+            self._fail(token.position, f"types may be nested only {MAX_NESTING} deep")
         word = ALIASES.get(token.text.lower(), token.text.lower())
         if word in SIMPLE:
             return self._pa.type_for_alias(SIMPLE[word])
@@ -162,7 +151,7 @@ class TypeParser:
             case "struct":
                 return self._struct(depth)
             case _:
-                raise HiveTypeError(self._text, token.position, *advice(token.text))
+                raise HiveTypeError(self._text, token.position, *_advice(token.text))
 
     def _timestamp(self) -> "pa.DataType":
         after = self._peek()
@@ -214,7 +203,7 @@ class TypeParser:
     def _struct(self, depth: int) -> "pa.DataType":
         self._expect("<")
         fields: dict[str, pa.DataType] = {}
-        taken: set[str] = set()
+        lower_names: set[str] = set()
         while True:
             name = self._take()
             if not name.text or name.text in "<>(),:":
@@ -226,15 +215,15 @@ class TypeParser:
                 self._fail(
                     name.position,
                     f"Hive cannot hold a struct field with {strange!r} in its name",
-                    "name it with letters, digits and _, or take it into a column of its own: "
+                    "name it with letters, digits and _, or declare a column for it: "
                     f"from: \"$.path['{field}']\"",
                 )
             self.field_names.append(name)
-            if field.lower() in taken:
+            if field.lower() in lower_names:
                 self._fail(
                     name.position, f"field {field!r} is declared twice (Hive ignores case)", "rename one"
                 )
-            taken.add(field.lower())
+            lower_names.add(field.lower())
             self._expect(":")
             fields[field] = self._type(depth + 1)
             if self._peek().text != ",":
@@ -243,6 +232,21 @@ class TypeParser:
             self._expect(",")
 
 
+def _advice(word: str) -> tuple[str, str]:
+    """Return what is wrong with a word that is not a supported type, and what to write instead."""
+    if not word:
+        return "a type is missing", "for example bigint, string or decimal(10,2)"
+    if word.lower() in _UNSUPPORTED:
+        return f"{word.lower()} is not supported", "declare the column as string"
+    near = _TYPE_OF_SYNONYM.get(word.lower()) or next(
+        iter(difflib.get_close_matches(word.lower(), _WORDS, 1)), ""
+    )
+    return f"unknown type {word!r}", f"did you mean {near}?" if near else f"types are {', '.join(_WORDS)}"
+
+
 def may_name_a_field(character: str) -> bool:
-    """HiveServer2 4.0.1 refuses others in CREATE TABLE, or makes a table that no query reads (blank, point)."""
+    """Return whether Hive allows the character in the name of a struct field.
+
+    With others HiveServer2 4.0.1 refuses CREATE TABLE, or makes a table that no query can read (blank, point).
+    """
     return character in "_$" or unicodedata.category(character)[0] == "L" or character.isdecimal()

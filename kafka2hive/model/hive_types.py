@@ -1,4 +1,4 @@
-"""Hive's type texts and Arrow's types, one to one: `decimal(10,2)` <-> `decimal128(10, 2)`."""
+"""Hive's type texts to Arrow types and back: `decimal(10,2)` <-> `decimal128(10, 2)`."""
 
 import functools
 from typing import TYPE_CHECKING
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 @functools.lru_cache(maxsize=4096)
 def parse_hive_type(text: str) -> "pa.DataType":
-    """Hive's type text to Arrow's type; words in any case, blanks anywhere between them.
+    """Return the Arrow type of a Hive type text, in any case and with any blanks. Raises HiveTypeError.
 
-    `timestamp` becomes naive microseconds that hold the wall clock of the table's zone. `char(n)` and `varchar(n)`
-    become string: the length is Hive's to apply when reading. Raises HiveTypeError with position and suggestion.
+    `timestamp` becomes naive microseconds that hold the wall clock of the table's zone. `char(n)` and `varchar(n)` become
+    string, because Hive applies the length when it reads.
     """
-    return TypeParser(text).whole()
+    return TypeParser(text).parse()
 
 
 def with_quoted_fields(text: str) -> str:
-    """The type text as a statement needs it: names of struct fields in back-quotes, since some are words of HiveQL.
+    """Return the type text with struct fields in back-quotes, because some names are words of HiveQL.
 
     Raises HiveTypeError.
     """
     parser = TypeParser(text)
-    parser.whole()
+    parser.parse()
     for name in sorted(parser.field_names, key=lambda token: token.position, reverse=True):
         end = name.position + len(name.text)
         text = f"{text[: name.position]}`{name.text.strip('`')}`{text[end:]}"
@@ -33,7 +33,7 @@ def with_quoted_fields(text: str) -> str:
 
 
 def hive_type_of(dtype: "pa.DataType") -> str:
-    """Arrow's type to Hive's text; `parse_hive_type` gives the same type back. Raises HiveTypeError for others."""
+    """Return the Hive type text of an Arrow type; the inverse of `parse_hive_type`. Raises HiveTypeError if it has none."""
     import pyarrow as pa
 
     names = _simple_names()

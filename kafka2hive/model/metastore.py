@@ -8,49 +8,46 @@ from kafka2hive.model.files import HivePartition
 
 
 class MetastoreUnavailable(Exception):
-    """HiveServer2 or its metastore does not answer, or the statement may or may not have been done: try again later."""
+    """HiveServer2 or its metastore does not answer, or a statement may or may not have been executed: try again later."""
 
     code = "hive.unavailable"
     remedy = "bring HiveServer2 back, or correct hive.url"
 
-    def ending(self, message: str, then: str = "") -> ServiceUnavailable:
-        """The error of who cannot go on without Hive: `message` tells this one's text, `then` what comes after the remedy."""
-        return ServiceUnavailable(self.code, message, self.remedy + then)
+    def to_error(self, message: str, outlook: str = "") -> ServiceUnavailable:
+        """Return the error of a caller that cannot continue without Hive; `outlook` is appended to the remedy."""
+        return ServiceUnavailable(self.code, message, self.remedy + outlook)
 
 
 class HiveLoginRefused(MetastoreUnavailable):
-    """Nobody is let in until the map, the realm or the server is changed; the text says what. Then all goes on by itself."""
+    """HiveServer2 refuses the login until the map, the realm or the server is changed, as the text says."""
 
     code = "hive.login"
     remedy = "correct the login as the message says (docs/security.md)"
 
-    def ending(self, message: str, then: str = "; the service continues by itself") -> AccessRefused:
-        return AccessRefused(self.code, message, self.remedy + then)
+    def to_error(self, message: str, outlook: str = "; the service continues by itself") -> AccessRefused:
+        return AccessRefused(self.code, message, self.remedy + outlook)
 
 
 class StatementFailed(MetastoreUnavailable):
-    """HiveServer2 answers: the statement failed while it ran, perhaps because another did the same at that moment.
-
-    It says nothing of other statements.
-    """
+    """A statement failed while it ran, perhaps because another client did the same. Other statements may succeed."""
 
 
 class MetastoreRefused(Exception):
-    """The statement itself is refused (no such table, permission, wrong schema): trying again changes nothing."""
+    """Hive refuses the statement (no such table, permission, wrong schema): trying again changes nothing."""
 
 
 class Metastore(Protocol):
-    """Registers partitions. Implemented by kafka2hive.hive over PyHive, and by a fake in the simulation."""
+    """Registers partitions."""
 
     def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
-        """`ADD IF NOT EXISTS PARTITION .. LOCATION`, one table at a time; doing it twice changes nothing.
+        """Register those partitions that are not registered yet. A second call changes nothing.
 
         Raises MetastoreUnavailable, MetastoreRefused.
         """
         ...
 
     def location(self, partition: HivePartition) -> str | None:
-        """Where Hive thinks the partition lies, None when it is not registered."""
+        """Return the partition's location in Hive, None if it is not registered."""
         ...
 
 

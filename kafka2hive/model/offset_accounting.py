@@ -1,4 +1,4 @@
-"""What became of the offsets of a range. The identities are checked, never assumed."""
+"""The account of an offset range: what became of each of its offsets."""
 
 from dataclasses import dataclass
 
@@ -6,18 +6,17 @@ from kafka2hive.model.offsets import OffsetRange
 
 
 class AccountingMismatch(ValueError):
-    """The numbers of a range do not add up: a bug in a task, never something to commit."""
+    """The counts of a range do not add up, which is a bug in a task: the range must not be committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetAccounting:
-    """Records of one range: `end - start = read + absent`, `read = written + filtered + tombstones + dead_lettered`.
+    """The counts of a range: `end - start = read + absent`, `read = written + filtered + tombstones + dead_lettered`.
 
-    A written record became one row or more: `more_rows` are those beyond one for each. So files hold `rows` of it.
-    `filtered` are records without a row for the table: they hold none, or a refetch wanted others.
-
-    `absent` are offsets without a record for the reader (compacted, transaction markers, aborted), counted where the
-    next record, or the end of the log, came behind them; `bytes` is the size of the values read.
+    A written record became one row or several; `more_rows` counts the rows beyond the first of each record. `filtered`
+    counts records without a row for the table: they hold none, or a refetch wanted others. `absent` counts offsets without a
+    record for the reader (compacted, transaction markers, aborted), known from the next record or the end of the log behind
+    them. `bytes` is the size of the values read.
     """
 
     read: int = 0
@@ -31,7 +30,7 @@ class OffsetAccounting:
 
     @property
     def rows(self) -> int:
-        """Number of rows of the written records."""
+        """The number of rows of the written records."""
         return self.written + self.more_rows
 
     def __add__(self, other: "OffsetAccounting") -> "OffsetAccounting":
@@ -47,7 +46,7 @@ class OffsetAccounting:
         )
 
     def counts(self) -> tuple[int, ...]:
-        """Return all counts in the order of their declaration."""
+        """Return the counts in the order of their declaration."""
         return tuple([getattr(self, name) for name in self.__slots__])
 
 
@@ -60,10 +59,10 @@ class RangeAccounting:
     account: OffsetAccounting
 
     def check(self) -> None:
-        """Raises AccountingMismatch unless no count is negative and both identities hold, so none is beyond the range."""
+        """Raise AccountingMismatch if a count is negative or an identity does not hold."""
         a = self.account
         if min(a.counts()) < 0:
-            raise AccountingMismatch(f"{self.range}: a count below zero in {a}")
+            raise AccountingMismatch(f"{self.range}: negative count in {a}")
         if len(self.range) != a.read + a.absent:
             raise AccountingMismatch(
                 f"{self.range}: {len(self.range)} offsets, but {a.read} read + {a.absent} absent"
@@ -74,4 +73,4 @@ class RangeAccounting:
                 f" + {a.tombstones} tombstones + {a.dead_lettered} dead-lettered"
             )
         if a.more_rows and not a.written:
-            raise AccountingMismatch(f"{self.range}: {a.more_rows} rows more than one for each of 0 written")
+            raise AccountingMismatch(f"{self.range}: {a.more_rows} more rows, but 0 written records")

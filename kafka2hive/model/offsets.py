@@ -1,15 +1,15 @@
-"""Positions in Kafka. All ranges are half-open, `[start, end)`."""
+"""Topic partitions, offset ranges and positions in Kafka."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-# Stands for the ID of a topic or cluster if the broker does not provide one.
 UNKNOWN_ID = "-"
+"""The id of a topic or cluster if the broker does not provide one."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
-    """One numbered partition of a Kafka topic."""
+    """A partition of a Kafka topic."""
 
     topic: str
     number: int
@@ -20,7 +20,7 @@ class TopicPartition:
 
 @dataclass(frozen=True, slots=True, order=True)
 class OffsetRange:
-    """Offsets `[start, end)` of one topic partition; `start == end` is an empty range."""
+    """The offsets `[start, end)` of a topic partition, empty if `start == end`."""
 
     topic_partition: TopicPartition
     start: int
@@ -42,23 +42,23 @@ def first_ranges(ranges: Collection[OffsetRange]) -> str:
     return ", ".join(map(str, sorted(ranges)[:10])) + (" .." if len(ranges) > 10 else "")
 
 
-def joined(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+def merge_ranges(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
     """Return the ranges in order, with adjacent ones merged."""
-    found: list[OffsetRange] = []
+    merged: list[OffsetRange] = []
     for r in sorted(ranges):
-        if found and found[-1].topic_partition == r.topic_partition and found[-1].end == r.start:
-            found[-1] = OffsetRange(r.topic_partition, found[-1].start, r.end)
+        if merged and merged[-1].topic_partition == r.topic_partition and merged[-1].end == r.start:
+            merged[-1] = OffsetRange(r.topic_partition, merged[-1].start, r.end)
         else:
-            found.append(r)
-    return found
+            merged.append(r)
+    return merged
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a table stands in one topic partition: this epoch took `[start, end)`.
+    """A table's position in a topic partition: an epoch took `[start, end)`, and the table resumes at `end`.
 
-    `topic_id` is the broker's id of the topic, `-` where the broker gives none; `leader_epoch` is the leader
-    epoch of the last record read, -1 when unknown.
+    `topic_id` is the broker's id of the topic, `-` if it provides none. `leader_epoch` is that of the last record read, -1 if
+    unknown.
     """
 
     topic_partition: TopicPartition

@@ -1,4 +1,4 @@
-"""The snapshot: a table's whole state after one epoch, as one value (design: docs/protocol.md)."""
+"""The snapshot: a table's whole state after one epoch (docs/protocol.md)."""
 
 from dataclasses import dataclass, field
 
@@ -9,17 +9,17 @@ from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPar
 
 UNKNOWN_START = "-"
 NO_SNAPSHOT = "-"
-"""Value of `previous` in the first snapshot of a ledger."""
+"""The value of `previous` in the first snapshot of a ledger."""
 REBUILT = "rebuilt"
-"""Owner of the snapshots that `recover --rebuild-ledger` writes: the first one stands for all that was before it."""
+"""The owner of the snapshots that `recover --rebuild-ledger` writes; the first of them replaces all earlier ones."""
 
 ACCEPT_LOSS, REFETCH = "accept-loss", "refetch"
-"""What happened to the records of a lost file: they were given up, or read again from Kafka."""
+"""What happened to the records of a lost file: they were given up, or read from Kafka again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedGap:
-    """Offsets declared lost before they were read (aged out by retention, a truncated log)."""
+    """Offsets that were accepted as lost before they were read (deleted by retention, a truncated log)."""
 
     range: OffsetRange
     reason: str
@@ -40,7 +40,7 @@ class AcceptedLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedTable:
-    """A table of the map as it was when Hive's table was found to be the same; texts, so that they stay readable."""
+    """A table of the map as it was when Hive's table matched it; the fields are texts, so that they stay readable."""
 
     table: str
     location: str
@@ -51,8 +51,9 @@ class ComparedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedColumn:
-    """A column that the table has beside the map's: a field of a schema that no column took, or such a column with a
-    wider type. The last one of a name holds. `schema` says which schema had it, for people.
+    """A column that schema evolution added to the table or gave a wider type.
+
+    If a name repeats, the last entry wins. `schema` says which schema had the field, for people.
     """
 
     name: str
@@ -64,7 +65,7 @@ class AddedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenRegistration:
-    """A Hive partition that holds data and is registered no more: Hive refused it (`reason`), an operator accepted that.
+    """A Hive partition with data that is not registered any more: Hive refused it (`reason`) and an operator accepted that.
 
     `accepted_by` is the owner name of the command, `<host>-<pid>-<uuid>`.
     """
@@ -78,22 +79,23 @@ class ForgottenRegistration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """State of one table after epoch `epoch`. The newest one alone is the state.
+    """The state of a table after epoch `epoch`. The newest snapshot is the whole state.
 
-    - `positions`: every topic partition the table ever read, also vanished ones. `accounts` and `files` are this epoch's.
+    - `positions`: every topic partition that the table ever read, including deleted ones.
+    - `accounts`, `files`: those of this epoch.
     - `gaps`, `losses`, `forgotten`, `added`: cumulative.
-    - `unregistered`: Hive partitions that may hold data and were not known to be registered when this was written.
-      `registered`: those of the snapshot before that Hive has confirmed since.
-    - `compared`: Hive tables (the table's own, that of dead letters) that were found to be the map's, as it had them then.
-    - `tracking`: whether complete partitions are told from others; `open` are those that are not complete, and
-      `certificates` those that became complete in this epoch. `reopened`: those of the snapshot before that are open again,
-      because their certificates were not written.
-    - `location`: the table's directory, so that recovery needs no map. `start`: the map's start policy that chose the
-      first positions, as text.
-    - `newest_ms`: the newest record timestamp (epoch milliseconds) that ever became visible, None before the first.
-    - `written_at`: ISO-8601 UTC, for people only; no decision uses it.
-    - `previous`: the checksum of the snapshot before this one. `checksum`: that of this one's own text where it was read
-      or written, "" where it never was.
+    - `unregistered`: pending registrations: Hive partitions with data that Hive has not confirmed.
+    - `registered`: pending registrations of the previous snapshot that Hive has confirmed since.
+    - `compared`: Hive tables (the table's and the dead-letter table) that matched the map, as the map had them then.
+    - `tracking`: the tracking of complete partitions, None if it is off.
+    - `open`: partitions that are not complete. `certificates`: those that became complete in this epoch. `reopened`: those
+      of the previous snapshot that are open again, because their certificates were not written.
+    - `location`: the table's directory, so that recovery needs no map.
+    - `start`: the start policy that chose the first positions, as text.
+    - `newest_ms`: the newest record timestamp (milliseconds since 1970) that ever became visible, None before the first.
+    - `written_at`: ISO-8601 UTC, for people; no decision uses it.
+    - `previous`: the checksum of the previous snapshot's text.
+    - `checksum`: that of this snapshot's text, "" if it was never read or written.
     """
 
     ledger_id: str
@@ -128,14 +130,12 @@ class Snapshot:
     )
 
     def with_checksum(self, checksum: str) -> "Snapshot":
-        """Return the same snapshot with the checksum of its text. A copy with other values has no checksum."""
-        same = object.__new__(
-            Snapshot
-        )  # a third of the time of `replace`; each read and each commit make one
+        """Return a copy with the checksum of its text. `replace` makes a copy without checksum."""
+        copy = object.__new__(Snapshot)  # each read and commit makes one: a third of the time of `replace`
         for name in self.__slots__:
-            object.__setattr__(same, name, getattr(self, name))
-        object.__setattr__(same, "checksum", checksum)
-        return same
+            object.__setattr__(copy, name, getattr(self, name))
+        object.__setattr__(copy, "checksum", checksum)
+        return copy
 
     @property
     def topics(self) -> frozenset[str]:

@@ -1,18 +1,18 @@
-"""The schema that a message was written with."""
+"""The schemas of messages."""
 
 import sys
 from dataclasses import dataclass
 
 AVRO, PROTOBUF, JSON = "AVRO", "PROTOBUF", "JSON"
-"""Kinds of schemas, in the registry's words."""
+"""Kinds of schemas, as the registry names them."""
 
 SchemaId = int | str
-"""The number by which a registry has a schema, or its GUID as a text."""
+"""A schema's number in the registry, or its GUID as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaReference:
-    """Another schema that one refers to: by the type's name in Avro, by the path of its import in Protobuf."""
+    """A schema that another one refers to, by the type's name in Avro, by the path of its import in Protobuf."""
 
     name: str
     text: str
@@ -20,7 +20,7 @@ class SchemaReference:
 
 @dataclass(frozen=True, slots=True)
 class WriterId:
-    """What a message names its schema by. `message`: of Protobuf, the full name of its type."""
+    """The schema that a message names; `message` is the full name of its type in Protobuf."""
 
     number: SchemaId
     message: str | None = None
@@ -31,10 +31,10 @@ class WriterId:
 
 @dataclass(frozen=True, slots=True)
 class WriterSchema:
-    """A schema as the registry has it.
+    """A schema of the registry or of the map.
 
-    `references`: the schemas that it refers to, and those that they refer to, in the order in which they must be parsed.
-    `message`: of a Protobuf schema that is no registry's, the full name of the messages' type.
+    `references` holds the schemas that it refers to, directly or indirectly, in the order in which they must be parsed.
+    `message` is the full name of the messages' type, for a Protobuf schema of the map.
     """
 
     kind: str
@@ -44,5 +44,5 @@ class WriterSchema:
 
     @property
     def bytes(self) -> int:
-        """Size in memory, in bytes."""
+        """The size in memory, in bytes."""
         return sum(map(sys.getsizeof, (self.text, *(reference.text for reference in self.references))))

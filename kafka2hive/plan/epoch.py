@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from kafka2hive.config.keys import Flush, Limits
-from kafka2hive.model.offsets import OffsetRange, joined
+from kafka2hive.model.offsets import OffsetRange, merge_ranges
 from kafka2hive.plan.contract import TableTask, TaskPlan
 from kafka2hive.plan.packing import RangePiece, cut, fair_shares, pack, task_count, weigh
 
@@ -134,7 +134,7 @@ def _joined(pieces: Sequence[RangePiece]) -> list[RangePiece]:
     by_table: dict[int, list[OffsetRange]] = {}
     for piece in pieces:
         by_table.setdefault(piece.table, []).extend(piece.ranges)
-    return [RangePiece(table, tuple(joined(by_table[table])), 0.0) for table in sorted(by_table)]
+    return [RangePiece(table, tuple(merge_ranges(by_table[table])), 0.0) for table in sorted(by_table)]
 
 
 def _table_task(backlog: TableBacklog, ranges: tuple[OffsetRange, ...], planned_at_ms: int) -> TableTask:

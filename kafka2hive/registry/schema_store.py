@@ -9,7 +9,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from kafka2hive.config.keys import RegistryOptions
-from kafka2hive.model.paths.ledger import schema_beside, schema_path
+from kafka2hive.model.paths.ledger import schema_draft, schema_path
 from kafka2hive.model.writer_schema import SchemaId, SchemaReference, WriterSchema
 from kafka2hive.storage.port import (
     AlreadyExists,
@@ -111,7 +111,7 @@ class KeptSchemas:
         nothing.
         """
         path = self.path(schema_id)
-        draft = schema_beside(path, self._new_uuid(), "in-progress")
+        draft = schema_draft(path, self._new_uuid(), "in-progress")
         data = write_kept(KeptSchema(self._registry, schema_id, schema))
         try:
             in_its_directory(self._files, draft, partial(write_file, self._files, draft, data))
@@ -127,7 +127,7 @@ class KeptSchemas:
         """Return the schema of the existing file and delete the draft; if it is damaged, replace it and return None."""
         before = self.read(schema_id)
         if before is None:
-            self._files.rename(path, schema_beside(path, self._new_uuid(), "damaged"))
+            self._files.rename(path, schema_draft(path, self._new_uuid(), "damaged"))
             self._files.rename(draft, path)
         else:
             self._files.delete(draft)

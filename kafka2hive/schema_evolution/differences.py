@@ -16,7 +16,7 @@ from kafka2hive.decode.contract.sources import (
     in_small_letters,
     source_tree,
 )
-from kafka2hive.model.column_types import is_wider, not_in_avro
+from kafka2hive.model.column_types import avro_faults, is_wider
 from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
 from kafka2hive.schema_evolution.fields import WrittenField
 
@@ -128,7 +128,7 @@ class _Comparison:
             self.lost.append(
                 f"{field.name} {field.type} would stand between columns of ORC files and the metadata"
             )
-        elif self._is_avro and (faults := list(not_in_avro(field.name, field.type))):
+        elif self._is_avro and (faults := list(avro_faults(field.name, field.type))):
             self.lost += [f"no column of Avro files for {field.name[:140]}: {fault}" for fault in faults]
         elif not _NAME.fullmatch(field.name):
             self.lost.append(f"{field.name[:140]} is no name of a column")

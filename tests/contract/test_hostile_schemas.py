@@ -87,7 +87,10 @@ def test_a_schema_that_means_harm_makes_dead_letters_and_costs_no_more_than_its_
             "with it the schema says more than 50,000 types",
         ),
         ([A, {"name": "b", "type": chained(2_000)}], "types nest 64 deep"),
-        ([A, {"name": "b", "type": json.loads(nested(20))["fields"][0]["type"]}], "types may nest 16 deep"),
+        (
+            [A, {"name": "b", "type": json.loads(nested(20))["fields"][0]["type"]}],
+            "types may be nested only 16 deep",
+        ),
         (
             [A, {"name": "b", "type": record({"name": "n" * 6_000_000, "type": "int"})}],
             "with it the schema says more than 50,000 types",

@@ -6,7 +6,7 @@ from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
 from kafka2hive.config.keys.writer import LINE_FORMATS, TextOptions
 from kafka2hive.config.rules.table_options import CheckedTable, columns_of, metadata_names
 from kafka2hive.config.yaml.problems import closest
-from kafka2hive.model.column_types import not_in_avro, type_words
+from kafka2hive.model.column_types import avro_faults, type_words
 
 _CODECS = ("gzip", "zstd", "snappy", "none")
 
@@ -24,7 +24,7 @@ def check_avro_files(checked: CheckedTable) -> None:
         checked.add(checked.path("writer", "format"), "is avro: the table must declare its columns then")
     types |= {name: METADATA_TYPES[kind] for kind, name in metadata_names(checked.table.metadata)}
     for name, kind in types.items():
-        for fault in not_in_avro(name, kind):
+        for fault in avro_faults(name, kind):
             checked.add(checked.path("writer", "format"), f"is avro, and {fault}")
     has_times = any("timestamp" in type_words(kind) for kind in types.values())
     if writer.timestamps == "int96" or (has_times and writer.timestamps != "millis"):

@@ -1,5 +1,5 @@
-"""Every path and file name: built here, parsed here, nowhere else. `parse(build(x)) == x`.
+"""The only place that builds and parses paths and file names: `parse(build(x)) == x`.
 
-Grammar: docs/protocol.md, section Layout. Names sort by number, so numbers are parsed, never compared as text.
-Digits are `[0-9]`, since `\\d` also means those of other scripts, and at most 18, since int() refuses very long texts.
+The grammar is in docs/protocol.md, section Layout. Numbers are parsed and never compared as text. Digits are `[0-9]`, because
+`\\d` also matches those of other scripts, and at most 18, because int() refuses very long texts.
 """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from kafka2hive.model.paths.path import REMEMBERED, base_name
+from kafka2hive.model.paths.path import CACHE_SIZE, base_name
 
 _DATA_FILE = re.compile(
     r"(?P<slug>.{1,80})_task_(?P<task>[0-9]{1,18})-(?P<ledger>[0-9a-f]{8})"
@@ -14,12 +14,12 @@ _DATA_FILE = re.compile(
     r"(?P<codec>\.gz|\.zst)?"
 )
 _CODECS = (".gz", ".zst")
-"""Suffixes by which Hadoop knows how a whole file is compressed: they must be a name's last ones, after the state."""
+"""Suffixes by which Hadoop recognises a compressed file: they must end the name, after the state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFileName:
-    """Name of a data file in all its states; `extension` without dots at the ends, e.g. `parquet` or `json.gz`."""
+    """The name of a data file in all its states; `extension` is e.g. `parquet` or `json.gz`."""
 
     slug: str
     task: int
@@ -30,7 +30,7 @@ class DataFileName:
     extension: str
 
     def in_state(self, state: str) -> str:
-        """`state` is `in-progress`, `pending` or `final`; it stands before the suffix of a codec: `.json.final.gz`."""
+        """Return the name in a state: `in-progress`, `pending` or `final`. A codec's suffix follows it: `.json.final.gz`."""
         codec = next((suffix for suffix in _CODECS if self.extension.endswith(suffix)), "")
         return (
             f"{self.slug}_task_{self.task}-{self.ledger}-g{self.generation:06d}-e{self.epoch:06d}"
@@ -38,13 +38,13 @@ class DataFileName:
         )
 
     @staticmethod
-    @lru_cache(REMEMBERED)
+    @lru_cache(CACHE_SIZE)
     def parse(name: str) -> "tuple[DataFileName, str] | None":
-        """`(name, state)`, None when it is not exactly one of ours."""
-        found = _DATA_FILE.fullmatch(name)
-        if not found:
+        """Return `(name, state)`, None if it is not exactly the name of a data file."""
+        match = _DATA_FILE.fullmatch(name)
+        if not match:
             return None
-        parts: dict[str, Any] = found.groupdict()
+        parts: dict[str, Any] = match.groupdict()
         state, codec = parts.pop("state"), parts.pop("codec") or ""
         parts["extension"] += codec
         parsed = DataFileName(**parts | {n: int(parts[n]) for n in ("task", "generation", "epoch")})
@@ -52,18 +52,18 @@ class DataFileName:
 
 
 def extension_of(path: str) -> str:
-    """Of a data file, empty for any other path."""
+    """Return the extension of a data file, empty for any other path."""
     parsed = DataFileName.parse(base_name(path))
     return "" if parsed is None else parsed[0].extension
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHE_SIZE)
 def bucket_slug(partition_path: str) -> str:
-    """A bucket's path as the beginning of a file name: never hidden to Hive, at most 60 characters."""
+    """Return the beginning of the names of a bucket's files: never hidden from Hive, at most 60 characters."""
     slug = re.sub(r"[^A-Za-z0-9=.-]+", "-", partition_path).strip("-._")
     return slug[:60].rstrip("-._") or "all"
 
 
 def ledger_tag(ledger_id: str) -> str:
-    """The part of a ledger id that stands in file names: its first eight digits."""
+    """Return the part of a ledger id that is in file names: its first eight digits."""
     return ledger_id[:8]

@@ -1,10 +1,10 @@
-"""A table's ledger: generations, their snapshots, the archive and resets; and the schemas kept beside the ledgers."""
+"""The paths and names of a table's ledger: generations, snapshots, archive and resets; and of stored schemas."""
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kafka2hive.model.paths.path import REMEMBERED, join
+from kafka2hive.model.paths.path import CACHE_SIZE, join
 
 OFFSETS_DIRECTORY = "kafka_partition_offsets"
 ARCHIVE_DIRECTORY = "archive"
@@ -23,7 +23,7 @@ _DRAFT = re.compile(r"e([0-9]{6,18})\.([0-9a-f]{32})\.in-progress")
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """The generation directory's name: how often the table was taken over, since when, and by whom."""
+    """The name of a generation directory: the number of the take-over, when it began, and the owner."""
 
     number: int
     started: str | None = None
@@ -36,18 +36,18 @@ class Generation:
         return f"g{self.number:06d}.{self.started}-{self.owner}"
 
     @staticmethod
-    @lru_cache(REMEMBERED)
+    @lru_cache(CACHE_SIZE)
     def parse(name: str) -> "Generation | None":
-        """None when `name` does not match the grammar exactly."""
-        found = _GENERATION.fullmatch(name)
-        if not found:
+        """Return the generation, None if `name` does not match the grammar exactly."""
+        match = _GENERATION.fullmatch(name)
+        if not match:
             return None
-        generation = Generation(int(found[1]), found[2], found[3])
+        generation = Generation(int(match[1]), match[2], match[3])
         return generation if generation.name == name else None
 
 
 class SnapshotState:
-    """The states a snapshot file can carry in its name besides `.in-progress`."""
+    """The states of a snapshot in its file's name, apart from drafts (`.in-progress`)."""
 
     PENDING = "pending"
     FINAL = "final"
@@ -57,13 +57,13 @@ def snapshot_name(epoch: int, state: str) -> str:
     return f"e{epoch:06d}.{state}"
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHE_SIZE)
 def parse_snapshot_name(name: str) -> tuple[int, str] | None:
-    """`(epoch, state)` of `e000041.final` or `e000042.pending`, None for anything else."""
-    found = _SNAPSHOT.fullmatch(name)
-    if not found or snapshot_name(int(found[1]), found[2]) != name:
+    """Return `(epoch, state)` of `e000041.final` or `e000042.pending`, None for any other name."""
+    match = _SNAPSHOT.fullmatch(name)
+    if not match or snapshot_name(int(match[1]), match[2]) != name:
         return None
-    return int(found[1]), found[2]
+    return int(match[1]), match[2]
 
 
 def draft_name(epoch: int, uuid: str) -> str:
@@ -71,12 +71,14 @@ def draft_name(epoch: int, uuid: str) -> str:
 
 
 def is_draft_name(name: str) -> bool:
-    found = _DRAFT.fullmatch(name)
-    return found is not None and draft_name(int(found[1]), found[2]) == name
+    match = _DRAFT.fullmatch(name)
+    return match is not None and draft_name(int(match[1]), match[2]) == name
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerPaths:
+    """The paths of a table's ledger below the `root` of all ledgers."""
+
     root: str
     table: str
 
@@ -104,7 +106,7 @@ class LedgerPaths:
 
     @property
     def resets(self) -> str:
-        """What was there before the table was started over: one directory for each time. No table is called so: it has no dot."""
+        """The directory of all resets of the table. No table is named `reset`, because tables' names have a dot."""
         return join(self.root, ARCHIVE_DIRECTORY, RESETS_DIRECTORY, self.table)
 
     def reset(self, uuid: str) -> str:
@@ -112,9 +114,10 @@ class LedgerPaths:
 
 
 def schema_path(root: str, registry: str, schema_id: int | str) -> str:
-    """Where a schema of a registry is kept by its number or GUID: beside the ledgers, where nothing takes it for one."""
+    """Return the path of a registry's schema, by its number or GUID."""
     return join(root, SCHEMAS_DIRECTORY, registry, f"{schema_id}.schema")
 
 
-def schema_beside(path: str, uuid: str, state: str) -> str:
-    return f"{path}.{uuid}.{state}"  # `in-progress` or `damaged`: nobody reads it
+def schema_draft(path: str, uuid: str, state: str) -> str:
+    """Return a path for a schema that nobody reads, because it is `in-progress` or `damaged`."""
+    return f"{path}.{uuid}.{state}"

@@ -1,13 +1,18 @@
-"""Paths put together and taken apart."""
+"""Join, split and compare paths."""
 
 import re
 from dataclasses import dataclass
 
-REMEMBERED = 4096  # names and buckets come again and again in one run, few at a time
+CACHE_SIZE = 4096
+"""Entries in each cache of parsed names: a run uses few names at a time, again and again."""
+_ADDRESS = re.compile(
+    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/]*))?(?P<path>/.*|)", re.DOTALL
+)
+_HDFS_PORT = "8020"  # HdfsClientConfigKeys.DFS_NAMENODE_RPC_PORT_DEFAULT
 
 
 def join(directory: str, *names: str) -> str:
-    """One path below another; the only place that puts paths together."""
+    """Return a path below a directory."""
     return "/".join((directory.rstrip("/"), *names))
 
 
@@ -19,12 +24,6 @@ def base_name(path: str) -> str:
     return path.rsplit("/", 1)[1]
 
 
-_ADDRESS = re.compile(
-    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/]*))?(?P<path>/.*|)", re.DOTALL
-)
-_HDFS_PORT = "8020"  # HdfsClientConfigKeys.DFS_NAMENODE_RPC_PORT_DEFAULT
-
-
 @dataclass(frozen=True, slots=True)
 class _Address:
     scheme: str | None
@@ -33,10 +32,10 @@ class _Address:
 
 
 def same_location(a: str, b: str) -> bool:
-    """Whether both name one directory.
+    """Return whether both locations are the same directory.
 
-    Slashes at the end and doubled ones do not matter, nor the case of scheme and host; `file:/x` is `file:///x`; an
-    hdfs address without a port means port 8020; one without a scheme is taken to be in the other's file system.
+    Trailing and doubled slashes are ignored, and so is the case of scheme and host; `file:/x` is `file:///x`; an hdfs
+    location without a port has port 8020; a location without a scheme is in the other's file system.
     """
     first, second = _parse(a), _parse(b)
     if first.path != second.path:
@@ -47,12 +46,12 @@ def same_location(a: str, b: str) -> bool:
 
 
 def _parse(location: str) -> _Address:
-    found = _ADDRESS.fullmatch(location.strip())
-    if found is None:
+    match = _ADDRESS.fullmatch(location.strip())
+    if match is None:
         return _Address(None, "", location)
-    scheme = found["scheme"].lower() if found["scheme"] else None
-    authority = (found["authority"] or "").lower()
+    scheme = match["scheme"].lower() if match["scheme"] else None
+    authority = (match["authority"] or "").lower()
     if scheme == "hdfs":
         authority = authority.removesuffix(f":{_HDFS_PORT}")
-    path = re.sub("/+", "/", found["path"]).rstrip("/") or "/"
+    path = re.sub("/+", "/", match["path"]).rstrip("/") or "/"
     return _Address(scheme, authority, path)

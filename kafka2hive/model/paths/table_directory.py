@@ -1,4 +1,4 @@
-"""What stands in a table's directories besides its rows: each name begins with `_`, so Hive does not see it."""
+"""Names in a table's directories besides data files; each begins with `_`, so that Hive ignores it."""
 
 import re
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ def staging_directory(table_location: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CertificateName:
-    """Name of a complete Hive partition's certificate, in the partition's own directory; `ledger` as in DataFileName."""
+    """The name of a certificate in the directory of a complete Hive partition; `ledger` is as in DataFileName."""
 
     ledger: str
     generation: int
@@ -39,12 +39,12 @@ class CertificateName:
 
     @staticmethod
     def parse(name: str) -> "CertificateName | None":
-        """None when it is not exactly one of ours."""
-        found = _CERTIFICATE.fullmatch(name)
-        if found is None:
+        """Return the parsed name, None if it is not exactly the name of a certificate."""
+        match = _CERTIFICATE.fullmatch(name)
+        if match is None:
             return None
-        parsed = CertificateName(found[1], int(found[2]), int(found[3]))
-        return parsed if parsed.text == name else None
+        certificate = CertificateName(match[1], int(match[2]), int(match[3]))
+        return certificate if certificate.text == name else None
 
 
 def certificate_path(hive_partition: str, ledger_id: str, generation: int, epoch: int) -> str:
@@ -52,21 +52,21 @@ def certificate_path(hive_partition: str, ledger_id: str, generation: int, epoch
 
 
 def certificate_draft_name(certificate: str, uuid: str) -> str:
-    """In the partition's own directory, where its rename crosses no mount and no encryption zone; Hive does not see it."""
+    """Return the name of a certificate's draft, in the same directory: a rename cannot leave an encryption zone."""
     return f"{certificate}.{uuid}.in-progress"
 
 
 def certificate_of_draft(name: str) -> CertificateName | None:
-    """Whose draft it is, None when it is not exactly one."""
-    found = _DRAFT.fullmatch(name)
-    return CertificateName.parse(found[1]) if found else None
+    """Return the certificate of a draft, None if the name is not exactly that of a draft."""
+    match = _DRAFT.fullmatch(name)
+    return CertificateName.parse(match[1]) if match else None
 
 
 def reset_aside(directory: str, uuid: str) -> str:
-    """Where a reset puts what lay in `directory`: beside it, hidden from Hive, in the same encryption zone."""
+    """Return where a reset moves the content of `directory`: within it, hidden from Hive, in the same encryption zone."""
     return join(directory, RESET_ASIDE, uuid)
 
 
 def probe_directory(place: str, uuid: str) -> str:
-    """Where `validate --online` tries what it may do; Hive does not see it, and it is taken away at once."""
+    """Return the directory in which `validate --online` tries its permissions; it is deleted at once."""
     return join(place, f"_kafka2hive_probe-{uuid}")

@@ -128,7 +128,7 @@ def _table_in_hive(wiring: Wiring, draft: Draft) -> TableDescription | None:
     try:
         return describe(metastore.session, draft.table_name)
     except MetastoreUnavailable as error:
-        raise error.ending(f"the schema of {draft.table_name}: {error}") from error
+        raise error.to_error(f"the schema of {draft.table_name}: {error}") from error
     except MetastoreRefused as error:
         raise TableError("hive.refused", f"the schema of {draft.table_name}: {error}") from error
     finally:

@@ -64,7 +64,7 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
         ]
         return PlanResult((*plans, *refused))
     except MetastoreUnavailable as error:
-        raise error.ending(str(error)) from error
+        raise error.to_error(str(error)) from error
     finally:
         metastore.close()
 

@@ -133,7 +133,7 @@ def _not_compared(table: Table, name: str, answer: NoAnswer) -> ServiceUnavailab
         f" {answer.why}"
     )
     if answer.refused is not None:
-        return answer.refused.ending(text)
+        return answer.refused.to_error(text)
     return ServiceUnavailable(
         "hive.not_compared",
         text,

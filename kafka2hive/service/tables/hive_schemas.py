@@ -189,7 +189,7 @@ class Catalogue:
         try:
             found = self._outage.ask(lambda: describe(metastore.session, table.name))
         except MetastoreUnavailable as error:
-            raise error.ending(f"the schema of {table.name}: {error}") from error
+            raise error.to_error(f"the schema of {table.name}: {error}") from error
         except MetastoreRefused as error:
             raise TableError("hive.refused", f"the schema of {table.name}: {error}") from error
         if found is None:

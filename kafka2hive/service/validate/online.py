@@ -180,7 +180,7 @@ def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: Table 
             )
         return Passed(f"is the table of the map, at {comparison.location}")
     except MetastoreUnavailable as error:
-        return Failed(error.ending(str(error)))
+        return Failed(error.to_error(str(error)))
     except (TableError, ServiceUnavailable, ConfigError) as error:
         return Failed(error)
 

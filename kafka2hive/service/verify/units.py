@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition, joined
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition, merge_ranges
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 
@@ -135,5 +135,5 @@ def summed(gone: Collection[UnreadableUnit]) -> list[str]:
         by_reason.setdefault((item.why, item.range.topic_partition), []).append(item.range)
     for (why, _), ranges in sorted(by_reason.items()):
         count = sum(map(len, ranges))
-        lines.append(f"{counted(count, 'offset')} {why}: {', '.join(map(str, joined(ranges)))}")
+        lines.append(f"{counted(count, 'offset')} {why}: {', '.join(map(str, merge_ranges(ranges)))}")
     return lines

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka2hive.model.column_types import not_in_avro
+from kafka2hive.model.column_types import avro_faults
 
 POSSIBLE = [
     "bigint",
@@ -26,10 +26,10 @@ IMPOSSIBLE = [
 
 @pytest.mark.parametrize("kind", POSSIBLE)
 def test_what_hive_reads_equal_is_possible(kind: str) -> None:
-    assert list(not_in_avro("Name", kind)) == []
+    assert list(avro_faults("Name", kind)) == []
 
 
 @pytest.mark.parametrize(("name", "kind", "reason"), IMPOSSIBLE)
 def test_what_hive_reads_otherwise_is_refused(name: str, kind: str, reason: str) -> None:
-    (fault,) = not_in_avro(name, kind)
+    (fault,) = avro_faults(name, kind)
     assert reason in fault
