@@ -121,7 +121,7 @@ def certificate(wiring: Wiring, name: PartitionName, metastore: Metastore | None
     try:
         return _Partition(wiring, view, name, view.state.tracking.since, metastore).report()
     except MetastoreUnavailable as error:
-        raise error.ending(f"{name}: {error}") from error
+        raise error.to_error(f"{name}: {error}") from error
     except StorageError as error:
         remedy = error.remedy or "give the command again"
         raise ServiceUnavailable("storage.unavailable", f"{name}: {error}", remedy) from error
