@@ -44,7 +44,7 @@ from kafka2hive.service.tables.never_filled import NeverFilled
 from kafka2hive.service.tables.start_preview import PendingFiles
 from kafka2hive.service.validate.check import Check, Failed, Passed, Warned
 from kafka2hive.service.validate.online import OnlineResult
-from kafka2hive.service.verify.result import Finding, VerifiedTable, VerifyResult
+from kafka2hive.service.verify.result import Finding, TableAuditResult, VerifyResult
 from tests.harness.cli_ledger import document, invoke, pending_service, write_map
 from tests.harness.values import data_file, view_of
 
@@ -186,7 +186,7 @@ def _verified() -> VerifyResult:
     finding = Finding(
         "verify.missing", "hdfs://namenode:8020/a.final", "is not there; 5 rows of flights-0@[3, 8)"
     )
-    table = VerifiedTable(
+    table = TableAuditResult(
         "air.flights",
         42,
         80,

@@ -17,7 +17,7 @@ from kafka2hive.config.load import load_map
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.recover.service import recover_service
-from kafka2hive.service.verify.result import VerifyOrder
+from kafka2hive.service.verify.result import VerifyRequest
 from kafka2hive.service.verify.verify import verify
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.concurrency import Sequential
@@ -114,7 +114,7 @@ class Auditor:
     wiring: Wiring
 
     def verify(self) -> tuple[ExitCode, list[str]]:
-        result = verify(self.wiring, VerifyOrder(contents=True), None, None)
+        result = verify(self.wiring, VerifyRequest(contents=True), None, None)
         found = [f"{t.table}: {f.code} {f.where}: {f.message}" for t in result.tables for f in t.findings]
         return result.exit_code, found + [f"{table}: {error}" for table, error in result.errors]
 

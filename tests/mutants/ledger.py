@@ -31,7 +31,7 @@ LEDGER = (
         ),
         (
             "a file that was given up was dumped again, for verify",
-            ("if x.remedy == REFETCH and x.path in named", "if x.path in named"),
+            ("if x.remedy == REFETCH and x.path in earlier", "if x.path in earlier"),
         ),
     ),
     *mistakes(
@@ -39,7 +39,7 @@ LEDGER = (
         "tests/unit/ledger/test_audit_of_losses.py",
         (
             "a file of an epoch with a recorded loss may name any offsets",
-            ("    if named not in again and not (", "    if not again and not ("),
+            ("    if ranges not in refetched and not (", "    if not refetched and not ("),
         ),
     ),
     *mistakes(

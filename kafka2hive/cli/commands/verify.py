@@ -39,11 +39,11 @@ def verify(
     from kafka2hive.cli.terminal.outcome import show, with_map
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.tables.routes import MapTables
-    from kafka2hive.service.verify.result import VerifyOrder
+    from kafka2hive.service.verify.result import VerifyRequest
     from kafka2hive.service.verify.verify import verify as audit
     from kafka2hive.service.wiring import wire
 
-    order = VerifyOrder(tuple(table or ()), contents, deep, against)
+    request = VerifyRequest(tuple(table or ()), contents, deep, against)
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
@@ -51,7 +51,7 @@ def verify(
         kafka = wiring.kafka(KAFKA_SECONDS)
         settings = MapTables(wiring, metastore).settings
         with shown_progress(sys.stderr, color) as progress:
-            result = audit(wiring, order, kafka, metastore, settings, progress)
+            result = audit(wiring, request, kafka, metastore, settings, progress)
         name = service_map.service
         show(json, color, partial(verify_document, name, result), partial(render_verify, name, result))
         return int(result.exit_code)

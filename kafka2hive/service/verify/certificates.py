@@ -24,39 +24,42 @@ def audit_certificates(
     Certificates of the newest epoch may not be written yet. The certificate of a reopened partition may be missing,
     but if it exists it must be right.
     """
-    again = {(before.epoch, partition) for before, after in pairwise(finals) for partition in after.reopened}
+    reopened = {
+        (before.epoch, partition) for before, after in pairwise(finals) for partition in after.reopened
+    }
 
-    def look(told: tuple[Snapshot, Certificate]) -> list[Finding]:
-        snapshot, certificate = told
+    def audit(pair: tuple[Snapshot, Certificate]) -> list[Finding]:
+        snapshot, certificate = pair
         path = certificate_path(
             certificate.partition.location, snapshot.ledger_id, snapshot.generation, snapshot.epoch
         )
         try:
             text = files.read(path)
         except NotFound:
-            if snapshot is finals[-1] or (snapshot.epoch, certificate.partition) in again:
+            if snapshot is finals[-1] or (snapshot.epoch, certificate.partition) in reopened:
                 return []
             return [
                 Finding(_CODE, path, f"is not there; epoch {snapshot.epoch} says the partition is complete")
             ]
-        if not _says(text, snapshot, certificate):
+        if not _agrees(text, snapshot, certificate):
             return [Finding(_CODE, path, f"has another text than epoch {snapshot.epoch} gives it")]
         return []
 
-    wanted = [(snapshot, certificate) for snapshot in finals for certificate in snapshot.certificates]
-    return [finding for found in concurrency.map(look, wanted) for finding in found]
+    certificates = [(snapshot, certificate) for snapshot in finals for certificate in snapshot.certificates]
+    return [finding for findings in concurrency.map(audit, certificates) for finding in findings]
 
 
-def _says(text: bytes, snapshot: Snapshot, certificate: Certificate) -> bool:
+def _agrees(text: bytes, snapshot: Snapshot, certificate: Certificate) -> bool:
+    """Whether the file `text` says what the snapshot's `certificate` line says."""
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except ValueError:
         return False
-    place = certificate.partition
-    wanted = {
+    partition = certificate.partition
+    expected = {
         "table": snapshot.table,
-        "partition": place.path,
-        "location": place.location,
+        "partition": partition.path,
+        "location": partition.location,
         "ledger": snapshot.ledger_id,
         "generation": snapshot.generation,
         "epochs": [certificate.since, snapshot.epoch],
@@ -68,8 +71,8 @@ def _says(text: bytes, snapshot: Snapshot, certificate: Certificate) -> bool:
             for p in snapshot.positions
         ],
     }
-    if not isinstance(told, dict) or any(told.get(key) != value for key, value in wanted.items()):
+    if not isinstance(document, dict) or any(document.get(key) != value for key, value in expected.items()):
         return False
-    here = {loss.path for loss in snapshot.losses if loss.path.rpartition("/")[0] == place.location}
-    given_up = set(told.get("given_up", ()))
-    return here <= given_up <= {loss.path for loss in snapshot.losses}
+    losses = {loss.path for loss in snapshot.losses}
+    in_partition = {path for path in losses if path.rpartition("/")[0] == partition.location}
+    return in_partition <= set(document.get("given_up", ())) <= losses

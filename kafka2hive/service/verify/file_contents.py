@@ -14,16 +14,16 @@ from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.service.verify.result import Finding
 from kafka2hive.service.verify.row_hash import comparable
 from kafka2hive.service.verify.row_sources import LETTER_PLACE, LETTERS, letter_columns, read_rows
-from kafka2hive.service.verify.rows import HashedRows, Paths, PlaceColumns, Span
+from kafka2hive.service.verify.rows import Paths, PlaceColumns, RowHashes, Span
 from kafka2hive.task.rows import schema_in_files
 
 
 @dataclass(slots=True)
-class Loaded:
+class LoadedRows:
     """Rows by kind; `absent` counts the rows of files that are not there or damaged, by bucket number."""
 
-    data: HashedRows = field(default_factory=HashedRows)
-    letters: HashedRows = field(default_factory=HashedRows)
+    data: RowHashes = field(default_factory=RowHashes)
+    letters: RowHashes = field(default_factory=RowHashes)
     absent: Counter[int] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
 
@@ -36,9 +36,9 @@ def load(
     span: Span,
     paths: Paths,
     plain: PlainLines | None = None,
-) -> Loaded:
+) -> LoadedRows:
     """Read the rows of `files`. `contents` holds None for a missing file; a row names its file by its index in `files`."""
-    loaded = Loaded()
+    loaded = LoadedRows()
     for number, (file, data) in enumerate(zip(files, contents, strict=True)):
         letter = file.kind is FileKind.DEAD_LETTER
         bucket = LETTERS if letter else paths.number(file.hive_partition.path)

@@ -1,7 +1,7 @@
-"""Auditing a ledger's history: pure. Whoever reads the snapshots brings them; every finding names epoch and offsets.
+"""The audit of a ledger's snapshots among themselves. Pure.
 
-What must hold (docs/protocol.md, I3): epochs without a hole, each beginning at the offsets where the one before it
-ended; what an epoch moved is read and accounted for to the last offset, or explained by an accepted gap.
+What must hold (docs/protocol.md, I3): there is a snapshot of every epoch, each epoch begins at the offsets at which the
+one before ended, and every offset between has an account, or belongs to an accepted gap.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,18 +18,18 @@ from kafka2hive.service.verify.snapshot_lines import audit_lines
 
 def audit_history(snapshots: Sequence[Snapshot]) -> tuple[Finding, ...]:
     """Audit snapshots in the order of their epochs, from the first to the newest (which may be pending)."""
-    found = list(_epochs(snapshots))
+    findings = list(_epochs(snapshots))
     for before, after in pairwise(snapshots):
         if after.epoch == before.epoch + 1:
-            found.extend(_step(before, after))
-    named: dict[str, DataFile] = {}
+            findings.extend(_positions(before, after))
+    earlier: dict[str, DataFile] = {}
     for snapshot in snapshots:
-        found.extend(_accounts(snapshot))
-        found.extend(_losses(snapshot, named))
-        found.extend(_rows(snapshot, named))
-        named.update({file.final: file for file in snapshot.files})
-    found.extend(audit_lines(snapshots))
-    return tuple(found)
+        findings.extend(_accounts(snapshot))
+        findings.extend(_losses(snapshot, earlier))
+        findings.extend(_rows(snapshot, earlier))
+        earlier.update({file.final: file for file in snapshot.files})
+    findings.extend(audit_lines(snapshots))
+    return tuple(findings)
 
 
 def _epochs(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
@@ -52,28 +52,27 @@ def _epochs(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             )
 
 
-def _step(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Every position goes on where it stood, and never vanishes; a jump needs a gap accepted in this very epoch."""
-    explained = {gap.range.topic_partition for gap in after.gaps if gap.epoch == after.epoch}
+def _positions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Audit that every position continues where it was, unless this epoch accepted a gap."""
+    with_gap = {gap.range.topic_partition for gap in after.gaps if gap.epoch == after.epoch}
     for position in before.positions:
         now = after.position(position.topic_partition)
-        tp = position.topic_partition
         if now is None:
             yield _offsets(after, "verify.position", position, "has no position any more")
-        elif now.start != position.end and tp not in explained:
-            hole = "overlap" if now.start < position.end else "hole"
+        elif now.start != position.end and position.topic_partition not in with_gap:
+            kind = "overlap" if now.start < position.end else "hole"
             yield _offsets(
                 after,
-                f"verify.{hole}",
+                f"verify.{kind}",
                 now,
                 f"begins at {now.start}, epoch {before.epoch} ended at {position.end}",
             )
 
 
 def _accounts(snapshot: Snapshot) -> Iterator[Finding]:
-    """The accounts of a topic partition tile exactly what the epoch moved, and each adds up."""
+    """Audit that each account adds up, and that they cover exactly the offsets by which the positions moved."""
     ranges: dict[str, list[OffsetRange]] = {}
-    for gap in _passed_over(snapshot):
+    for gap in _inner_gaps(snapshot):
         ranges.setdefault(str(gap.topic_partition), []).append(gap)
     for account in snapshot.accounts:
         ranges.setdefault(str(account.range.topic_partition), []).append(account.range)
@@ -82,21 +81,21 @@ def _accounts(snapshot: Snapshot) -> Iterator[Finding]:
         except AccountingMismatch as error:
             yield Finding("verify.account", str(account.range), f"epoch {snapshot.epoch}: {error}")
     for position in snapshot.positions:
-        at = position.start
-        for taken in sorted(ranges.pop(str(position.topic_partition), [])):
-            if taken.start != at:
-                yield _offsets(snapshot, "verify.account", position, f"no account of [{at}, {taken.start})")
-            at = taken.end
-        if at != position.end:
-            yield _offsets(snapshot, "verify.account", position, f"no account of [{at}, {position.end})")
+        end = position.start
+        for r in sorted(ranges.pop(str(position.topic_partition), [])):
+            if r.start != end:
+                yield _offsets(snapshot, "verify.account", position, f"no account of [{end}, {r.start})")
+            end = r.end
+        if end != position.end:
+            yield _offsets(snapshot, "verify.account", position, f"no account of [{end}, {position.end})")
     for name in sorted(ranges):
         yield of_epoch(snapshot, "verify.account", f"an account of {name}, which has no position")
 
 
-def _losses(snapshot: Snapshot, named: Mapping[str, DataFile]) -> Iterator[Finding]:
-    """A file that this epoch gives up was committed before, with as many rows."""
+def _losses(snapshot: Snapshot, earlier: Mapping[str, DataFile]) -> Iterator[Finding]:
+    """Audit that each file which this epoch gives up was committed in an earlier one, with as many rows."""
     for loss in _lost_now(snapshot):
-        lost = named.get(loss.path)
+        lost = earlier.get(loss.path)
         if lost is None:
             yield Finding(
                 "verify.decision", loss.path, f"epoch {snapshot.epoch} gives it up, no earlier one has it"
@@ -106,19 +105,19 @@ def _losses(snapshot: Snapshot, named: Mapping[str, DataFile]) -> Iterator[Findi
             yield Finding("verify.decision", loss.path, message)
 
 
-def _rows(snapshot: Snapshot, named: Mapping[str, DataFile]) -> Iterator[Finding]:
-    """The files hold as many rows as the accounts say, and as the lost files held whose records this epoch dumped again.
+def _rows(snapshot: Snapshot, earlier: Mapping[str, DataFile]) -> Iterator[Finding]:
+    """Audit that the files have as many rows as the accounts, plus the rows of lost files that this epoch refetched.
 
-    Files of offsets that were accepted as a gap when a ledger was rebuilt stand in no account. `named`: earlier files.
+    A rebuilt ledger has files without accounts: those of offsets that were accepted as a gap.
     """
-    unproven = set(_passed_over(snapshot))
+    gaps = set(_inner_gaps(snapshot))
     total = sum((a.account for a in snapshot.accounts), OffsetAccounting())
-    again = [named[x.path] for x in _lost_now(snapshot) if x.remedy == REFETCH and x.path in named]
+    refetched = [earlier[x.path] for x in _lost_now(snapshot) if x.remedy == REFETCH and x.path in earlier]
     for kind, read in ((FileKind.DATA, total.rows), (FileKind.DEAD_LETTER, total.dead_lettered)):
-        rows = sum(f.rows for f in snapshot.files if f.kind is kind and not unproven.intersection(f.ranges))
-        expected = read + sum(lost.rows for lost in again if lost.kind is kind)
+        rows = sum(f.rows for f in snapshot.files if f.kind is kind and not gaps.intersection(f.ranges))
+        expected = read + sum(lost.rows for lost in refetched if lost.kind is kind)
         if rows != expected:
-            of = f"; {counted(len(again), 'lost file')} dumped again among them" if again else ""
+            of = f"; {counted(len(refetched), 'lost file')} dumped again among them" if refetched else ""
             yield of_epoch(
                 snapshot,
                 "verify.rows",
@@ -130,14 +129,14 @@ def _lost_now(snapshot: Snapshot) -> list[AcceptedLoss]:
     return [loss for loss in snapshot.losses if loss.epoch == snapshot.epoch]
 
 
-def _passed_over(snapshot: Snapshot) -> list[OffsetRange]:
-    """Gaps within what this very epoch moved: only a rebuilt ledger has some."""
-    moved = {p.topic_partition: p for p in snapshot.positions}
+def _inner_gaps(snapshot: Snapshot) -> list[OffsetRange]:
+    """Return the gaps within the offsets by which this epoch's positions moved; only a rebuilt ledger has such."""
+    positions = {p.topic_partition: p for p in snapshot.positions}
     return [
         gap.range
         for gap in snapshot.gaps
         if gap.epoch == snapshot.epoch
-        and (position := moved.get(gap.range.topic_partition)) is not None
+        and (position := positions.get(gap.range.topic_partition)) is not None
         and len(gap.range)
         and position.start <= gap.range.start
         and gap.range.end <= position.end
@@ -145,7 +144,7 @@ def _passed_over(snapshot: Snapshot) -> list[OffsetRange]:
 
 
 def lost_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
-    """Final addresses given up or refetched: they need not be there."""
+    """Return the final paths of files that were given up or refetched, which may be missing."""
     return frozenset(loss.path for snapshot in snapshots for loss in snapshot.losses)
 
 

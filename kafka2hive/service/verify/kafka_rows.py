@@ -22,10 +22,10 @@ from kafka2hive.model.snapshot import REFETCH, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.plan.contract import TableTask, TaskSettings
 from kafka2hive.service.tables.kafka_view import logs_of
-from kafka2hive.service.verify.file_contents import Loaded, column_differences, load, place_columns
-from kafka2hive.service.verify.files import whole_file
-from kafka2hive.service.verify.result import Audited, Finding
-from kafka2hive.service.verify.row_comparison import PlaceDifferences, as_multisets, by_place
+from kafka2hive.service.verify.file_contents import LoadedRows, column_differences, load, place_columns
+from kafka2hive.service.verify.files import damage_of
+from kafka2hive.service.verify.result import AuditResult, Finding
+from kafka2hive.service.verify.row_comparison import PlaceDifferences, compare_as_multisets, compare_by_place
 from kafka2hive.service.verify.row_findings import multiset_findings, place_findings, without_absent
 from kafka2hive.service.verify.row_sources import LETTERS, Replay, file_schema, is_readable
 from kafka2hive.service.verify.rows import OUTSIDE, Paths, PlaceColumns, Span
@@ -34,9 +34,9 @@ from kafka2hive.service.verify.units import (
     Advance,
     Unit,
     UnreadableUnit,
+    fetchable_ranges,
     pieces,
-    still_there,
-    summed,
+    summary_lines,
     units_of,
     without_refetched,
 )
@@ -64,7 +64,7 @@ class KafkaAudit:
         # several rows of one offset have one place: they are compared as those of tables that keep no offset
         self._place = None if self._table.may_hold_several else place_columns(self._table)
         self._by_bucket = self._table.bucketing.time is not BucketTime.PROCESSING
-        self._audit = Audited()
+        self._audit = AuditResult()
         self._gone: list[UnreadableUnit] = []
         self._compacted = 0
         self._uncompared: Counter[str] = Counter()
@@ -72,7 +72,7 @@ class KafkaAudit:
         self._rows = 0
         self._refetched: set[str] = set()
 
-    def audit(self, finals: Sequence[Snapshot], kafka: Kafka) -> Audited:
+    def audit(self, finals: Sequence[Snapshot], kafka: Kafka) -> AuditResult:
         """Raises StorageError. A Kafka that does not answer stands in `no_answer`."""
         units, unassigned = units_of(finals)
         self._refetched = {x.path for s in finals for x in s.losses if x.remedy == REFETCH}
@@ -88,7 +88,7 @@ class KafkaAudit:
         return self._audit
 
     def _unit(self, unit: Unit, logs: Logs) -> None:
-        there, gone = still_there(unit, logs)
+        there, gone = fetchable_ranges(unit, logs)
         self._gone += gone
         contents = self._concurrency.map(self._read, unit.files)
         unit, contents = without_refetched(unit, contents, self._refetched)
@@ -137,7 +137,9 @@ class KafkaAudit:
             self._report_rows_outside(unit, loaded, place is not None)
         # a record that was read and has gone since (compaction) leaves its row behind
         gone = sum(_gone(unit, a.range, a.account) for a in manifest.accounts)
-        letters = by_place(span.length, expected.letters.whole(), loaded.letters.whole(), buckets=False)
+        letters = compare_by_place(
+            span.length, expected.letters.whole(), loaded.letters.whole(), buckets=False
+        )
         gone -= self._report_places(
             unit=unit,
             span=span,
@@ -149,12 +151,12 @@ class KafkaAudit:
         )
         rows_absent = Counter({b: n for b, n in loaded.absent.items() if b != LETTERS})
         if place is not None:
-            rows = by_place(span.length, expected.data.whole(), loaded.data.whole(), self._by_bucket)
+            rows = compare_by_place(span.length, expected.data.whole(), loaded.data.whole(), self._by_bucket)
             self._report_places(
                 unit=unit, span=span, paths=paths, found=rows, absent=rows_absent, gone=gone, what="row"
             )
             return
-        differences = as_multisets(expected.data.whole(), loaded.data.whole(), self._by_bucket)
+        differences = compare_as_multisets(expected.data.whole(), loaded.data.whole(), self._by_bucket)
         extra = sum(d.extra for d in differences)
         explained = not whole or extra <= gone  # a part: rows of what has aged out cannot be told from others
         self._compacted += extra if whole and explained else 0
@@ -186,7 +188,7 @@ class KafkaAudit:
         )
         return explained
 
-    def _report_rows_outside(self, unit: Unit, loaded: Loaded, placed: bool) -> None:
+    def _report_rows_outside(self, unit: Unit, loaded: LoadedRows, placed: bool) -> None:
         """Rows that say they come from offsets that their own file does not name."""
         for rows in (loaded.letters, *([loaded.data] if placed else [])):
             whole = rows.whole()
@@ -202,7 +204,7 @@ class KafkaAudit:
             data = self._files.read(file.final)
         except NotFound:
             return None
-        damage = whole_file(file, file.final, data)
+        damage = damage_of(file, file.final, data)
         if damage is None:
             return data
         self._audit.findings.append(damage)
@@ -230,7 +232,7 @@ class KafkaAudit:
         empty = [name for name in from_value if name not in self._filled] if self._rows else []
         self._audit.notes += [f"column {name} is NULL in every row" for name in empty]
         left_out = self._audit.not_checked
-        left_out += summed(self._gone)
+        left_out += summary_lines(self._gone)
         if self._compacted:
             left_out.append(f"{counted(self._compacted, 'row')} whose records were compacted away since")
         if unassigned:

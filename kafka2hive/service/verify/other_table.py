@@ -17,12 +17,12 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.service.verify.file_contents import load
-from kafka2hive.service.verify.result import Audited, Finding
-from kafka2hive.service.verify.row_comparison import by_place
+from kafka2hive.service.verify.result import AuditResult, Finding
+from kafka2hive.service.verify.row_comparison import compare_by_place
 from kafka2hive.service.verify.row_findings import FindingText, place_findings
 from kafka2hive.service.verify.row_hash import comparable
 from kafka2hive.service.verify.row_sources import file_schema
-from kafka2hive.service.verify.rows import OUTSIDE, HashedRows, Indices, Paths, PlaceColumns, Span
+from kafka2hive.service.verify.rows import OUTSIDE, Indices, Paths, PlaceColumns, RowHashes, Span
 from kafka2hive.service.verify.units import PIECE_OFFSETS, Advance, Unit, pieces, units_of
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
 
@@ -54,7 +54,7 @@ class OtherTableAudit:
     _alone: int = field(default=0, init=False)
     _uncompared: set[str] = field(default_factory=set, init=False)
 
-    def audit(self) -> Audited:
+    def audit(self) -> AuditResult:
         """Raises StorageError."""
         units, _ = units_of(self._ours.finals)
         others, _ = units_of(self._other.finals)
@@ -67,7 +67,7 @@ class OtherTableAudit:
             for part in pieces(shared, PIECE_OFFSETS):
                 self._piece(unit, [o for o in others if _touch(o, part)], part)
             self._advance(len(unit.files), unit.rows)
-        return Audited(self._findings, self._left_out(units, others))
+        return AuditResult(self._findings, self._left_out(units, others))
 
     def _piece(self, unit: Unit, others: Sequence[Unit], ranges: tuple[OffsetRange, ...]) -> None:
         span, paths = Span(ranges), Paths()
@@ -86,7 +86,7 @@ class OtherTableAudit:
         theirs, their_letters = self._rows(
             files=there, contents=contents, columns=columns, place=self._other.place, span=span, paths=paths
         )
-        found = by_place(span.length, theirs.whole(), mine.whole(), self._buckets)
+        found = compare_by_place(span.length, theirs.whole(), mine.whole(), self._buckets)
         lost = found.lost[~np.isin(found.lost, my_letters)]
         extra = found.extra[~np.isin(found.extra, their_letters)]
         self._letters += len(found.lost) - len(lost) + len(found.extra) - len(extra)
@@ -104,7 +104,7 @@ class OtherTableAudit:
         place: PlaceColumns,
         span: Span,
         paths: Paths,
-    ) -> tuple[HashedRows, Indices]:
+    ) -> tuple[RowHashes, Indices]:
         """Data rows, and the places of dead letters."""
         loaded = load(
             files=files,

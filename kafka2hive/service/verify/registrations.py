@@ -10,17 +10,18 @@ from kafka2hive.service.verify.result import Finding
 from kafka2hive.storage.port import Clock
 
 PENDING_SECONDS = 15.0
-"""A live run registers at once, and tries again every 10 s."""
+"""Longer than the 10 s after which a live run retries a registration."""
 
 
-def accepted(newest: Snapshot) -> tuple[str, ...]:
+def accepted_registrations(newest: Snapshot) -> tuple[str, ...]:
+    """Return a line for each registration that an operator gave up."""
     return tuple(
         f"{f.partition.table} {f.partition.path} is not registered in Hive, given up {f.accepted_at}: {f.reason}"
         for f in newest.forgotten
     )
 
 
-def unregistered(
+def audit_registrations(
     finals: Iterable[Snapshot], newest: Snapshot, metastore: Metastore, clock: Clock
 ) -> list[Finding]:
     """Return partitions with data that Hive does not have, or has elsewhere. Raises MetastoreUnavailable.
@@ -29,34 +30,34 @@ def unregistered(
     If it is still missing, it is a finding as well: nobody registers it, or Hive refuses it.
     """
     given_up = {f.partition for f in newest.forgotten}
-    touched = {f.hive_partition for s in finals for f in s.files if f.hive_partition.path} - given_up
+    filled = {f.hive_partition for s in finals for f in s.files if f.hive_partition.path} - given_up
     pending = {p for p in newest.unregistered if p.path}
-    found = [
-        Finding("verify.hive", _name(p), wrong)
-        for p in sorted(touched - pending)
-        if (wrong := wrong_registration(p, metastore))
+    findings = [
+        Finding("verify.hive", _name(p), problem)
+        for p in sorted(filled - pending)
+        if (problem := wrong_registration(p, metastore))
     ]
-    asked_again = [p for p in sorted(pending) if wrong_registration(p, metastore)]
-    if asked_again:
+    missing = [p for p in sorted(pending) if wrong_registration(p, metastore)]
+    if missing:
         clock.sleep(PENDING_SECONDS)
-    found += [
-        Finding("verify.unregistered", _name(p), f"{wrong}; its registration is pending in the ledger")
-        for p in asked_again
-        if (wrong := wrong_registration(p, metastore))
+    findings += [
+        Finding("verify.unregistered", _name(p), f"{problem}; its registration is pending in the ledger")
+        for p in missing
+        if (problem := wrong_registration(p, metastore))
     ]
-    return found
+    return findings
 
 
 def wrong_registration(partition: HivePartition, metastore: Metastore) -> str | None:
     """Return how Hive's location of the partition differs from the ledger's; None if it does not. Raises MetastoreUnavailable."""
     try:
-        where = metastore.location(partition)
+        location = metastore.location(partition)
     except MetastoreRefused as error:
         return str(error)
-    if where is None:
+    if location is None:
         return f"is not registered; its rows are at {partition.location}"
-    if not same_location(where, partition.location):
-        return f"is registered at {where}, its rows are at {partition.location}"
+    if not same_location(location, partition.location):
+        return f"is registered at {location}, its rows are at {partition.location}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What `verify` is asked, who is told how far it is, and what it answers."""
+"""The request, the progress and the result of `verify`."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ from kafka2hive.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """Something that is not as promised. `code` is stable, `where` a path or a topic partition with its offsets."""
+    """A broken guarantee. `code` is stable, `where` is a path, an epoch, or a topic partition with its offsets."""
 
     code: str
     where: str
@@ -16,14 +16,16 @@ class Finding:
 
 
 def of_epoch(snapshot: Snapshot, code: str, message: str) -> Finding:
+    """Return a finding about the whole epoch of `snapshot`."""
     return Finding(code, f"{snapshot.table} epoch {snapshot.epoch}", message)
 
 
 @dataclass(slots=True)
-class Audited:
-    """What an audit found: `not_checked` cannot be compared, `no_answer` is what a service did not answer.
+class AuditResult:
+    """The result of one part of an audit.
 
-    `notes` is as the map and the ledger say, but perhaps not as it was meant.
+    `not_checked` names what cannot be compared, `no_answer` the services that did not answer. `notes` are what agrees with
+    map and ledger but may be unintended.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -31,7 +33,7 @@ class Audited:
     no_answer: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def extend(self, more: "Audited") -> None:
+    def extend(self, more: "AuditResult") -> None:
         self.findings += more.findings
         self.not_checked += more.not_checked
         self.no_answer += more.no_answer
@@ -39,10 +41,10 @@ class Audited:
 
 
 @dataclass(frozen=True, slots=True)
-class VerifiedTable:
-    """One table's audit: what was looked at, and what was found (see Audited). `rows` holds dead letters, too.
+class TableAuditResult:
+    """The audit of one table: the amount of data, and what AuditResult has. `rows` includes dead letters.
 
-    `accepted`: registrations that were given up, so no finding.
+    `accepted` are missing registrations that an operator gave up, which are no findings.
     """
 
     table: str
@@ -61,12 +63,12 @@ class VerifiedTable:
 class VerifyResult:
     """All audited tables, and tables that could not be audited."""
 
-    tables: tuple[VerifiedTable, ...]
+    tables: tuple[TableAuditResult, ...]
     errors: tuple[tuple[str, Kafka2HiveError], ...]
 
     @property
     def exit_code(self) -> ExitCode:
-        """STOP when anything is not as promised, UNAVAILABLE when something could not be looked at."""
+        """STOP if there is a finding, otherwise the first error's code, or UNAVAILABLE if a service did not answer."""
         if any(table.findings for table in self.tables):
             return ExitCode.STOP
         if self.errors:
@@ -75,11 +77,11 @@ class VerifyResult:
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyOrder:
-    """What to audit; `tables` empty: all of the service.
+class VerifyRequest:
+    """What to audit; an empty `tables` means all tables of the service.
 
-    `contents` reads every file back (checksum and footer). `deep` also compares its rows with Kafka's records, `against`
-    with those of another table below the same ledger root.
+    `contents` reads every file (checksum and footer), `deep` also compares its rows with Kafka's records. `against` names
+    another table below the same ledger root to compare the rows with.
     """
 
     tables: tuple[str, ...] = ()
@@ -89,10 +91,10 @@ class VerifyOrder:
 
 
 class Progress:
-    """Who is told how far an audit is, from any thread; this one tells nobody."""
+    """Receives the progress of an audit, from any thread; this one ignores it."""
 
     def table(self, name: str, files: int, rows: int) -> None:
-        """A table is begun, with so many files and rows to look at."""
+        """Begin a table with this many files and rows."""
 
     def advance(self, files: int, rows: int) -> None:
-        """So many more of them are done."""
+        """Add this many files and rows that are done."""

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka2hive.service.verify.row_hash import Hashes, mixed
-from kafka2hive.service.verify.rows import OUTSIDE, Indices, Numbers, WholeRows
+from kafka2hive.service.verify.rows import OUTSIDE, Indices, Numbers, RowArrays
 
 Mask = npt.NDArray[np.bool_]
 
@@ -30,7 +30,9 @@ class PlaceDifferences:
     files: Numbers
 
 
-def by_place(length: int, expected: WholeRows, actual: WholeRows, buckets: bool = True) -> PlaceDifferences:
+def compare_by_place(
+    length: int, expected: RowArrays, actual: RowArrays, buckets: bool = True
+) -> PlaceDifferences:
     """Compare rows at places 0 to `length`; rows OUTSIDE are left out. `buckets` False: any bucket is right."""
     wanted, found = _within(expected), _within(actual)
     there = np.bincount(found.places, minlength=length)
@@ -68,11 +70,11 @@ def _numbered(buckets: Numbers) -> Hashes:
     return mixed(buckets.astype(np.uint64) + np.uint64(1))
 
 
-def _within(rows: WholeRows) -> WholeRows:
+def _within(rows: RowArrays) -> RowArrays:
     inside = rows.places != OUTSIDE
     if inside.all():
         return rows
-    return WholeRows(rows.places[inside], rows.hashes[inside], rows.buckets[inside], rows.files[inside])
+    return RowArrays(rows.places[inside], rows.hashes[inside], rows.buckets[inside], rows.files[inside])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,9 @@ class BucketDifference:
     extra: int
 
 
-def as_multisets(expected: WholeRows, actual: WholeRows, buckets: bool = True) -> list[BucketDifference]:
+def compare_as_multisets(
+    expected: RowArrays, actual: RowArrays, buckets: bool = True
+) -> list[BucketDifference]:
     """Compare rows that know no place; a row in another bucket is lost in one and extra in the other.
 
     `buckets` False: all rows count as one bucket, 0.

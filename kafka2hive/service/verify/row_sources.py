@@ -11,7 +11,7 @@ from kafka2hive.formats.lines.reader import PlainLines
 from kafka2hive.formats.readers import UNREADABLE, opened
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.paths.data_file import extension_of
-from kafka2hive.service.verify.rows import HashedRows, Numbers, Paths, PlaceColumns, Span, hashes_of
+from kafka2hive.service.verify.rows import Numbers, Paths, PlaceColumns, RowHashes, Span, hashes_of
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.sink import PassingSink, RowSink
 from kafka2hive.task.write.destination import Destination
@@ -40,13 +40,13 @@ def read_rows(
     span: Span,
     bucket: int,
     file: int,
-) -> HashedRows:
+) -> RowHashes:
     """A file's rows. `columns`: see hashes_of; `bucket` and `file` stand in each row.
 
     Raises UNREADABLE for a damaged file.
     """
     wanted = list(dict.fromkeys([*columns.values(), *(place.names() if place else ())]))
-    rows = HashedRows()
+    rows = RowHashes()
     for batch in reader.batches(wanted, _BATCH_ROWS):
         places = span.places(place, batch) if place else None
         rows.add(places, hashes_of(batch, columns), np.full(len(batch), bucket, np.int32), file)
@@ -71,8 +71,8 @@ class Replay:
         self, span: Span, columns: Mapping[str, str], place: PlaceColumns | None, paths: Paths
     ) -> None:
         """`columns`: those to compare, own names by shared names (see hashes_of)."""
-        self.data = HashedRows()
-        self.letters = HashedRows()
+        self.data = RowHashes()
+        self.letters = RowHashes()
         self._span = span
         self._columns = columns
         self._place = place

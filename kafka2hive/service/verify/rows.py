@@ -117,7 +117,7 @@ def _coded(batch: pa.RecordBatch, name: str | None, only: Any) -> list[tuple[Any
 
 
 @dataclass(slots=True)
-class HashedRows:
+class RowHashes:
     """Rows of one side, batch by batch: 24 bytes each. `places` hold OUTSIDE throughout where none is known."""
 
     places: list[Indices] = field(default_factory=list)
@@ -134,15 +134,15 @@ class HashedRows:
         self.files.append(np.full(size, file, np.int32))
         self.count += size
 
-    def extend(self, more: "HashedRows") -> None:
+    def extend(self, more: "RowHashes") -> None:
         self.places += more.places
         self.hashes += more.hashes
         self.buckets += more.buckets
         self.files += more.files
         self.count += more.count
 
-    def whole(self) -> "WholeRows":
-        return WholeRows(
+    def whole(self) -> "RowArrays":
+        return RowArrays(
             np.concatenate([*self.places, np.zeros(0, np.int64)]),
             np.concatenate([*self.hashes, np.zeros(0, np.uint64)]),
             np.concatenate([*self.buckets, np.zeros(0, np.int32)]),
@@ -151,7 +151,7 @@ class HashedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeRows:
+class RowArrays:
     """One side, joined; all four of the same length."""
 
     places: Indices

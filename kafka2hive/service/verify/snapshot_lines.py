@@ -1,8 +1,8 @@
-"""Auditing what snapshots say beside offsets: headers, file lines, decisions, pending registrations. Pure.
+"""The audit of snapshots' headers, file lines, decisions, registrations and completeness. Pure.
 
-The program writes many things twice: in a file's name and in its line, in a snapshot and in the next one. An edit of
-one of them, even with a right checksum, contradicts the other. What stands once, for people only, is believed:
-`written_at`, `newest_ms` of the newest epoch, an account's bytes, how and when a decision was typed.
+Snapshots are redundant: much of a file's line is in the file's name, and much of a snapshot is in the next one. An edit
+of one of them, even with a correct checksum, contradicts the other. What is written only once, for people, is not
+audited: `written_at`, `newest_ms` of the newest epoch, an account's bytes, reason and time of a decision.
 """
 
 from collections import Counter
@@ -20,152 +20,59 @@ from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import REBUILT, Snapshot
 from kafka2hive.service.verify.result import Finding, of_epoch
 
-_CODE = "verify.completeness"
-Counts = tuple[int, int, int]
-"""Since which epoch, files, rows."""
-
-
-def audit_completeness(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Open partitions and certificates of a snapshot follow from the one before it, its own data files, and its losses."""
-    if after.tracking is None:
-        if after.open or after.certificates:
-            yield of_epoch(after, _CODE, "partitions are open or complete, though none are tracked")
-        return
-    yield from _tracking(before, after)
-    strange = set(after.reopened) - {each.partition for each in before.certificates}
-    if strange:
-        yield of_epoch(after, _CODE, f"{min(strange).path} is open again, and had no certificate before")
-    left = _counted(before, after)
-    for certificate in after.certificates:
-        known = left.pop(certificate.partition.path, None)
-        told = (certificate.since, certificate.files, certificate.rows)
-        if known != told:
-            wanted = (
-                "nothing" if known is None else f"{known[1]} files, {known[2]} rows since epoch {known[0]}"
-            )
-            yield Finding(
-                _CODE,
-                certificate.partition.location,
-                f"epoch {after.epoch}: its certificate counts {certificate.files} files, {certificate.rows} rows since epoch"
-                f" {certificate.since}; its snapshots have {wanted}",
-            )
-        if certificate.through > after.tracking.through:
-            yield Finding(
-                _CODE,
-                certificate.partition.location,
-                f"epoch {after.epoch}: its certificate says read through {certificate.through}, its snapshot"
-                f" {after.tracking.through}",
-            )
-    for each in after.open:
-        if left.pop(each.partition.path, None) != (each.since, each.files, each.rows):
-            yield Finding(
-                _CODE, each.partition.location, f"epoch {after.epoch}: its counts of open files are wrong"
-            )
-        if (late := _opened_before(before, each.partition.path)) is not None and each.opened_at > late:
-            yield Finding(
-                _CODE, each.partition.location, f"epoch {after.epoch}: it was open since {late} already"
-            )
-    for path in sorted(left):
-        yield of_epoch(after, _CODE, f"{path} is neither open nor complete")
-
-
-def _opened_before(before: Snapshot, path: str) -> str | None:
-    if before.tracking is None:
-        return None
-    return next((each.opened_at for each in before.open if each.partition.path == path), None)
-
-
-def _counted(before: Snapshot, after: Snapshot) -> dict[str, Counts]:
-    """By path of the Hive partition: what no certificate counts, without this snapshot's own."""
-    parts = [
-        (each.partition.path, (each.since, each.files, each.rows))
-        for each in (before.open if before.tracking is not None else ())
-    ]
-    parts += [
-        (each.partition.path, (each.since, each.files, each.rows))
-        for each in before.certificates
-        if each.partition in after.reopened
-    ]
-    parts += [
-        (file.hive_partition.path, (after.epoch, 1, file.rows))
-        for file in after.files
-        if file.kind is FileKind.DATA
-    ]
-    places = {path: set[str]() for path, _ in parts}
-    for known in (*(o.partition for o in before.open), *(c.partition for c in before.certificates)):
-        places.setdefault(known.path, set()).add(known.location)
-    sums: dict[str, Counts] = {}
-    for path, (since, files, rows) in parts:
-        sofar = sums.get(path, (since, 0, 0))
-        sums[path] = (min(sofar[0], since), sofar[1] + files, sofar[2] + rows)
-    for loss in after.losses[len(before.losses) :]:
-        directory, _, name = loss.path.rpartition("/")
-        parsed = DataFileName.parse(name)
-        for path, (since, files, rows) in list(sums.items()):
-            at_path = bool(path) and directory.endswith("/" + path) and "/source_table=" not in directory
-            if parsed and (directory in places[path] or at_path) and parsed[0].epoch >= since:
-                sums[path] = (since, files - 1, rows - loss.rows)
-    return {path: counts for path, counts in sums.items() if counts[1]}
-
-
-def _tracking(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    assert after.tracking is not None
-    since = after.epoch if before.tracking is None else before.tracking.since
-    if after.tracking.since != since:
-        yield of_epoch(after, _CODE, f"partitions are tracked since {after.tracking.since}, not {since}")
-    if before.tracking is not None and after.tracking.through < before.tracking.through:
-        yield of_epoch(
-            after, _CODE, f"read through {after.tracking.through}, before {before.tracking.through}"
-        )
-
-
+_COMPLETENESS = "verify.completeness"
 _CUMULATIVE = [line for line in LINES if line.life is Life.CUMULATIVE]
 _UNKNOWN = "-"
 _UNKNOWN_EPOCH = -1
 
+Counts = tuple[int, int, int]
+"""First epoch, files, rows."""
+
 
 def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
-    """Snapshots in the order of their epochs."""
+    """Audit snapshots, which are in the order of their epochs."""
     for before, after in pairwise(snapshots):
         if after.epoch == before.epoch + 1:
             yield from _chain(before, after)
             yield from _header(before, after)
             yield from _topics(before, after)
             yield from _decisions(before, after)
-            yield from _unregistered(before, after)
-            yield from audit_completeness(before, after)
+            yield from _registrations(before, after)
+            yield from _completeness(before, after)
     ranges = {file.final: set(file.ranges) for snapshot in snapshots for file in snapshot.files}
     for snapshot in snapshots:
-        again = [ranges.get(loss.path) for loss in snapshot.losses if loss.epoch == snapshot.epoch]
+        refetched = [ranges.get(loss.path) for loss in snapshot.losses if loss.epoch == snapshot.epoch]
         if len({p.topic_partition for p in snapshot.positions}) != len(snapshot.positions):
             yield of_epoch(snapshot, "verify.position", "a topic partition stands there twice")
         for file in snapshot.files:
-            if wrong := _wrong_with(file, snapshot, again):
-                yield Finding("verify.file", file.final, f"epoch {snapshot.epoch}: {wrong}")
-    named = Counter(file.final for snapshot in snapshots for file in snapshot.files)
-    for path, times in named.items():
+            if problem := _file_problem(file, snapshot, refetched):
+                yield Finding("verify.file", file.final, f"epoch {snapshot.epoch}: {problem}")
+    counts = Counter(file.final for snapshot in snapshots for file in snapshot.files)
+    for path, times in counts.items():
         if times > 1:
             yield Finding("verify.file", path, f"is named {times} times")
 
 
 def _chain(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """A snapshot names the checksum of the one before it: an edit of that one, even with a right checksum, is told."""
+    """Audit that each snapshot names the checksum of the one before, so that an edit with a correct checksum shows."""
     if after.previous != checksum_of(before):
         message = f"it was written after a snapshot with {after.previous}, that of epoch {before.epoch} has {checksum_of(before)}"
         yield of_epoch(after, "verify.chain", message)
 
 
 def _header(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """A ledger has one table and one Kafka cluster, a generation one owner and service. A table moves by reading on, or by a
-    snapshot without files (`--accept-location`): what it says then, the new location's owner marker confirms.
+    """Audit that a ledger has one table and one Kafka cluster, and each generation one owner and service.
+
+    The location may change in an epoch that reads, or in one without files (`--accept-location`); the owner marker at the
+    new location confirms it.
     """
-    same = ["table"]
-    same += ["owner", "service"] if after.generation == before.generation else []
-    same += ["location"] if after.files and not after.accounts else []
-    for what in same:
-        now, then = getattr(after, what), getattr(before, what)
+    constant = ["table"]
+    constant += ["owner", "service"] if after.generation == before.generation else []
+    constant += ["location"] if after.files and not after.accounts else []
+    for name in constant:
+        now, then = getattr(after, name), getattr(before, name)
         if now != then:
-            yield of_epoch(after, "verify.header", f"{what} {now}, in the epoch before it {then}")
+            yield of_epoch(after, "verify.header", f"{name} {now}, in the epoch before it {then}")
     clusters = {before.cluster_id, after.cluster_id} - {_UNKNOWN}
     if len(clusters) > 1 and before.positions:
         yield of_epoch(after, "verify.header", f"cluster {after.cluster_id}, before {before.cluster_id}")
@@ -176,29 +83,32 @@ def _header(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _topics(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """A topic partition keeps topic id and leader epoch (it may grow with what is read), and begins with nothing read."""
-    explained = {gap.range.topic_partition for gap in after.gaps if gap.epoch == after.epoch}
+    """Audit that a topic partition keeps its topic id, and that its leader epoch only grows, and only if records are read.
+
+    A new topic partition must begin with an empty range.
+    """
+    with_gap = {gap.range.topic_partition for gap in after.gaps if gap.epoch == after.epoch}
     for now in after.positions:
-        if now.topic_partition in explained:
+        if now.topic_partition in with_gap:
             continue
         where = f"{after.table} {now.topic_partition}"
-        old = before.position(now.topic_partition)
-        if old is None:
+        then = before.position(now.topic_partition)
+        if then is None:
             if now.start != now.end:
                 message = f"epoch {after.epoch}: [{now.start}, {now.end}) was read without a first position"
                 yield Finding("verify.position", where, message)
             continue
-        if now.topic_id != old.topic_id and _UNKNOWN not in (now.topic_id, old.topic_id):
-            message = f"epoch {after.epoch}: topic id {now.topic_id}, before {old.topic_id}"
+        if now.topic_id != then.topic_id and _UNKNOWN not in (now.topic_id, then.topic_id):
+            message = f"epoch {after.epoch}: topic id {now.topic_id}, before {then.topic_id}"
             yield Finding("verify.position", where, message)
-        unread = now.start == now.end and now.leader_epoch != old.leader_epoch
-        if unread or _UNKNOWN_EPOCH < now.leader_epoch < old.leader_epoch:
-            message = f"epoch {after.epoch}: leader epoch {now.leader_epoch}, before {old.leader_epoch}"
+        changed_unread = now.start == now.end and now.leader_epoch != then.leader_epoch
+        if changed_unread or _UNKNOWN_EPOCH < now.leader_epoch < then.leader_epoch:
+            message = f"epoch {after.epoch}: leader epoch {now.leader_epoch}, before {then.leader_epoch}"
             yield Finding("verify.position", where, message)
 
 
 def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """What an operator accepted, and added columns, stand in every later snapshot; new ones are of their very epoch."""
+    """Audit that decisions and added columns are repeated in every later snapshot, and that new ones are of its epoch."""
     for line in _CUMULATIVE:
         old, new = getattr(before, line.attribute), getattr(after, line.attribute)
         if new[: len(old)] != old:
@@ -213,29 +123,29 @@ def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
             )
 
 
-def _unregistered(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Pending registrations: those before without the ones registered since, and all partitions of this epoch's files;
-    none that an operator gave up.
+def _registrations(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Audit the pending registrations.
+
+    They must be those of the epoch before without the ones registered since, plus the Hive partitions of this epoch's
+    files, without forgotten ones.
     """
     own = {file.hive_partition for file in after.files}
-    then, registered, unregistered = map(
-        frozenset, (before.unregistered, after.registered, after.unregistered)
-    )
-    wanted = (then - registered | own) - {f.partition for f in after.forgotten}
-    for what, lines, different in (
-        ("unregistered", after.unregistered, unregistered),
+    earlier, registered, pending = map(frozenset, (before.unregistered, after.registered, after.unregistered))
+    expected = (earlier - registered | own) - {f.partition for f in after.forgotten}
+    for tag, lines, distinct in (
+        ("unregistered", after.unregistered, pending),
         ("registered", after.registered, registered),
     ):
-        if len(lines) != len(different):
-            yield of_epoch(after, "verify.registrations", f"a {what} line stands there twice")
-    for partition in sorted(wanted - unregistered):
+        if len(lines) != len(distinct):
+            yield of_epoch(after, "verify.registrations", f"a {tag} line stands there twice")
+    for partition in sorted(expected - pending):
         why = (
             "wrote to it" if partition in own else f"was given it by epoch {before.epoch}, not as registered,"
         )
         yield _registration(after, partition, f"{why} and has no pending registration of it")
-    for partition in sorted(unregistered - wanted):
+    for partition in sorted(pending - expected):
         yield _registration(after, partition, "has a pending registration of it without a reason")
-    for partition in sorted(registered - then):
+    for partition in sorted(registered - earlier):
         yield _registration(
             after, partition, f"says that it was registered, epoch {before.epoch} did not owe it"
         )
@@ -245,25 +155,124 @@ def _registration(snapshot: Snapshot, partition: HivePartition, message: str) ->
     return Finding("verify.registrations", partition.location, f"epoch {snapshot.epoch} {message}")
 
 
-def _wrong_with(file: DataFile, snapshot: Snapshot, again: Sequence[set[OffsetRange] | None]) -> str | None:
-    """A file's line against its own name, its partition, and the offsets of its epoch.
+def _completeness(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Audit open partitions and certificates against the snapshot before, this epoch's data files, and its losses."""
+    if after.tracking is None:
+        if after.open or after.certificates:
+            yield of_epoch(after, _COMPLETENESS, "partitions are open or complete, though none are tracked")
+        return
+    yield from _tracking(before, after)
+    uncertified = set(after.reopened) - {each.partition for each in before.certificates}
+    if uncertified:
+        yield of_epoch(
+            after, _COMPLETENESS, f"{min(uncertified).path} is open again, and had no certificate before"
+        )
+    counts = _uncertified_counts(before, after)
+    for certificate in after.certificates:
+        expected = counts.pop(certificate.partition.path, None)
+        if expected != (certificate.since, certificate.files, certificate.rows):
+            text = (
+                "nothing"
+                if expected is None
+                else f"{expected[1]} files, {expected[2]} rows since epoch {expected[0]}"
+            )
+            yield Finding(
+                _COMPLETENESS,
+                certificate.partition.location,
+                f"epoch {after.epoch}: its certificate counts {certificate.files} files, {certificate.rows} rows since epoch"
+                f" {certificate.since}; its snapshots have {text}",
+            )
+        if certificate.through > after.tracking.through:
+            yield Finding(
+                _COMPLETENESS,
+                certificate.partition.location,
+                f"epoch {after.epoch}: its certificate says read through {certificate.through}, its snapshot"
+                f" {after.tracking.through}",
+            )
+    for each in after.open:
+        place = each.partition.location
+        if counts.pop(each.partition.path, None) != (each.since, each.files, each.rows):
+            yield Finding(_COMPLETENESS, place, f"epoch {after.epoch}: its counts of open files are wrong")
+        opened_at = _opened_at(before, each.partition.path)
+        if opened_at is not None and each.opened_at > opened_at:
+            yield Finding(_COMPLETENESS, place, f"epoch {after.epoch}: it was open since {opened_at} already")
+    for path in sorted(counts):
+        yield of_epoch(after, _COMPLETENESS, f"{path} is neither open nor complete")
 
-    An epoch that dumped a lost file again (`--refetch`) has that file's offsets, and stages where the map says now: `again`
-    are those of the files that are lost since this epoch. A rebuilt ledger lists the files of many epochs.
+
+def _tracking(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    assert after.tracking is not None
+    since = after.epoch if before.tracking is None else before.tracking.since
+    if after.tracking.since != since:
+        yield of_epoch(
+            after, _COMPLETENESS, f"partitions are tracked since {after.tracking.since}, not {since}"
+        )
+    if before.tracking is not None and after.tracking.through < before.tracking.through:
+        yield of_epoch(
+            after, _COMPLETENESS, f"read through {after.tracking.through}, before {before.tracking.through}"
+        )
+
+
+def _opened_at(snapshot: Snapshot, path: str) -> str | None:
+    if snapshot.tracking is None:
+        return None
+    return next((each.opened_at for each in snapshot.open if each.partition.path == path), None)
+
+
+def _uncertified_counts(before: Snapshot, after: Snapshot) -> dict[str, Counts]:
+    """Return by path of the Hive partition what the certificates and open lines of `after` must add up to."""
+    parts = [
+        (each.partition.path, (each.since, each.files, each.rows))
+        for each in (before.open if before.tracking is not None else ())
+    ]
+    parts += [
+        (each.partition.path, (each.since, each.files, each.rows))
+        for each in before.certificates
+        if each.partition in after.reopened
+    ]
+    parts += [
+        (file.hive_partition.path, (after.epoch, 1, file.rows))
+        for file in after.files
+        if file.kind is FileKind.DATA
+    ]
+    locations = {path: set[str]() for path, _ in parts}
+    for partition in (*(o.partition for o in before.open), *(c.partition for c in before.certificates)):
+        locations.setdefault(partition.path, set()).add(partition.location)
+    sums: dict[str, Counts] = {}
+    for path, (since, files, rows) in parts:
+        total = sums.get(path, (since, 0, 0))
+        sums[path] = (min(total[0], since), total[1] + files, total[2] + rows)
+    for loss in after.losses[len(before.losses) :]:
+        directory, _, name = loss.path.rpartition("/")
+        parsed = DataFileName.parse(name)
+        for path, (since, files, rows) in list(sums.items()):
+            at_path = bool(path) and directory.endswith("/" + path) and "/source_table=" not in directory
+            if parsed and (directory in locations[path] or at_path) and parsed[0].epoch >= since:
+                sums[path] = (since, files - 1, rows - loss.rows)
+    return {path: counts for path, counts in sums.items() if counts[1]}
+
+
+def _file_problem(
+    file: DataFile, snapshot: Snapshot, refetched: Sequence[set[OffsetRange] | None]
+) -> str | None:
+    """Compare a file's line with the file's name, its Hive partition, and the offsets of its epoch.
+
+    `refetched` has the offsets of the files that were lost in this epoch: a file with the same offsets replaces one of
+    them (`--refetch`) and may be staged elsewhere, where the map says. A rebuilt ledger lists the files of many epochs.
     """
     parsed = DataFileName.parse(base_name(file.final))
     partition = file.hive_partition
     if parsed is None or parsed[1] != "final":
         return "its name is none of this program's"
     name = parsed[0]
-    told = (name.ledger, name.generation, name.epoch, name.task)
+    origin = (name.ledger, name.generation, name.epoch, name.task)
     if snapshot.owner == REBUILT:
         if name.ledger != ledger_tag(snapshot.ledger_id) or name.generation >= snapshot.generation:
             return "its name is not one of before the ledger was rebuilt"
-    elif told != (ledger_tag(snapshot.ledger_id), snapshot.generation, snapshot.epoch, file.task):
-        told_here = f"generation {snapshot.generation}, task {file.task}"
-        return f"its name tells of another ledger, generation, epoch or task than {told_here}"
-    staging = parent(file.staged) if again else staging_directory(snapshot.location)
+    elif origin != (ledger_tag(snapshot.ledger_id), snapshot.generation, snapshot.epoch, file.task):
+        expected = f"generation {snapshot.generation}, task {file.task}"
+        return f"its name tells of another ledger, generation, epoch or task than {expected}"
+    staging = parent(file.staged) if refetched else staging_directory(snapshot.location)
     if file.staged != join(staging, name.in_state("pending")):
         return f"its staged address is another file's: {file.staged}"
     if parent(file.final) != partition.location:
@@ -274,11 +283,12 @@ def _wrong_with(file: DataFile, snapshot: Snapshot, again: Sequence[set[OffsetRa
             return f"its partition is {partition.table} {partition.path} at {partition.location}"
     elif partition.table == snapshot.table or not partition.location.endswith(f"/{partition.path}"):
         return f"its partition is {partition.table} {partition.path} at {partition.location}"
-    rebuilt = snapshot.owner == REBUILT  # of many epochs, whose tasks have the same numbers
+    rebuilt = snapshot.owner == REBUILT
+    # task numbers repeat in a rebuilt ledger's epochs, so its files may have the ranges of any task
     read = {account.range for account in snapshot.accounts if rebuilt or account.task == file.task}
-    if rebuilt:  # of a task whose files are not all there, the offsets are a gap
+    if rebuilt:  # if files of a task were missing, its offsets became a gap
         read |= {gap.range for gap in snapshot.gaps}
-    named = set(file.ranges)
-    if named not in again and not (named and named <= read and len(named) == len(file.ranges)):
+    ranges = set(file.ranges)
+    if ranges not in refetched and not (ranges and ranges <= read and len(ranges) == len(file.ranges)):
         return "its offset ranges are not some that its task read"
     return None

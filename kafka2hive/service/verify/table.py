@@ -1,4 +1,4 @@
-"""The audit of one table: the ledger by itself, then against files, Kafka, Hive, and another table."""
+"""The audit of one table: its ledger, then the ledger against files, Kafka, Hive, and another table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,65 +17,68 @@ from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.verify.certificates import audit_certificates
 from kafka2hive.service.verify.files import audit_contents, audit_pending, audit_presence
 from kafka2hive.service.verify.history import audit_history, lost_paths
-from kafka2hive.service.verify.registrations import accepted, unregistered
-from kafka2hive.service.verify.result import Audited, Finding, Progress, VerifiedTable, VerifyOrder
+from kafka2hive.service.verify.registrations import accepted_registrations, audit_registrations
+from kafka2hive.service.verify.result import AuditResult, Finding, Progress, TableAuditResult, VerifyRequest
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileSystem
 
 
 @dataclass(frozen=True, slots=True)
 class TableAudit:
-    """Audits table after table as `order` says.
+    """Audits the tables of `request`.
 
-    `settings` gives what a task must know of a table; `deep` needs it, and `kafka`.
+    `kafka` and `metastore` are None if they are not to be asked. `settings` returns the task settings of a table; `deep`
+    needs it and `kafka`, `against` needs it.
     """
 
     wiring: Wiring
-    order: VerifyOrder
+    request: VerifyRequest
     kafka: Kafka | None
     metastore: Metastore | None
     settings: Callable[[str], TaskSettings] | None
     progress: Progress
 
-    def audit(self, view: View) -> list[VerifiedTable]:
-        """One table; none when it is not meant. Raises Kafka2HiveError, StorageError."""
+    def audit(self, view: View) -> list[TableAuditResult]:
+        """Return the result for one table, or an empty list if it is not to be audited. Raises Kafka2HiveError, StorageError."""
         history = read_history(self.wiring.ports.files, view)
         table, newest = view.paths.table, history.newest
-        if not self._is_meant(history) or table == self.order.against:
+        if not self._is_selected(history) or table == self.request.against:
             return []
-        named = [file for snapshot in history.finals for file in snapshot.files]
-        rows = sum(file.rows for file in named)
-        self.progress.table(newest.table, len(named), rows)
-        found = Audited([*audit_history(history.all), *audit_place(self.wiring.ports.files, history.view)])
-        self._files(history, found)
-        if self.order.against is not None and self.settings is not None:
-            found.extend(self._with_other_table(history, self.order.against, self.settings))
-        self._services(history, found)
-        audited = VerifiedTable(
+        files = [file for snapshot in history.finals for file in snapshot.files]
+        rows = sum(file.rows for file in files)
+        self.progress.table(newest.table, len(files), rows)
+        result = AuditResult(
+            [*audit_history(history.all), *audit_place(self.wiring.ports.files, history.view)]
+        )
+        self._files(history, result)
+        if self.request.against is not None and self.settings is not None:
+            result.extend(self._with_other_table(history, self.request.against, self.settings))
+        self._services(history, result)
+        table_result = TableAuditResult(
             table=newest.table,
             epochs=len(history.all),
-            files=len(named),
+            files=len(files),
             rows=rows,
-            bytes=sum(file.length for file in named),
-            findings=tuple(found.findings),
-            no_answer=tuple(dict.fromkeys(found.no_answer)),
-            not_checked=tuple(found.not_checked),
-            accepted=accepted(newest),
-            notes=tuple(found.notes),
+            bytes=sum(file.length for file in files),
+            findings=tuple(result.findings),
+            no_answer=tuple(dict.fromkeys(result.no_answer)),
+            not_checked=tuple(result.not_checked),
+            accepted=accepted_registrations(newest),
+            notes=tuple(result.notes),
         )
-        return [audited]
+        return [table_result]
 
-    def _is_meant(self, history: History) -> bool:
-        """Asked for, in the map, or ever written by the map's service."""
-        whole = self.wiring.map
-        names = {*self.order.tables, *(rule.table for rule in whole.tables)}
-        return history.newest.table in names or whole.service in {s.service for s in history.all}
+    def _is_selected(self, history: History) -> bool:
+        """Whether the table is requested, in the map, or was ever written by the map's service."""
+        service_map = self.wiring.map
+        names = {*self.request.tables, *(rule.table for rule in service_map.tables)}
+        return history.newest.table in names or service_map.service in {s.service for s in history.all}
 
-    def _files(self, history: History, found: Audited) -> None:
-        """Names and lengths; with `contents` or `deep` what is in them, with `deep` against Kafka's records."""
-        order, lost = self.order, lost_paths(history.all)
+    def _files(self, history: History, result: AuditResult) -> None:
+        """Audit names and lengths; also the contents if requested, with `deep` against Kafka's records."""
+        request, lost = self.request, lost_paths(history.all)
         files, concurrency = self.wiring.ports.files, self.wiring.ports.concurrency
-        found.extend(
+        result.extend(
             audit_presence(
                 files=files,
                 concurrency=concurrency,
@@ -85,27 +88,29 @@ class TableAudit:
                 newest_now=lambda: look(files, history.view.paths).state.epoch,
             )
         )
-        found.findings += audit_certificates(files, concurrency, history.finals)
+        result.findings += audit_certificates(files, concurrency, history.finals)
         if history.pending is not None:
-            whole = order.contents or order.deep
-            found.findings += audit_pending(
-                files=files, concurrency=concurrency, pending=history.pending, lost=lost, contents=whole
+            result.findings += audit_pending(
+                files=files,
+                concurrency=concurrency,
+                pending=history.pending,
+                lost=lost,
+                contents=request.contents or request.deep,
             )
-        if order.deep and self.kafka is not None and self.settings is not None:
-            # decoding is loaded only where it is asked for
-            from kafka2hive.service.verify.kafka_rows import KafkaAudit
+        if request.deep and self.kafka is not None and self.settings is not None:
+            from kafka2hive.service.verify.kafka_rows import KafkaAudit  # slow: it loads the decoders
 
             name = history.newest.table
-            rows = KafkaAudit(
+            audit = KafkaAudit(
                 files=files,
                 concurrency=concurrency,
                 settings=self.settings(name),
                 table=name,
                 advance=self.progress.advance,
             )
-            found.extend(rows.audit(history.finals, self.kafka))
-        elif order.contents:
-            found.findings += audit_contents(
+            result.extend(audit.audit(history.finals, self.kafka))
+        elif request.contents:
+            result.findings += audit_contents(
                 files=files,
                 concurrency=concurrency,
                 snapshots=history.finals,
@@ -113,24 +118,24 @@ class TableAudit:
                 advance=self.progress.advance,
             )
 
-    def _services(self, history: History, found: Audited) -> None:
-        """The ends of Kafka's logs and the registrations in Hive."""
+    def _services(self, history: History, result: AuditResult) -> None:
+        """Audit positions against the ends of Kafka's logs, and the registrations in Hive."""
         if self.kafka is not None:
             try:
-                found.findings += _beyond_kafka(history.newest, self.kafka)
+                result.findings += _beyond_kafka(history.newest, self.kafka)
             except ServiceUnavailable as error:
-                found.no_answer.append(f"Kafka: {error.message}")
+                result.no_answer.append(f"Kafka: {error.message}")
         if self.metastore is not None:
             clock = self.wiring.ports.clock
             try:
-                found.findings += unregistered(history.finals, history.newest, self.metastore, clock)
+                result.findings += audit_registrations(history.finals, history.newest, self.metastore, clock)
             except MetastoreUnavailable as error:
-                found.no_answer.append(f"Hive: {error}")
+                result.no_answer.append(f"Hive: {error}")
 
     def _with_other_table(
         self, history: History, name: str, settings: Callable[[str], TaskSettings]
-    ) -> Audited:
-        """Raises ConfigError when one of the two keeps no offsets, or the other one has no ledger here."""
+    ) -> AuditResult:
+        """Compare with the table `name`. Raises ConfigError if one of them keeps no offsets, or `name` has no ledger."""
         from kafka2hive.service.verify.file_contents import place_columns
         from kafka2hive.service.verify.other_table import OtherTableAudit, Side
 
@@ -144,7 +149,7 @@ class TableAudit:
         mine = settings(table).tables[table]
         try:
             theirs = settings(name).tables[name]
-        except ConfigError:  # another map's: its columns are taken to have the same names
+        except ConfigError:  # it is in another map: assume that its columns have the same names
             theirs = mine
         ours_place, their_place = place_columns(mine), place_columns(theirs)
         if not (ours_place and their_place and ours_place.complete and their_place.complete):
@@ -161,7 +166,7 @@ class TableAudit:
 
 
 def _beyond_kafka(newest: Snapshot, kafka: Kafka) -> list[Finding]:
-    """Nothing was read that Kafka does not have: positions lie within the log, or Kafka has dropped what was read."""
+    """Return a finding for each position beyond the end of Kafka's log."""
     ends = kafka.latest([p.topic_partition for p in newest.positions])
     return [
         Finding(
@@ -175,23 +180,23 @@ def _beyond_kafka(newest: Snapshot, kafka: Kafka) -> list[Finding]:
 
 
 def audit_place(files: FileSystem, view: View) -> list[Finding]:
-    """The generation's number against the snapshot's, and the marker in the table's directory. Raises StorageError.
+    """Audit the generation's number against the snapshot's, and the table's owner marker. Raises StorageError.
 
     A ledger that never wrote anything (generation 0) has no marker yet.
     """
-    found = []
+    findings = []
     state, path = view.state, owner_marker(view.state.location)
     if state.generation > view.generation.number:
         message = f"holds a snapshot of generation {state.generation}: it was renamed by hand"
-        found.append(Finding("verify.generation", view.directory, message))
+        findings.append(Finding("verify.generation", view.directory, message))
     try:
-        owner = read_marker(files, state.location)
-    except ManualActionRequired as damaged:
-        return [*found, Finding("verify.marker", path, damaged.message)]
-    if owner is None and state.generation > 0:
+        ledger_id = read_marker(files, state.location)
+    except ManualActionRequired as error:
+        return [*findings, Finding("verify.marker", path, error.message)]
+    if ledger_id is None and state.generation > 0:
         message = f"is not there: nothing keeps another ledger from feeding {state.table}"
-        found.append(Finding("verify.marker", path, message))
-    elif owner not in (None, state.ledger_id):
-        message = f"names ledger {owner}, {state.table} is fed by {state.ledger_id}"
-        found.append(Finding("verify.marker", path, message))
-    return found
+        findings.append(Finding("verify.marker", path, message))
+    elif ledger_id not in (None, state.ledger_id):
+        message = f"names ledger {ledger_id}, {state.table} is fed by {state.ledger_id}"
+        findings.append(Finding("verify.marker", path, message))
+    return findings

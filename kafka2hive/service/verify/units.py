@@ -84,7 +84,7 @@ class UnreadableUnit:
     why: str
 
 
-def still_there(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[UnreadableUnit]]:
+def fetchable_ranges(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[UnreadableUnit]]:
     there: list[OffsetRange] = []
     gone: list[UnreadableUnit] = []
     for r in unit.ranges:
@@ -127,7 +127,7 @@ def pieces(ranges: Iterable[OffsetRange], most: int) -> Iterator[tuple[OffsetRan
         yield tuple(group)
 
 
-def summed(gone: Collection[UnreadableUnit]) -> list[str]:
+def summary_lines(gone: Collection[UnreadableUnit]) -> list[str]:
     """One line per topic partition and reason: adjoining ranges joined, the offsets counted."""
     lines = []
     by_reason: dict[tuple[str, TopicPartition], list[OffsetRange]] = {}

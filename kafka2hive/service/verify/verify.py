@@ -1,4 +1,4 @@
-"""`kafka2hive verify`: audits what the dump promises, with an exit code. Only reads; safe during a live run."""
+"""`kafka2hive verify`: audit ledgers, files, certificates and registrations. Only reads; safe during a live run."""
 
 from collections.abc import Callable
 
@@ -14,43 +14,48 @@ from kafka2hive.service.tables.ledgers import (
     unknown_tables,
     vanished_ledgers,
 )
-from kafka2hive.service.verify.result import Progress, VerifyOrder, VerifyResult
+from kafka2hive.service.verify.result import Progress, VerifyRequest, VerifyResult
 from kafka2hive.service.verify.table import TableAudit
 from kafka2hive.service.wiring import Wiring
 
 
 def verify(
     wiring: Wiring,
-    order: VerifyOrder,
+    request: VerifyRequest,
     kafka: Kafka | None,
     metastore: Metastore | None,
     settings: Callable[[str], TaskSettings] | None = None,
-    progress: Progress = Progress(),  # noqa: B008  it holds nothing
+    progress: Progress = Progress(),  # noqa: B008  stateless
 ) -> VerifyResult:
-    """Audit every ledger of the map's service, one after the other. Raises ServiceUnavailable (no file system).
+    """Audit the requested ledgers of the map's service, one after the other. Raises ServiceUnavailable (no file system).
 
-    The services and `settings`: see TableAudit.
+    TableAudit documents the other parameters.
     """
     ledgers = ledger_tables(wiring)
-    there = {paths.table for paths in ledgers}
-    if unknown := unknown_tables(wiring, order.tables, there) + _no_other_dump(wiring, order, there):
+    names = {paths.table for paths in ledgers}
+    if unknown := unknown_tables(wiring, request.tables, names) + _no_other_dump(wiring, request, names):
         return VerifyResult((), tuple(unknown))
-    if order.against is not None and order.against in order.tables:
-        return VerifyResult((), (_with_itself(order.against),))
-    errors = vanished_ledgers(wiring, order.tables, there)
+    if request.against is not None and request.against in request.tables:
+        return VerifyResult((), (_same_table(request.against),))
+    errors = vanished_ledgers(wiring, request.tables, names)
     audit = TableAudit(
-        wiring=wiring, order=order, kafka=kafka, metastore=metastore, settings=settings, progress=progress
+        wiring=wiring,
+        request=request,
+        kafka=kafka,
+        metastore=metastore,
+        settings=settings,
+        progress=progress,
     ).audit
-    asked = [paths for paths in ledgers if not order.tables or paths.table in order.tables]
-    tables, failed = apart(each_ledger(wiring, asked, audit))
+    selected = [paths for paths in ledgers if not request.tables or paths.table in request.tables]
+    tables, failed = apart(each_ledger(wiring, selected, audit))
     errors += failed
-    if order.against is not None and not (order.tables or tables or errors):
-        errors.append(_with_itself(order.against))
+    if request.against is not None and not (request.tables or tables or errors):
+        errors.append(_same_table(request.against))
     return VerifyResult(tuple(tables), tuple(errors))
 
 
-def _with_itself(table: str) -> tuple[str, ConfigError]:
-    """--against names the only table that is to be audited: nothing would be compared."""
+def _same_table(table: str) -> tuple[str, ConfigError]:
+    """Return the error if --against names the only table to audit, so that nothing would be compared."""
     error = ConfigError(
         "usage.same_table",
         f"{table} cannot be compared with itself: nothing was audited",
@@ -59,13 +64,13 @@ def _with_itself(table: str) -> tuple[str, ConfigError]:
     return table, error
 
 
-def _no_other_dump(wiring: Wiring, order: VerifyOrder, there: set[str]) -> list[tuple[str, ConfigError]]:
-    """--against names a table without a ledger below this root: there is nothing to compare with."""
-    if order.against is None or order.against in there:
+def _no_other_dump(wiring: Wiring, request: VerifyRequest, names: set[str]) -> list[tuple[str, ConfigError]]:
+    """Return an error if --against names a table that is not among `names`, those with a ledger."""
+    if request.against is None or request.against in names:
         return []
     error = ConfigError(
         "usage.no_such_table",
-        f"{order.against} has no ledger below {wiring.paths('').ledgers}: there is nothing to compare with",
-        did_you_mean(order.against, there),
+        f"{request.against} has no ledger below {wiring.paths('').ledgers}: there is nothing to compare with",
+        did_you_mean(request.against, names),
     )
-    return [(order.against, error)]
+    return [(request.against, error)]

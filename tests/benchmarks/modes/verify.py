@@ -17,7 +17,7 @@ from typing import Any
 
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.service.tables.routes import MapTables
-from kafka2hive.service.verify.result import VerifyOrder
+from kafka2hive.service.verify.result import VerifyRequest
 from kafka2hive.service.verify.verify import verify
 from kafka2hive.service.wiring import Wiring
 from tests.benchmarks.aims import VERIFY, Rows
@@ -67,7 +67,7 @@ def verified(wiring: Wiring, rounds: int, profile: cProfile.Profile | None = Non
             profile.enable()
         result = verify(
             wiring,
-            VerifyOrder(deep=True),
+            VerifyRequest(deep=True),
             KafkaAdmin(wiring.map.kafka),
             None,
             MapTables(wiring, None).settings,

@@ -20,7 +20,7 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.plan.contract import TableManifest
 from kafka2hive.plugins import HiveStorage
-from kafka2hive.service.verify.files import whole_file
+from kafka2hive.service.verify.files import damage_of
 from kafka2hive.storage.port import OutcomeUnknown
 from kafka2hive.task.write.limits import TaskLimits
 from tests.harness.fake_consumer import FakeLog
@@ -139,8 +139,8 @@ def test_a_task_writes_files_by_a_plug_in_and_dead_letters_as_ever() -> None:
     assert max(len(batch) for batch in reader.batches(["n"], 3)) == 3
     assert total(manifest).written == 4
     # what `verify` sees: the same bytes, other rows than committed, and a footer that says nothing of the ledger
-    assert whole_file(data, data.final, content) is None
-    found = whole_file(replace(data, rows=5), data.final, content)
+    assert damage_of(data, data.final, content) is None
+    found = damage_of(replace(data, rows=5), data.final, content)
     assert found is not None and found.code == "verify.rows"
     assert end_of("streams", len(content), lambda most: content[-most:]) is None
 

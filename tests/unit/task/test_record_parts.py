@@ -18,7 +18,7 @@ from kafka2hive.config.keys import (
 )
 from kafka2hive.decode.schemas.writers import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.model.files import FileKind
-from kafka2hive.service.verify.row_comparison import as_multisets
+from kafka2hive.service.verify.row_comparison import compare_as_multisets
 from kafka2hive.service.verify.row_sources import Replay
 from kafka2hive.service.verify.rows import Paths, Span
 from kafka2hive.task.chunk_decoder import ChunkDecoder
@@ -253,4 +253,4 @@ def test_verify_deep_judges_the_columns_of_key_and_headers(spoilt: dict[str, Any
     headers: dict[int, list[tuple[str, bytes | None]]] = {0: [("tenant-id", b"a")], 1: [("sent", b"1")]}
     log = FakeLog(dict.fromkeys(keys, b"{}"), 2, keys=keys, headers=headers)
     other = replayed(replace(log, **spoilt))
-    assert len(as_multisets(replayed(log).data.whole(), other.data.whole())) == differences
+    assert len(compare_as_multisets(replayed(log).data.whole(), other.data.whole())) == differences

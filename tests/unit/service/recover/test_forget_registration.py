@@ -19,7 +19,7 @@ from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoverOrder, RecoverResult
 from kafka2hive.service.recover.service import recover
-from kafka2hive.service.verify.result import VerifyOrder, VerifyResult
+from kafka2hive.service.verify.result import VerifyRequest, VerifyResult
 from kafka2hive.service.verify.verify import verify
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import TABLE, Service, pending_service
@@ -148,7 +148,7 @@ def verified(service: Service, hive: Hive) -> tuple[VerifyResult, float]:
     clock = Clock(service.wiring.ports.clock)
     ports = replace(service.wiring.ports, clock=clock)  # type: ignore[arg-type]  # the rest is the real one's
     wiring: Wiring = replace(service.wiring, ports=ports)
-    return verify(wiring, VerifyOrder(), None, hive), clock.slept
+    return verify(wiring, VerifyRequest(), None, hive), clock.slept
 
 
 def test_verify_finds_what_stays_pending_and_accepts_what_was_given_up(service: Service) -> None:

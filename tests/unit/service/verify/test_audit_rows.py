@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka2hive.model.errors import Kafka2HiveError
-from kafka2hive.service.verify.row_comparison import BucketDifference, as_multisets, by_place
+from kafka2hive.service.verify.row_comparison import BucketDifference, compare_as_multisets, compare_by_place
 from kafka2hive.service.verify.row_hash import comparable, row_hashes
-from kafka2hive.service.verify.rows import OUTSIDE, HashedRows, PlaceColumns, Span, WholeRows
+from kafka2hive.service.verify.rows import OUTSIDE, PlaceColumns, RowArrays, RowHashes, Span
 from tests.harness.task_files import offsets
 
 DECIMAL = pa.decimal128(20, 3)
@@ -157,9 +157,9 @@ def test_one_topic_partition_needs_no_further_columns() -> None:
     assert lone.places(only, batch(("a", 1, 12))).tolist() == [2]
 
 
-def side(*rows: tuple[int, int, int]) -> WholeRows:
+def side(*rows: tuple[int, int, int]) -> RowArrays:
     """(place, hash, bucket)."""
-    result = HashedRows()
+    result = RowHashes()
     for number, (place, row_hash, bucket) in enumerate(rows):
         result.add(
             np.array([place]), np.array([row_hash], np.uint64), np.array([bucket], np.int32), file=number
@@ -170,7 +170,7 @@ def side(*rows: tuple[int, int, int]) -> WholeRows:
 def test_every_kind_of_difference_has_its_place() -> None:
     expected = side((0, 10, 0), (1, 11, 0), (2, 12, 0), (3, 13, 1), (5, 15, 0))
     actual = side((0, 10, 0), (2, 99, 0), (3, 13, 0), (4, 14, 0), (5, 15, 0), (5, 15, 0), (OUTSIDE, 1, 1))
-    found = by_place(6, expected, actual)
+    found = compare_by_place(6, expected, actual)
     assert [
         p.tolist() for p in (found.lost, found.extra, found.doubled, found.different, found.misplaced)
     ] == [
@@ -181,15 +181,15 @@ def test_every_kind_of_difference_has_its_place() -> None:
         [3],
     ]
     assert found.files[[2, 4]].tolist() == [1, 3]
-    assert by_place(6, expected, actual, buckets=False).misplaced.tolist() == []
-    found = by_place(6, expected, expected)
+    assert compare_by_place(6, expected, actual, buckets=False).misplaced.tolist() == []
+    found = compare_by_place(6, expected, expected)
     assert not any(map(len, (found.lost, found.extra, found.doubled, found.different, found.misplaced)))
 
 
 def test_several_rows_of_an_offset_are_compared_together_in_any_order() -> None:
     expected = side((0, 10, 0), (0, 11, 1), (1, 12, 0), (2, 13, 0), (2, 13, 0), (4, 15, 0), (4, 16, 0))
     actual = side((0, 11, 1), (0, 10, 0), (1, 12, 0), (2, 13, 0), (2, 13, 0), (4, 16, 0), (4, 15, 0))
-    found = by_place(6, expected, actual)
+    found = compare_by_place(6, expected, actual)
     assert not any(map(len, (found.lost, found.extra, found.doubled, found.different, found.misplaced)))
     wrong = side(
         (0, 9, 0),
@@ -202,7 +202,7 @@ def test_several_rows_of_an_offset_are_compared_together_in_any_order() -> None:
         (4, 16, 1),
         (4, 15, 0),
     )
-    found = by_place(6, expected, wrong)
+    found = compare_by_place(6, expected, wrong)
     differences = (found.lost, found.extra, found.doubled, found.different, found.misplaced)
     assert [places.tolist() for places in differences] == [[2], [3], [1], [0], [4]]
 
@@ -210,9 +210,9 @@ def test_several_rows_of_an_offset_are_compared_together_in_any_order() -> None:
 def test_multisets_count_what_is_lost_and_extra_in_each_bucket() -> None:
     expected = side((-1, 7, 0), (-1, 7, 0), (-1, 8, 1), (-1, 9, 1))
     actual = side((-1, 7, 0), (-1, 8, 0), (-1, 9, 1), (-1, 9, 1))
-    assert as_multisets(expected, actual) == [BucketDifference(0, 1, 1), BucketDifference(1, 1, 1)]
-    assert as_multisets(expected, actual, buckets=False) == [BucketDifference(0, 1, 1)]
-    assert as_multisets(expected, expected) == as_multisets(side(), side()) == []
+    assert compare_as_multisets(expected, actual) == [BucketDifference(0, 1, 1), BucketDifference(1, 1, 1)]
+    assert compare_as_multisets(expected, actual, buckets=False) == [BucketDifference(0, 1, 1)]
+    assert compare_as_multisets(expected, expected) == compare_as_multisets(side(), side()) == []
 
 
 def test_decimals_differ_in_their_high_half_too() -> None:

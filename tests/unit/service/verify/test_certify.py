@@ -23,7 +23,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import AcceptedLoss
 from kafka2hive.service.verify.history import audit_history
-from kafka2hive.service.verify.result import VerifyOrder
+from kafka2hive.service.verify.result import VerifyRequest
 from kafka2hive.service.verify.verify import verify
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Denied
@@ -105,7 +105,7 @@ class Dump:
         return sorted(local(self.partition(day).location).glob("_kafka2hive_complete-*.json"))
 
     def findings(self) -> set[tuple[str, str]]:
-        (table,) = verify(self.service.wiring, VerifyOrder(), None, None).tables
+        (table,) = verify(self.service.wiring, VerifyRequest(), None, None).tables
         return {(f.code, f.where) for f in table.findings}
 
     def history(self) -> History:

@@ -6,7 +6,14 @@ from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedLoss, Snapshot
-from kafka2hive.service.verify.units import Unit, pieces, still_there, summed, units_of, without_refetched
+from kafka2hive.service.verify.units import (
+    Unit,
+    fetchable_ranges,
+    pieces,
+    summary_lines,
+    units_of,
+    without_refetched,
+)
 from tests.harness.task_files import offsets
 from tests.harness.values import data_file
 from tests.harness.values import snapshot as of_epoch
@@ -77,30 +84,35 @@ def logs(earliest: int, latest: int, topic_id: str = "id") -> Logs:
 
 def test_what_kafka_has_no_more_is_counted_to_the_offset() -> None:
     whole = unit(offsets("t", 0, 10, 30))
-    assert still_there(whole, logs(0, 30)) == ([offsets("t", 0, 10, 30)], [])
-    there, gone = still_there(whole, logs(12, 25))
+    assert fetchable_ranges(whole, logs(0, 30)) == ([offsets("t", 0, 10, 30)], [])
+    there, gone = fetchable_ranges(whole, logs(12, 25))
     assert there == [offsets("t", 0, 12, 25)]
-    assert summed(gone) == [
+    assert summary_lines(gone) == [
         "2 offsets aged out of Kafka: t-0@[10, 12)",
         "5 offsets truncated in Kafka: t-0@[25, 30)",
     ]
-    there, gone = still_there(whole, logs(99, 120))
-    assert (there, summed(gone)) == ([], ["20 offsets aged out of Kafka: t-0@[10, 30)"])
+    there, gone = fetchable_ranges(whole, logs(99, 120))
+    assert (there, summary_lines(gone)) == ([], ["20 offsets aged out of Kafka: t-0@[10, 30)"])
 
 
 def test_another_topic_of_the_same_name_is_not_compared_with() -> None:
-    there, gone = still_there(unit(offsets("t", 0, 0, 3)), logs(0, 30, "another"))
-    assert (there, summed(gone)) == ([], ["3 offsets of a topic that was deleted and recreated: t-0@[0, 3)"])
-    assert still_there(unit(offsets("t", 0, 0, 3)), logs(0, 30, "-"))[1] == []
-    there, gone = still_there(unit(offsets("t", 7, 0, 3)), logs(0, 30))
-    assert (there, summed(gone)) == ([], ["3 offsets not in Kafka any more: t-7@[0, 3)"])
+    there, gone = fetchable_ranges(unit(offsets("t", 0, 0, 3)), logs(0, 30, "another"))
+    assert (there, summary_lines(gone)) == (
+        [],
+        ["3 offsets of a topic that was deleted and recreated: t-0@[0, 3)"],
+    )
+    assert fetchable_ranges(unit(offsets("t", 0, 0, 3)), logs(0, 30, "-"))[1] == []
+    there, gone = fetchable_ranges(unit(offsets("t", 7, 0, 3)), logs(0, 30))
+    assert (there, summary_lines(gone)) == ([], ["3 offsets not in Kafka any more: t-7@[0, 3)"])
 
 
 def test_adjoining_ranges_are_told_as_one() -> None:
     gone = [
-        g for r in ((0, 5), (5, 9), (11, 12)) for g in still_there(unit(offsets("t", 0, *r)), logs(20, 30))[1]
+        g
+        for r in ((0, 5), (5, 9), (11, 12))
+        for g in fetchable_ranges(unit(offsets("t", 0, *r)), logs(20, 30))[1]
     ]
-    assert summed(gone) == ["10 offsets aged out of Kafka: t-0@[0, 9), t-0@[11, 12)"]
+    assert summary_lines(gone) == ["10 offsets aged out of Kafka: t-0@[0, 9), t-0@[11, 12)"]
 
 
 def test_large_units_are_cut_without_losing_an_offset() -> None:

@@ -13,7 +13,7 @@ from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, AddedColumn, ForgottenRegistration, Snapshot
 from kafka2hive.service.verify.history import audit_history
-from kafka2hive.service.verify.result import VerifyOrder
+from kafka2hive.service.verify.result import VerifyRequest
 from kafka2hive.service.verify.verify import verify
 from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service
 
@@ -27,7 +27,7 @@ def recovered(tmp_path: Path) -> Service:
 
 def _findings(service: Service, contents: bool = False) -> tuple[int, set[tuple[str, str]]]:
     """Exit code and findings of the audit against files alone: the map's Kafka is nobody's."""
-    result = verify(service.wiring, VerifyOrder(contents=contents), None, None)
+    result = verify(service.wiring, VerifyRequest(contents=contents), None, None)
     (table,) = result.tables
     return int(result.exit_code), {(f.code, f.where) for f in table.findings}
 
@@ -75,7 +75,7 @@ def test_a_file_that_no_snapshot_names_is_named(recovered: Service) -> None:
 
 def test_files_of_others_among_the_ledgers_are_noted_and_no_finding(recovered: Service) -> None:
     def notes() -> tuple[str, ...]:
-        result = verify(recovered.wiring, VerifyOrder(), None, None)
+        result = verify(recovered.wiring, VerifyRequest(), None, None)
         assert int(result.exit_code) == 0
         return result.tables[0].notes
 
@@ -106,7 +106,7 @@ def test_a_file_given_up_by_a_person_is_no_finding(tmp_path: Path) -> None:
 def test_a_damaged_snapshot_is_named(recovered: Service) -> None:
     (snapshot,) = recovered.map.parent.rglob("e000002.final")
     snapshot.write_bytes(snapshot.read_bytes().replace(b"flights", b"fligths", 1))
-    result = verify(recovered.wiring, VerifyOrder(), None, None)
+    result = verify(recovered.wiring, VerifyRequest(), None, None)
     ((table, error),) = result.errors
     assert (result.exit_code, table, error.code) == (76, TABLE, "ledger.damaged")
     assert "e000002.final" in error.message
@@ -280,7 +280,7 @@ def test_a_file_line_that_contradicts_its_own_name_is_found(recovered: Service) 
 def test_a_snapshot_under_another_number_is_named(recovered: Service) -> None:
     (snapshot,) = recovered.map.parent.rglob("e000002.final")
     snapshot.rename(snapshot.with_name("e000003.final"))
-    ((_, error),) = verify(recovered.wiring, VerifyOrder(), None, None).errors
+    ((_, error),) = verify(recovered.wiring, VerifyRequest(), None, None).errors
     assert error.code == "ledger.impossible" and "e000003.final" in error.message
 
 
@@ -293,7 +293,7 @@ def test_two_snapshots_of_one_epoch_are_fine_only_when_they_are_the_same(recover
     assert _findings(recovered) == (0, set())
     other = replace(_history(recovered)[1], written_at="2013-01-02T00:00:00Z")
     copy.write_bytes(encode(other))
-    ((_, error),) = verify(recovered.wiring, VerifyOrder(), None, None).errors
+    ((_, error),) = verify(recovered.wiring, VerifyRequest(), None, None).errors
     assert error.code == "ledger.impossible" and str(copy) in error.message
 
 
@@ -324,7 +324,7 @@ def test_a_marker_that_is_gone_or_anothers_is_named(recovered: Service) -> None:
 def test_a_ledger_that_is_gone_as_a_whole_is_named(recovered: Service) -> None:
     (ledger,) = recovered.map.parent.rglob("kafka_partition_offsets")
     ledger.rename(ledger.with_name("elsewhere"))
-    result = verify(recovered.wiring, VerifyOrder(), None, None)
+    result = verify(recovered.wiring, VerifyRequest(), None, None)
     ((table, error),) = result.errors
     assert (result.exit_code, table, error.code) == (76, TABLE, "ledger.vanished")
 
