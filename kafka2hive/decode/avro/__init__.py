@@ -1,1 +1,1 @@
-"""Format `avro`: the writer's schema is resolved once against the table's columns; its plan then reads each message."""
+"""Format `avro`: resolve each writer's schema once against the table's columns, and read its messages by that plan."""

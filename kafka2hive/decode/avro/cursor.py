@@ -1,4 +1,4 @@
-"""A place in one message, and the steps over Avro's binary encoding (specification 1.12); each is strict."""
+"""A position in one message, and strict steps over Avro's binary encoding (specification 1.12)."""
 
 from collections.abc import Callable
 from struct import Struct
@@ -6,16 +6,16 @@ from struct import Struct
 from kafka2hive.decode.framing.numbers import BinaryRefusal
 
 MAX_DEPTH = 64
-"""Records, arrays and maps that may be open at once, the message's own record counted."""
+"""Limit of records, arrays and maps that are open at once, including the message's record."""
 
 WITHOUT_BYTES = 1000
-"""Records and elements without bytes that a message may hold beyond one for each of its bytes."""
+"""A message may hold so many records and elements without bytes, and one more for each of its bytes."""
 
 _NUMBERS = {32: Struct("<f"), 64: Struct("<d")}
 
 
 class AvroCursor:
-    """Reads `message` from `at`. Whatever it raises is Refused."""
+    """Reads `message` from byte `at` on. Each method raises BinaryRefusal, and nothing else."""
 
     __slots__ = ("_open", "_without_bytes", "at", "message")
 
@@ -29,12 +29,12 @@ class AvroCursor:
         end = self.at + size
         if end > len(self.message):
             raise BinaryRefusal("avro.truncated", f"{size} bytes wanted, the message has {len(self.message)}")
-        found = self.message[self.at : end]
+        data = self.message[self.at : end]
         self.at = end
-        return found
+        return data
 
     def whole(self, bits: int) -> int:
-        """A zigzag varint in its shortest form, of an int (32 bits) or a long (64)."""
+        """Read a zigzag varint in its shortest form: an int (`bits` 32) or a long (64)."""
         number = shift = 0
         while True:
             if self.at >= len(self.message):
@@ -60,12 +60,12 @@ class AvroCursor:
         return self.take(size)
 
     def text(self) -> str:
-        found = self.octets()
+        data = self.octets()
         try:
-            return found.decode()
+            return data.decode()
         except UnicodeDecodeError as error:
             raise BinaryRefusal(
-                "avro.utf8", f"text of {len(found)} bytes is not UTF-8 at its byte {error.start}"
+                "avro.utf8", f"text of {len(data)} bytes is not UTF-8 at its byte {error.start}"
             ) from error
 
     def real(self, bits: int) -> float:
@@ -79,14 +79,14 @@ class AvroCursor:
         return byte == 1
 
     def index(self, count: int, what: str) -> int:
-        """Which of the `count` branches of a union, or symbols of an enum."""
+        """Read the number of one of `count` branches of a union (`what`: branch) or symbols of an enum (symbol)."""
         index = self.whole(64 if what == "branch" else 32)
         if not 0 <= index < count:
             raise BinaryRefusal("avro.syntax", f"{what} {index} of {count}")
         return index
 
     def open(self) -> None:
-        """A record, an array or a map begins."""
+        """Note that a record, an array or a map begins."""
         self._open += 1
         if self._open > MAX_DEPTH:
             raise BinaryRefusal("avro.limit", f"records, arrays and maps nest deeper than {MAX_DEPTH}")
@@ -95,7 +95,7 @@ class AvroCursor:
         self._open -= 1
 
     def counted(self, before: int) -> None:
-        """A record or an element that began at `before` has ended: without bytes there could be any number of them."""
+        """Count a record or element that began at `before` and has no bytes; a short message could claim any number."""
         if self.at == before:
             self._without_bytes += 1
             if self._without_bytes > len(self.message) + WITHOUT_BYTES:
@@ -104,7 +104,7 @@ class AvroCursor:
                 )
 
     def blocks(self, element: Callable[[int], object]) -> None:
-        """An array's or a map's: `element` reads one, and is given its number."""
+        """Read the blocks of an array or a map. `element` reads one element and receives its number."""
         self.open()
         done = 0
         while count := self.whole(64):

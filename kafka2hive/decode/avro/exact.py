@@ -1,9 +1,8 @@
-"""Carry out a plan in plain Python, one message at a time: slow, strict, and the only decoder that refuses messages."""
+"""Read messages by a plan in plain Python, one at a time: slow and strict. Only this decoder refuses messages."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
-from math import isfinite, isnan, nan
 from typing import Any
 from uuid import UUID
 
@@ -14,12 +13,12 @@ from kafka2hive.decode.avro import plan
 from kafka2hive.decode.avro.cursor import AvroCursor
 from kafka2hive.decode.avro.plan import Shape
 from kafka2hive.decode.contract.sources import Source, labels, own_columns
-from kafka2hive.decode.framing.numbers import BinaryRefusal, beyond, decimal, floating, moment, whole
+from kafka2hive.decode.framing.numbers import BinaryRefusal, beyond, decimal, integer_taker, moment, real
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST
 from kafka2hive.plugins import Reason
 
 Skip = Callable[[AvroCursor], object]
-"""Past one value. Raises Refused."""
+"""Skips one value. Raises BinaryRefusal."""
 
 _SCALARS: dict[str, Skip] = {
     "null": lambda cursor: None,
@@ -34,7 +33,7 @@ _SCALARS: dict[str, Skip] = {
 
 
 def skips(shapes: Sequence[Shape]) -> list[Skip]:
-    """For each shape of a plan's table the function that goes past it; they call each other by number."""
+    """Return for each shape of a plan's table the function that skips its values; they call each other by number."""
     table: list[Skip] = []
     table += [_skip(kind, numbers, table) for kind, numbers in shapes]
     return table
@@ -79,25 +78,27 @@ def _record(numbers: tuple[int, ...], table: list[Skip], cursor: AvroCursor) -> 
 
 
 Read = Callable[[AvroCursor], Any]
-"""Past one value: what pyarrow.array understands. Raises Refused."""
+"""Reads one value into what pyarrow.array accepts. Raises BinaryRefusal."""
 
 _FIRST_DAY, _LAST_DAY = EARLIEST // DAY, LATEST // DAY
 
 
 def scalar(value: plan.Value, dtype: pa.DataType, zone: str) -> Read:
+    """Return the function that reads a value which is no array, map, record or union."""
     match value:
         case plan.Null():
             return lambda cursor: None
         case plan.AvroBoolean():
             return AvroCursor.boolean
         case plan.AvroWhole(bits):
-            return _whole(bits, dtype)
+            take = integer_taker("avro", dtype)
+            return lambda cursor: take(cursor.whole(bits))
         case plan.AvroMoment():
             return _moment(value, dtype, zone)
         case plan.AvroDay():
             return _day(dtype)
         case plan.AvroReal(bits):
-            return _real(bits, dtype)
+            return lambda cursor: real("avro", cursor.real(bits), dtype)
         case plan.AvroText():
             return (lambda cursor: cursor.text().encode()) if pa.types.is_binary(dtype) else AvroCursor.text
         case plan.AvroOctets(size):
@@ -111,28 +112,12 @@ def scalar(value: plan.Value, dtype: pa.DataType, zone: str) -> Read:
     raise AssertionError(value)
 
 
-def _whole(bits: int, dtype: pa.DataType) -> Read:
-    if pa.types.is_decimal128(dtype):
-        return lambda cursor: decimal("avro", cursor.whole(bits), 0, dtype)
-    if pa.types.is_floating(dtype):
-        return lambda cursor: floating("avro", cursor.whole(bits), dtype)
-    return lambda cursor: whole("avro", cursor.whole(bits), dtype)
-
-
-def _real(bits: int, dtype: pa.DataType) -> Read:
-    def read(cursor: AvroCursor) -> float:
-        number = cursor.real(bits)
-        return floating("avro", number, dtype) if isfinite(number) else nan if isnan(number) else number
-
-    return read
-
-
 def _unscaled(size: int | None, scale: int, dtype: pa.DataType) -> Read:
     def read(cursor: AvroCursor) -> Decimal:
-        found = cursor.octets() if size is None else cursor.take(size)
-        if not found:
+        unscaled = cursor.octets() if size is None else cursor.take(size)
+        if not unscaled:
             raise BinaryRefusal("avro.syntax", "a decimal of no bytes")
-        return decimal("avro", int.from_bytes(found, "big", signed=True), scale, dtype)
+        return decimal("avro", int.from_bytes(unscaled, "big", signed=True), scale, dtype)
 
     return read
 
@@ -160,11 +145,11 @@ def _moment(value: plan.AvroMoment, dtype: pa.DataType, zone: str) -> Read:
 
 
 _Fill = Callable[[AvroCursor, list[Any]], None]
-"""Past a value on the way to the columns, which are filled on it. Raises Refused."""
+"""Reads a value on the way to the columns, and fills the columns of the row. Raises BinaryRefusal."""
 
 
 class AvroExactDecoder:
-    """Reads messages of one writer's schema."""
+    """Decodes messages of one writer's schema."""
 
     def __init__(
         self, planned: plan.AvroPlan, schema: pa.Schema, zone: str, sources: Sequence[Source]
@@ -177,7 +162,7 @@ class AvroExactDecoder:
         self._root = self._way(planned.root, ())
 
     def decode(self, message: bytes, start: int) -> list[Any] | Reason:
-        """The row's values in the schema's order, or why there is no row. The datum begins at byte `start`."""
+        """Return the row's values in the schema's order, or why the message is refused. The record begins at byte `start`."""
         cursor = AvroCursor(message, start)
         row: list[Any] = [None] * len(self._labels)
         try:
@@ -276,45 +261,45 @@ def _choice(branches: Sequence[Read], cursor: AvroCursor) -> Any:
 
 
 def _elements(element: Read, cursor: AvroCursor) -> list[Any]:
-    found: list[Any] = []
+    elements: list[Any] = []
 
     def take(number: int) -> None:
         try:
-            found.append(element(cursor))
+            elements.append(element(cursor))
         except BinaryRefusal as refusal:
             raise refusal.within(f"[{number}]") from None
 
     cursor.blocks(take)
-    return found
+    return elements
 
 
 def _entries(item: Read, cursor: AvroCursor) -> list[tuple[str, Any]]:
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
 
     def take(_: int) -> None:
         key = cursor.text()
-        if key in found:
+        if key in entries:
             raise BinaryRefusal("avro.duplicate", "a key stands twice in the map").within(f".{key}")
         try:
-            found[key] = item(cursor)
+            entries[key] = item(cursor)
         except BinaryRefusal as refusal:
             raise refusal.within(f".{key}") from None
 
     cursor.blocks(take)
-    return list(found.items())
+    return list(entries.items())
 
 
 def _row(steps: Sequence[tuple[str, bool, Read]], cursor: AvroCursor) -> dict[str, Any]:
     before = cursor.at
     cursor.open()
-    found: dict[str, Any] = {}
-    for name, wanted, read in steps:
+    fields: dict[str, Any] = {}
+    for name, is_wanted, read in steps:
         try:
             value = read(cursor)
         except BinaryRefusal as refusal:
             raise refusal.within(f".{name}") from None
-        if wanted:
-            found[name] = value
+        if is_wanted:
+            fields[name] = value
     cursor.close()
     cursor.counted(before)
-    return found
+    return fields

@@ -1,7 +1,7 @@
-"""What is done with each value of a message, from the first byte to the last: the one plan of both ways to decode.
+"""The plan by which the exact and the compiled decoder read messages: what to do with each value, from first to last byte.
 
-A plan follows the writer's schema. Values that no column takes are gone past by their shape, a row of a table, so that
-recursive types need no recursive plan.
+A plan follows the writer's schema. Values that no column takes are skipped by their shape, which is a row of a table, so
+that recursive types need no recursive plan. The classes' names and fields are an interface of native/src/avro/words.rs.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """No bytes; NULL, also in all columns on a path that ends here."""
+    """A null, which has no bytes: NULL, also in all columns whose path leads on from here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +19,14 @@ class AvroBoolean:
 
 @dataclass(frozen=True, slots=True)
 class AvroWhole:
-    """An int or a long (`bits` 32 or 64) into integers, and where it is exact into floats and decimals."""
+    """An int or a long (`bits` 32 or 64) to an integer, or to a float or decimal that holds it exactly."""
 
     bits: int
 
 
 @dataclass(frozen=True, slots=True)
 class AvroMoment:
-    """A number of which microseconds are number * factor // divisor; an instant, or already a wall clock."""
+    """An int or a long to a timestamp or date: number * factor // divisor microseconds, an instant or a wall clock."""
 
     bits: int
     factor: int
@@ -36,31 +36,31 @@ class AvroMoment:
 
 @dataclass(frozen=True, slots=True)
 class AvroDay:
-    """Days from 1970."""
+    """An int of days since 1970 to a date."""
 
 
 @dataclass(frozen=True, slots=True)
 class AvroReal:
-    """A float or a double (`bits` 32 or 64) into either, where it is exact."""
+    """A float or a double (`bits` 32 or 64) to either type if that holds it exactly."""
 
     bits: int
 
 
 @dataclass(frozen=True, slots=True)
 class AvroText:
-    """Bytes behind their length, which are UTF-8."""
+    """Bytes behind their length, which must be UTF-8, to text or binary."""
 
 
 @dataclass(frozen=True, slots=True)
 class AvroOctets:
-    """Any bytes, behind their length (`size` None) or as many as `size` says."""
+    """Any bytes to binary: `size` of them, or behind their length if it is None."""
 
     size: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class AvroUnscaled:
-    """The bytes of a decimal; `size` as above."""
+    """Bytes (`size` as in AvroOctets) that are an unscaled number to a decimal."""
 
     size: int | None
     scale: int
@@ -68,12 +68,12 @@ class AvroUnscaled:
 
 @dataclass(frozen=True, slots=True)
 class Uuid:
-    """16 bytes into their text."""
+    """16 bytes to the text of a UUID."""
 
 
 @dataclass(frozen=True, slots=True)
 class AvroSymbol:
-    """An enum into the text of its symbol."""
+    """An enum to the text of its symbol."""
 
     symbols: tuple[str, ...]
 
@@ -90,7 +90,7 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A field of a record into the struct's field of this number; -1: `value` is a Skip."""
+    """A field of a record to field number `to` of the struct; -1: no field takes it, and `value` is a Skip."""
 
     to: int
     value: "Value"
@@ -99,7 +99,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AvroRow:
-    """A record into a struct, whose `absent` fields are NULL."""
+    """A record to a struct. The struct's fields with the numbers in `absent` are NULL."""
 
     steps: tuple[Step, ...]
     absent: tuple[int, ...]
@@ -107,21 +107,21 @@ class AvroRow:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A union."""
+    """A union to what its branches fill."""
 
     branches: tuple["Value", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """A branch of a union that cannot fill the column."""
+    """A branch of a union that cannot fill the column: a message that has it is refused."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Past a value of this shape (its number in the plan's table)."""
+    """Skips a value. `shape`: the number of its shape in the plan's table."""
 
     shape: int
 
@@ -146,9 +146,10 @@ Value = (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A field of a record on the way to the columns: taken by each of `columns` (number, how), then looked into.
+    """A field of a record on the way to the columns.
 
-    Without columns, `inner` is None: past it.
+    `columns`: numbers of the columns that take it, and how. `inner`: the way from here to other columns. A field with neither
+    is skipped.
     """
 
     name: str
@@ -174,7 +175,7 @@ class Fork:
 Way = AvroLevel | Fork | Null | Unfit
 
 Shape = tuple[str, tuple[int, ...]]
-"""A type whose values are gone past: its word, and its size (fixed), symbols (enum) or the shapes within it."""
+"""A type whose values are skipped: its name, and its size (fixed), number of symbols (enum) or the shapes in it."""
 
 
 @dataclass(frozen=True, slots=True)

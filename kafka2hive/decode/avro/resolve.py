@@ -1,4 +1,4 @@
-"""Resolve a writer's schema against a table's columns, once per schema, to the plan that reads its messages."""
+"""Resolve a writer's schema against a table's columns to the plan that reads its messages."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE
 
 LARGEST_PRECISION = 1000
-"""Digits of a writer's decimal that are still converted."""
+"""Limit of a writer's decimal: with more digits it fills no column."""
 
 _UNIT_OF = {"millis": "ms", "micros": "us", "nanos": "ns"}
 
@@ -41,7 +41,7 @@ _UNIT_OF = {"millis": "ms", "micros": "us", "nanos": "ns"}
 def scalar(
     written: AvroPrimitive | Fixed | AvroEnum, dtype: pa.DataType, unit: str | None
 ) -> plan.Value | None:
-    """None: it does not fill a column of this type."""
+    """Return how the type fills a column; None if it does not. `unit`: of an epoch number."""
     match written:
         case AvroPrimitive("null"):
             return plan.Null()
@@ -96,7 +96,7 @@ def _decimal(size: int | None, logical: Decimal, dtype: pa.DataType) -> plan.Val
 def resolve(
     schema: AvroSchema, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
 ) -> plan.AvroPlan:
-    """Resolve the schema against the columns. Raises SchemaUnresolvable. A column that the writer does not know is NULL."""
+    """Resolve the schema against the columns; a column that the schema lacks is NULL. Raises SchemaUnresolvable."""
     resolver = _Resolver(schema, columns, sources, spelling)
     try:
         root = resolver.way(schema.root, source_tree(sources, spelling), ())
@@ -104,14 +104,14 @@ def resolve(
         raise SchemaUnresolvable("the writer's types nest too deep") from error
     if isinstance(root, plan.Null):
         raise SchemaUnresolvable("the message is null, not a record")
-    if isinstance(root, plan.Fork):  # a null has no columns
+    if isinstance(root, plan.Fork):  # a null branch fills no columns, so that it makes no row
         nothing = plan.Unfit("the message is null, not a record")
         root = plan.Fork(tuple(nothing if isinstance(b, plan.Null) else b for b in root.branches))
     return plan.AvroPlan(root, tuple(resolver.shapes))
 
 
 class _Resolver:
-    """`shapes` grows by every type that some value is gone past in."""
+    """Builds one plan; `shapes` collects the types whose values are skipped."""
 
     def __init__(
         self, schema: AvroSchema, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
@@ -124,23 +124,25 @@ class _Resolver:
         self.shapes: list[plan.Shape] = []
 
     def way(self, written: Type, wanted: SourceTree, path: tuple[str, ...]) -> plan.Way:
-        """Through records to the columns below `wanted`."""
-        found = self._schema.whole(written)
-        if found == AvroPrimitive("null"):
+        """Return the way through records to the columns below `wanted`. `path`: the fields that lead here."""
+        definition = self._schema.whole(written)
+        if definition == AvroPrimitive("null"):
             return plan.Null()
-        if isinstance(found, Record):
-            taken = matching_names(found.name, (f.name for f in found.fields), wanted.inner, self._spelling)
+        if isinstance(definition, Record):
+            taken = matching_names(
+                definition.name, (f.name for f in definition.fields), wanted.inner, self._spelling
+            )
             return plan.AvroLevel(
                 tuple(
                     self._target(
                         f, wanted.inner[taken[f.name]] if f.name in taken else SourceTree(), (*path, f.name)
                     )
-                    for f in found.fields
+                    for f in definition.fields
                 )
             )
-        if isinstance(found, Union):
+        if isinstance(definition, Union):
             ways: list[plan.Way] = []
-            for branch in found.branches:
+            for branch in definition.branches:
                 try:
                     ways.append(self.way(branch, wanted, path))
                 except SchemaUnresolvable as error:
@@ -148,7 +150,7 @@ class _Resolver:
             self._one_must_fit(ways)
             return plan.Fork(tuple(ways))
         where = path_text(path) if path else "the message"
-        raise SchemaUnresolvable(f"{where}: {text_of(found)} is no record")
+        raise SchemaUnresolvable(f"{where}: {text_of(definition)} is no record")
 
     def _target(self, field: AvroField, wanted: SourceTree, path: tuple[str, ...]) -> plan.Target:
         columns = []
@@ -160,8 +162,8 @@ class _Resolver:
         return plan.Target(field.name, self._shape(field.type), tuple(columns), inner)
 
     def _value(self, written: Type, dtype: pa.DataType, label: str, unit: str | None = None) -> plan.Value:
-        found = self._schema.whole(written)
-        match found:
+        definition = self._schema.whole(written)
+        match definition:
             case Union(branches):
                 return self._choice(branches, dtype, label, unit)
             case Array(items) if pa.types.is_list(dtype):
@@ -169,11 +171,11 @@ class _Resolver:
             case AvroMap(values) if pa.types.is_map(dtype):
                 return plan.Entries(self._value(values, dtype.item_type, f"{label}{{}}"))
             case Record() if pa.types.is_struct(dtype):
-                return self._row(found, dtype, label)
+                return self._row(definition, dtype, label)
             case AvroPrimitive() | Fixed() | AvroEnum():
-                if (value := scalar(found, dtype, unit)) is not None:
+                if (value := scalar(definition, dtype, unit)) is not None:
                     return value
-        raise SchemaUnresolvable(f"{label}: {text_of(found)} does not fill {hive_type_of(dtype)}")
+        raise SchemaUnresolvable(f"{label}: {text_of(definition)} does not fill {hive_type_of(dtype)}")
 
     def _choice(
         self, branches: tuple[Type, ...], dtype: pa.DataType, label: str, unit: str | None
@@ -188,10 +190,10 @@ class _Resolver:
         return plan.Choice(tuple(values))
 
     @staticmethod
-    def _one_must_fit(found: Sequence[plan.Value | plan.Way], label: str = "") -> None:
-        """Null alone is no reason to keep a column that no other branch can fill."""
-        unfit = [branch for branch in found if isinstance(branch, plan.Unfit)]
-        if unfit and all(isinstance(branch, plan.Unfit | plan.Null) for branch in found):
+    def _one_must_fit(branches: Sequence[plan.Value | plan.Way], label: str = "") -> None:
+        """Raise SchemaUnresolvable if no branch but null can fill the column."""
+        unfit = [branch for branch in branches if isinstance(branch, plan.Unfit)]
+        if unfit and all(isinstance(branch, plan.Unfit | plan.Null) for branch in branches):
             raise SchemaUnresolvable(label + unfit[0].why)
 
     def _row(self, record: Record, dtype: pa.DataType, label: str) -> plan.Value:
@@ -210,7 +212,7 @@ class _Resolver:
         return plan.AvroRow(tuple(steps), tuple(n for n in range(dtype.num_fields) if n not in filled))
 
     def _shape(self, written: Type) -> int:
-        """The number of a type's shape. A recursive one finds the number that is reserved for it."""
+        """Return the number of a type's shape, which is reserved first, because a recursive type leads back to it."""
         if written in self._numbers:
             return self._numbers[written]
         number = self._numbers[written] = len(self.shapes)
@@ -218,8 +220,8 @@ class _Resolver:
         self.shapes[number] = self._shape_of(self._schema.whole(written))
         return number
 
-    def _shape_of(self, found: Type) -> plan.Shape:
-        match found:
+    def _shape_of(self, definition: Type) -> plan.Shape:
+        match definition:
             case AvroPrimitive(kind):
                 return kind, ()
             case Fixed(_, size):
@@ -234,4 +236,4 @@ class _Resolver:
                 return "union", tuple(self._shape(branch) for branch in branches)
             case Record(_, fields):
                 return "record", tuple(self._shape(field.type) for field in fields)
-        raise AssertionError(found)
+        raise AssertionError(definition)

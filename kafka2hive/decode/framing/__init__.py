@@ -1,1 +1,1 @@
-"""Messages whose schema a registry has by an id in them: their heads, and rows of several schemas in one batch."""
+"""What Avro and Protobuf share: the heads that name schemas, exact numbers, and times finer than a microsecond."""

@@ -1,6 +1,6 @@
-"""Columns of times that a schema writes finer than a microsecond, where the map lets that be cut off.
+"""Cut times to microseconds if a schema writes them finer and the map allows it.
 
-They are read as the numbers they are written as, and become times of whole microseconds afterwards, whole columns at once.
+The decoder reads the numbers as they are written; they become times afterwards, a whole column at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,26 +20,29 @@ from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE
 from kafka2hive.plugins import Reason
 
 SECONDS_AND_NANOS = pa.struct([("seconds", pa.int64()), ("nanos", pa.int32())])
-"""google.protobuf.Timestamp."""
+"""A google.protobuf.Timestamp."""
 
 
 class Written(Enum):
-    """How the nanoseconds of a column are written."""
+    """How a column's times are written."""
 
     INSTANT = "instant"
     WALL_CLOCK = "wall clock"
     STAMP = "stamp"
     DAYS = "days"
-    """No nanoseconds, but a number of days, which a decoder of the table's zone would take for an instant."""
+    """A number of days, which a decoder would take for an instant, and move to the table's zone."""
 
 
 def truncating(sources: Sequence[Source]) -> list[int]:
-    """The numbers of the columns that may be cut."""
+    """Return the numbers of the columns that the map allows to be cut."""
     return [number for number, source in enumerate(sources) if source.leeway.fraction == "truncate"]
 
 
 class FinerTimes:
-    """`written`: of the columns, by number, that one schema writes so."""
+    """Makes times of the columns in `written` (by number), for the messages of one schema.
+
+    A decoder must read `wire` from `sources`; `finish` makes its rows rows of `schema`.
+    """
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class FinerTimes:
         return field.with_type(SECONDS_AND_NANOS if written is Written.STAMP else pa.int64())
 
     def finish(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, Reason]]:
-        """Rows of `wire` as rows of the schema, and why some are refused."""
+        """Return rows of the schema made of rows of `wire`, and by row number why some are refused."""
         columns = list(rows.columns)
         refused: dict[int, Reason] = {}
         for number, written in self._written.items():
@@ -85,29 +88,30 @@ class FinerTimes:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema), refused
 
     def _times(self, column: pa.Array, written: Written, dtype: pa.DataType) -> tuple[pa.Array, Mask, Mask]:
-        """The times, which of them are out of range, and which were finer."""
+        """Return the times, the mask of those out of range, and the mask of those that were finer."""
         if written is Written.STAMP:
             return self._stamps(column)
         if written is Written.DAYS:
-            none = np.zeros(len(column), np.bool_)
-            return (*of_epoch_numbers(column, dtype, "d", self._zone), none)
+            return (*of_epoch_numbers(column, dtype, "d", self._zone), np.zeros(len(column), np.bool_))
         finer = finer_than_micros(column, "ns")
         if written is Written.INSTANT:
             return (*of_epoch_numbers(column, NAIVE, "ns", self._zone, truncate=True), finer)
         values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
         nulls = column.is_null().to_numpy(zero_copy_only=False)
         walls = pa.array(values // 1_000, pa.int64(), mask=nulls).cast(NAIVE)
-        return walls, np.zeros(len(column), np.bool_), finer  # a bigint of nanoseconds is within the years
+        return walls, np.zeros(len(column), np.bool_), finer  # no bigint of nanoseconds is out of range
 
     def _stamps(self, column: pa.StructArray) -> tuple[pa.Array, Mask, Mask]:
-        there = column.is_valid().to_numpy(zero_copy_only=False)
+        is_valid = column.is_valid().to_numpy(zero_copy_only=False)
         seconds, nanos = (
-            np.where(there, pc.fill_null(pc.struct_field(column, name), 0).to_numpy(zero_copy_only=False), 0)
+            np.where(
+                is_valid, pc.fill_null(pc.struct_field(column, name), 0).to_numpy(zero_copy_only=False), 0
+            )
             for name in ("seconds", "nanos")
         )
         bad = (nanos < 0) | (nanos >= 10**9)
         bad |= (seconds < (EARLIEST - DAY) // 10**6) | (seconds > (LATEST + DAY) // 10**6)
         micros = np.where(bad, 0, seconds) * 10**6 + np.where(bad, 0, nanos) // 1_000
-        numbers = pa.array(micros, pa.int64(), mask=~there)
+        numbers = pa.array(micros, pa.int64(), mask=~is_valid)
         times, beyond = of_epoch_numbers(numbers, NAIVE, "us", self._zone)
         return times, bad | beyond, nanos % 1_000 != 0

@@ -1,7 +1,10 @@
-"""A number of a message as a column's value: exact, or refused with the codes of its format."""
+"""Make column values of a binary format's numbers: exactly, or refuse them with the format's codes."""
 
+from collections.abc import Callable
 from decimal import Decimal
+from math import isfinite, isnan, nan
 from struct import Struct
+from typing import Any
 
 import pyarrow as pa
 
@@ -11,7 +14,10 @@ from kafka2hive.plugins import Reason
 
 
 class BinaryRefusal(Exception):
-    """`path`: from the column inward, collected from the inside out; `column`: the table's, empty before it is known."""
+    """Refuses a message of a binary format.
+
+    `path`: the steps to the value, the innermost first. `column`: the table's column, empty while it is unknown.
+    """
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(code, text)
@@ -21,16 +27,17 @@ class BinaryRefusal(Exception):
         self.path: list[str] = []
 
     def within(self, step: str) -> "BinaryRefusal":
+        """Add the next step outward."""
         self.path.append(step)
         return self
 
     def of_column(self, column: str, label: str) -> "BinaryRefusal":
-        """`label`: what reasons call the column."""
+        """Name the column. `label`: the column in reasons."""
         self.column = column
         return self.within(f"column {label}")
 
     def reason(self, at: int) -> Reason:
-        """`at`: the byte of the message at which it was read so far."""
+        """Return the reason. `at`: up to which byte the message was read."""
         where = "".join(reversed(self.path))
         text = f"{where}{', ' if where else ''}byte {at}: {self.text}"
         path = "".join(reversed(self.path[:-1])) if self.column else ""
@@ -50,7 +57,7 @@ def _inexact(format: str, number: object, dtype: pa.DataType) -> BinaryRefusal:
 
 
 def whole(format: str, number: int, dtype: pa.DataType) -> int:
-    """In a column of integers."""
+    """Return the number for a column of integers."""
     limit = 1 << (dtype.bit_width - 1)
     if not -limit <= number < limit:
         raise beyond(format, number, dtype)
@@ -58,20 +65,28 @@ def whole(format: str, number: int, dtype: pa.DataType) -> int:
 
 
 def floating(format: str, number: float, dtype: pa.DataType) -> float:
-    """Of an int or a finite float. A double in a float column must be a float."""
+    """Return an int or a finite float for a column of floats, which must hold it exactly."""
     if pa.types.is_float64(dtype):
-        found = float(number)
+        value = float(number)
     else:
         try:
-            found = _FLOAT.unpack(_FLOAT.pack(number))[0]
+            value = _FLOAT.unpack(_FLOAT.pack(number))[0]
         except OverflowError as error:
             raise beyond(format, number, dtype) from error
-    if found != number:
+    if value != number:
         raise _inexact(format, number, dtype)
-    return found
+    return value
+
+
+def real(format: str, number: float, dtype: pa.DataType) -> float:
+    """Return any float for a column of floats; every NaN becomes the same NaN."""
+    if isnan(number):
+        return nan
+    return floating(format, number, dtype) if isfinite(number) else number
 
 
 def decimal(format: str, unscaled: int, scale: int, dtype: pa.DataType) -> Decimal:
+    """Return unscaled / 10**scale for a column of decimals."""
     shown = unscaled if abs(unscaled) < _SHOWN else f"a number of {unscaled.bit_length()} bits"
     if abs(unscaled) >= 10 ** (dtype.precision - dtype.scale + scale):
         raise beyond(format, f"{shown} (scale {scale})", dtype)
@@ -81,22 +96,31 @@ def decimal(format: str, unscaled: int, scale: int, dtype: pa.DataType) -> Decim
     return Decimal((int(unscaled < 0), tuple(map(int, str(number))), -dtype.scale))
 
 
+def integer_taker(format: str, dtype: pa.DataType) -> Callable[[int], Any]:
+    """Return the function that makes an integer a value of a column of integers, floats or decimals."""
+    if pa.types.is_decimal128(dtype):
+        return lambda number: decimal(format, number, 0, dtype)
+    if pa.types.is_floating(dtype):
+        return lambda number: floating(format, number, dtype)
+    return lambda number: whole(format, number, dtype)
+
+
 def moment(
     format: str, number: int, ratio: tuple[int, int], dtype: pa.DataType, zone: str, instant: bool
 ) -> int:
-    """Of a number of which microseconds are number * ratio[0] // ratio[1]: microseconds, or days for a date.
+    """Return number * ratio[0] // ratio[1] microseconds for a timestamp, or their days for a date.
 
-    `instant`: it counts from 1970 UTC, and becomes the wall clock of `zone`; else it is a wall clock.
+    `instant`: the number counts from 1970 UTC and becomes the wall clock of `zone`; otherwise it is a wall clock.
     """
-    of_day = dtype != NAIVE
+    is_day = dtype != NAIVE
     factor, divisor = ratio
     micros, rest = divmod(number * factor, divisor)
     if not EARLIEST - DAY <= micros <= LATEST + DAY:
         raise beyond(format, f"{number} since 1970", dtype)
-    if rest and not of_day:
+    if rest and not is_day:
         raise _inexact(format, f"{number} since 1970", dtype)
     if instant:
         micros = wall_clock_of(micros, zone)
     if not EARLIEST <= micros <= LATEST:
         raise beyond(format, f"{number} since 1970", dtype)
-    return micros // DAY if of_day else micros
+    return micros // DAY if is_day else micros

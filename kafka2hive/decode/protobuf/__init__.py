@@ -1,1 +1,1 @@
-"""Format `protobuf`: a message's descriptor resolved against the table's columns, and messages read by the plan."""
+"""Format `protobuf`: resolve each message type once against the table's columns, and read its messages by that plan."""

@@ -1,4 +1,4 @@
-"""A place in one message, and the steps over Protobuf's wire format; each is strict."""
+"""A position in one message, and strict steps over Protobuf's wire format."""
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
@@ -7,20 +7,20 @@ from kafka2hive.decode.framing.numbers import BinaryRefusal
 from kafka2hive.decode.schemas.protobuf import END, FIXED32, FIXED64, LENGTH, START, VARINT
 
 MAX_DEPTH = 64
-"""Messages and groups that may be open at once, the message itself counted."""
+"""Limit of messages and groups that are open at once, including the message itself."""
 
 LARGEST_NUMBER = 2**29 - 1
-"""Of a field."""
+"""Limit of a field's number."""
 
 Range = tuple[int, int]
-"""Where a value's payload begins and ends: what is behind the tag, and behind the length."""
+"""Where a value's payload begins and ends; the payload is what follows the tag, or the length if there is one."""
 
 _SIZES = {FIXED32: 4, FIXED64: 8}
 _REALS = {32: Struct("<f"), 64: Struct("<d")}
 
 
 class ProtobufCursor:
-    """Reads `message` from `at` to `end`. Whatever it raises is Refused."""
+    """Reads `message` from byte `at` to byte `end`. Each method raises BinaryRefusal, and nothing else."""
 
     __slots__ = ("_open", "at", "end", "message")
 
@@ -41,7 +41,7 @@ class ProtobufCursor:
         return self.message[self.at - size : self.at]
 
     def varint(self, most: int = 10) -> int:
-        """Of at most so many bytes, below 2**64. It need not be in its shortest form."""
+        """Read a varint of at most `most` bytes and 64 bits; it need not be in its shortest form."""
         number = 0
         for place in range(most):
             if self.at >= self.end:
@@ -56,7 +56,7 @@ class ProtobufCursor:
         raise BinaryRefusal("protobuf.syntax", "a number of more bytes or bits than there may be")
 
     def tag(self) -> tuple[int, int]:
-        """A field's number and the wire type of its value."""
+        """Read a tag. Return the field's number and the wire type of its value."""
         tag = self.varint(5)
         number, wire = tag >> 3, tag & 7
         if not 0 < number <= LARGEST_NUMBER:
@@ -66,7 +66,7 @@ class ProtobufCursor:
         return number, wire
 
     def payload(self, number: int, wire: int) -> Range:
-        """Past the value of a field of this number."""
+        """Skip the value of field `number`. Return the range of its payload."""
         start = self.at
         match wire:
             case 0:
@@ -84,7 +84,7 @@ class ProtobufCursor:
         return start, self.at
 
     def _group(self, number: int) -> int:
-        """Past a group: where its fields end."""
+        """Skip a group. Return where its fields end."""
         self.enter()
         while True:
             end = self.at
@@ -95,7 +95,7 @@ class ProtobufCursor:
             self.payload(inner, wire)
 
     def enter(self) -> None:
-        """A message or group begins."""
+        """Note that a message or group begins."""
         self._open += 1
         if self._open > MAX_DEPTH:
             raise BinaryRefusal("protobuf.limit", f"messages nest deeper than {MAX_DEPTH}")
@@ -104,7 +104,7 @@ class ProtobufCursor:
         self._open -= 1
 
     def integer(self, kind: str) -> int:
-        """A number, bool or enum of this kind, from here."""
+        """Read an integer, bool or enum of this type."""
         match kind:
             case "fixed32" | "sfixed32":
                 return int.from_bytes(self.take(4), "little", signed=kind[0] == "s")
@@ -126,15 +126,15 @@ class ProtobufCursor:
         return number
 
     def octets(self) -> bytes:
-        """All that is left."""
+        """Return all bytes up to `end`."""
         return self.take(self.end - self.at)
 
     def text(self) -> str:
-        found = self.octets()
+        data = self.octets()
         try:
-            return found.decode()
+            return data.decode()
         except UnicodeDecodeError as error:
-            why = f"text of {len(found)} bytes is not UTF-8 at its byte {error.start}"
+            why = f"text of {len(data)} bytes is not UTF-8 at its byte {error.start}"
             raise BinaryRefusal("protobuf.utf8", why) from error
 
 
@@ -148,35 +148,38 @@ _LIMITS = {
 
 
 def values_at(cursor: ProtobufCursor, number: int, wire: int, expected: int, repeated: bool) -> list[Range]:
-    """Past a known field's value: its payload, or those of a packed one.
+    """Skip the value of a known field. Return its payload, or the payloads of packed values.
 
-    Another wire type than the schema's would be an unknown field to other readers, and the value lost.
+    Refuse any other wire type: other readers take it for an unknown field and lose the value.
     """
     if wire == expected:
         return [cursor.payload(number, wire)]
     if not repeated or wire != LENGTH or expected in (LENGTH, START):
         raise BinaryRefusal("protobuf.wire", f"wire type {wire} where the schema's has {expected}")
     start, stop = cursor.payload(number, wire)
-    end, found = cursor.end, list[Range]()
+    end, payloads = cursor.end, list[Range]()
     cursor.go((start, stop))
     while cursor.at < stop:
-        found.append(cursor.payload(number, expected))
+        payloads.append(cursor.payload(number, expected))
     cursor.end = end
-    return found
+    return payloads
 
 
 def small_message(
     cursor: ProtobufCursor, ranges: Sequence[Range], wires: Mapping[int, int], others: bool = True
 ) -> dict[int, list[Range]]:
-    """The payloads of the few fields of a message that stands in one piece or more; `others` are gone past, or refused."""
+    """Return the payloads of the fields in `wires` of a message, which may come in several pieces.
+
+    `others`: skip other fields; otherwise refuse them.
+    """
     cursor.enter()
-    found: dict[int, list[Range]] = {number: [] for number in wires}
+    payloads: dict[int, list[Range]] = {number: [] for number in wires}
     for place in ranges:
         cursor.go(place)
         while cursor.at < place[1]:
             number, wire = cursor.tag()
             if number in wires:
-                found[number] += values_at(
+                payloads[number] += values_at(
                     cursor=cursor, number=number, wire=wire, expected=wires[number], repeated=False
                 )
             elif others:
@@ -184,7 +187,7 @@ def small_message(
             else:
                 raise BinaryRefusal("protobuf.syntax", f"field {number} in an entry of a map")
     cursor.leave()
-    return found
+    return payloads
 
 
-assert (VARINT, LENGTH, START, END) == (0, 2, 3, 4)  # as Cursor.payload spells them
+assert (VARINT, LENGTH, START, END) == (0, 2, 3, 4)  # the numbers in ProtobufCursor.payload

@@ -1,4 +1,4 @@
-"""Carry out a plan in plain Python, one message at a time: slow, strict, and the only decoder that refuses messages.
+"""Read messages by a plan in plain Python, one at a time: slow and strict. Only this decoder refuses messages.
 
 A message may come in several pieces: if a singular field occurs twice, the last value wins; messages are merged.
 """
@@ -21,11 +21,11 @@ from kafka2hive.decode.schemas.protobuf import WIRE_OF
 from kafka2hive.plugins import Reason
 
 Skip = Callable[[ProtobufCursor, Range], object]
-"""Past the payload of one value. Raises Refused."""
+"""Skips the payload of one value. Raises BinaryRefusal."""
 
 
 def skips(shapes: Sequence[Shape]) -> list[Skip]:
-    """For each shape of a plan's table the function that goes past it; they call each other by number."""
+    """Return for each shape of a plan's table the function that skips its values; they call each other by number."""
     table: list[Skip] = []
     for kind, fields in shapes:
         if kind in ("message", "group"):
@@ -72,11 +72,11 @@ def _message(fields: Sequence[tuple[int, bool, int]], shapes: Sequence[Shape], t
 
 _Label = Callable[[plan.Slot], str]
 _Fill = Callable[[ProtobufCursor, Sequence[Range], list[Any]], None]
-"""A message on the way to the columns, which are filled from it. Raises Refused."""
+"""Reads a message on the way to the columns, and fills the columns of the row. Raises BinaryRefusal."""
 
 
 class ProtobufExactDecoder:
-    """Reads messages of one type."""
+    """Decodes messages of one type."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class ProtobufExactDecoder:
         sources: Sequence[Source],
         changes: Changes | None = None,
     ) -> None:
-        """`changes`: counts what the sources' leeway changes."""
+        """`changes`: counts the values that the sources' leeway changes."""
         self._schema = schema
         self._zone = zone
         self._changes = changes or Changes()
@@ -96,7 +96,7 @@ class ProtobufExactDecoder:
         self._root = self._way(planned.root, ())
 
     def decode(self, message: bytes, start: int) -> list[Any] | Reason:
-        """The row's values in the schema's order, or why there is no row. The message's fields begin at byte `start`."""
+        """Return the row's values in the schema's order, or why the message is refused. Its fields begin at byte `start`."""
         cursor = ProtobufCursor(message, start)
         row: list[Any] = [None] * len(self._labels)
         try:
@@ -136,7 +136,7 @@ class ProtobufExactDecoder:
         return fill
 
     def _taker(self, slot: plan.Slot, value: plan.Value | plan.Entry, dtype: pa.DataType) -> Read:
-        """Of all payloads of a field, also of none."""
+        """Return the function that makes a column's value of all payloads of a field, of which there may be none."""
         if isinstance(value, plan.Entry):
             return partial(_entries, value, self._read(value.value, dtype.item_type))
         if slot.label in ("repeated", "map"):
@@ -160,20 +160,20 @@ class ProtobufExactDecoder:
         def read(cursor: ProtobufCursor, ranges: Sequence[Range]) -> dict[str, Any]:
             cursor.enter()
             places = gather(cursor, ranges)
-            found: dict[str, Any] = {}
+            fields: dict[str, Any] = {}
             for place, name, step, take in takers:
                 try:
-                    found[name] = take(cursor, places[place])
+                    fields[name] = take(cursor, places[place])
                 except BinaryRefusal as refusal:
                     raise refusal.within(step) from None
             cursor.leave()
-            return found
+            return fields
 
         return read
 
 
 class _Gatherer:
-    """Past all fields of a message: for each slot the payloads that count. What no column takes is checked."""
+    """Reads all fields of a message. Returns for each slot the payloads that count; checks fields that no column takes."""
 
     def __init__(self, level: plan.ProtobufLevel, skip: Sequence[Skip], label: _Label) -> None:
         self._slots = level.slots
@@ -182,7 +182,7 @@ class _Gatherer:
         self._places = {slot.number: place for place, slot in enumerate(level.slots)}
 
     def __call__(self, cursor: ProtobufCursor, ranges: Sequence[Range]) -> list[list[Range]]:
-        found: list[list[Range]] = [[] for _ in self._slots]
+        payloads: list[list[Range]] = [[] for _ in self._slots]
         for start, end in ranges:
             cursor.go((start, end))
             while cursor.at < end:
@@ -193,17 +193,17 @@ class _Gatherer:
                     continue
                 slot = self._slots[place]
                 try:
-                    self._take(cursor, slot, wire, found[place])
-                    self._clear(cursor, slot, found)
+                    self._take(cursor, slot, wire, payloads[place])
+                    self._clear(cursor, slot, payloads)
                 except BinaryRefusal as refusal:
                     raise refusal.within(self._label(slot)) from None
                 cursor.end = end
-        for slot, places in zip(self._slots, found, strict=True):
+        for slot, places in zip(self._slots, payloads, strict=True):
             if slot.label == "required" and not places:
                 raise BinaryRefusal("protobuf.required", "the message has no such field").within(
                     self._label(slot)
                 )
-        return found
+        return payloads
 
     def _take(self, cursor: ProtobufCursor, slot: plan.Slot, wire: int, places: list[Range]) -> None:
         repeated = slot.label in ("repeated", "map")
@@ -211,14 +211,14 @@ class _Gatherer:
         if slot.columns or slot.inner:
             places += new
             return
-        places[:] = new[-1:]  # that there is one
+        places[:] = new[-1:]  # for `required` and oneofs, which ask whether there is one
         self._check(cursor, slot, new)
 
-    def _clear(self, cursor: ProtobufCursor, slot: plan.Slot, found: list[list[Range]]) -> None:
-        """Of a oneof only the last member is there."""
+    def _clear(self, cursor: ProtobufCursor, slot: plan.Slot, payloads: list[list[Range]]) -> None:
+        """Drop the other members of the slot's oneof: only the last member counts."""
         if slot.oneof < 0:
             return
-        for other, places in zip(self._slots, found, strict=True):
+        for other, places in zip(self._slots, payloads, strict=True):
             if other.oneof == slot.oneof and other.number != slot.number and places:
                 self._check(cursor, other, places)
                 places.clear()
@@ -231,25 +231,25 @@ class _Gatherer:
 
 
 def _elements(read: Read, cursor: ProtobufCursor, places: Sequence[Range]) -> list[Any]:
-    found = []
+    elements = []
     for number, place in enumerate(places):
         try:
-            found.append(read(cursor, [place]))
+            elements.append(read(cursor, [place]))
         except BinaryRefusal as refusal:
             raise refusal.within(f"[{number}]") from None
-    return found
+    return elements
 
 
 def _entries(
     entry: plan.Entry, item: Read, cursor: ProtobufCursor, places: Sequence[Range]
 ) -> list[tuple[str, Any]]:
-    """Read a map's entries; if a key repeats, the last entry wins. Refuse an entry with other fields: libraries differ on it."""
-    found: dict[str, Any] = {}
+    """Read a map's entries; if a key repeats, the last entry wins. Refuse entries with other fields: libraries differ on them."""
+    entries: dict[str, Any] = {}
     for place in places:
         parts = small_message(cursor, [place], {1: WIRE_OF[entry.key], 2: entry.wire}, others=False)
         key = key_text(entry.key, cursor, parts[1])
         try:
-            found[key] = item(cursor, parts[2]) if parts[2] else default_value(item, entry.default)
+            entries[key] = item(cursor, parts[2]) if parts[2] else default_value(item, entry.default)
         except BinaryRefusal as refusal:
             raise refusal.within(f".{key}") from None
-    return list(found.items())
+    return list(entries.items())

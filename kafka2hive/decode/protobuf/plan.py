@@ -1,7 +1,8 @@
-"""What is done with each field of a message: the one plan of both ways to decode.
+"""The plan by which the exact and the compiled decoder read messages: what to do with each field.
 
-A plan follows the writer's schema as far as columns lead into it. Fields that no column takes are gone past by their
-shape, a row of a table, so that recursive types need no recursive plan.
+A plan follows the writer's schema as far as columns lead into it. Fields that no column takes are skipped by their shape,
+which is a row of a table, so that recursive types need no recursive plan. The classes' names and fields are an interface of
+native/src/protobuf/words.rs.
 """
 
 from dataclasses import dataclass
@@ -16,14 +17,14 @@ class ProtobufBoolean:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufWhole:
-    """A number of this kind (`int32` .. `sfixed64`) into integers, and where it is exact into floats and decimals."""
+    """An integer type (`int32` .. `sfixed64`) to an integer, or to a float or decimal that holds it exactly."""
 
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufMoment:
-    """A number that counts from 1970 UTC; microseconds are number * factor // divisor."""
+    """An integer that counts from 1970 UTC to a timestamp or date: number * factor // divisor microseconds."""
 
     kind: str
     factor: int
@@ -32,24 +33,24 @@ class ProtobufMoment:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufReal:
-    """A float or a double (`bits` 32 or 64) into either, where it is exact."""
+    """A float or a double (`bits` 32 or 64) to either type if that holds it exactly."""
 
     bits: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufText:
-    """Bytes that are UTF-8."""
+    """A string, or bytes that must be UTF-8, to text or binary."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufOctets:
-    """Any bytes."""
+    """Any bytes to binary."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufSymbol:
-    """An enum into the name of its number; `values` ascend. `unknown`: see Leeway."""
+    """An enum to the name of its number; `values` (number, name) ascend. `unknown`: see Leeway."""
 
     values: tuple[tuple[int, str], ...]
     unknown: UnknownEnum = "refuse"
@@ -57,34 +58,34 @@ class ProtobufSymbol:
 
 @dataclass(frozen=True, slots=True)
 class Ordinal:
-    """An enum into integers; `known` ascends, and is empty where the enum is open."""
+    """An enum to an integer. `known`: its numbers, ascending; empty if the enum is open."""
 
     known: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """google.protobuf.Timestamp into a timestamp."""
+    """google.protobuf.Timestamp to a timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufSpan:
-    """google.protobuf.Duration into a decimal of seconds."""
+    """google.protobuf.Duration to a decimal of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufUnscaled:
-    """confluent.type.Decimal into a decimal: its bytes at its own scale."""
+    """confluent.type.Decimal, an unscaled number and its scale, to a decimal."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufDay:
-    """google.type.Date into a date."""
+    """google.type.Date to a date."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """A message of google/protobuf/wrappers.proto into what its only field fills; `default` as a slot's."""
+    """A message of google/protobuf/wrappers.proto to what its only field fills; `default` as in Slot."""
 
     value: "Value"
     wire: int
@@ -93,7 +94,7 @@ class Wrapped:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufRow:
-    """A message into a struct; the columns of `level` are the struct's fields."""
+    """A message to a struct; the columns of `level` are the struct's fields."""
 
     level: "ProtobufLevel"
 
@@ -118,7 +119,7 @@ Value = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A map's entries: the key's kind, and the slot of the value."""
+    """The entries of a map: the key's type, and the value as in Slot."""
 
     key: str
     value: Value
@@ -128,10 +129,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A field of a message, taken by each of `columns` (number, how), then looked into; without either gone past.
+    """A field of a message.
 
-    `label` as of the schema's field, or `map`, whose columns take an Entry. `wire`: of one value. `default`: the payload of
-    the value that an absent implicit field has. `oneof`: the number of its oneof in the message, or -1.
+    `columns`: numbers of the columns that take it, and how. `inner`: the way from here to other columns. A field with neither
+    is skipped. `label`: as in ProtobufField, or `map`, whose columns take an Entry. `wire`: the wire type of one value.
+    `default`: the payload of an absent field whose label is `implicit`. `oneof`: the number of its oneof, or -1.
     """
 
     number: int
@@ -147,9 +149,9 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufLevel:
-    """A message on the way to the columns, or into a struct. `slots`: all its fields, by ascending number.
+    """A message on the way to the columns, or one that becomes a struct. `slots`: all its fields, ascending by number.
 
-    `absent`: the struct's fields that are NULL in every message.
+    `absent`: numbers of the struct's fields that are NULL in every message.
     """
 
     slots: tuple[Slot, ...]
@@ -157,7 +159,7 @@ class ProtobufLevel:
 
 
 Shape = tuple[str, tuple[tuple[int, bool, int], ...]]
-"""A kind of field; of a message or group its fields: number, whether repeated, shape."""
+"""A field's type; for a message or group also its fields: number, whether it is repeated, number of its shape."""
 
 
 @dataclass(frozen=True, slots=True)

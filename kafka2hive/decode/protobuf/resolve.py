@@ -1,4 +1,4 @@
-"""Resolve a writer's message type against a table's columns, once per type, to the plan that reads its messages."""
+"""Resolve a writer's message type against a table's columns to the plan that reads its messages."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -54,7 +54,7 @@ _OF_A_DAY = ((1, "int32"), (2, "int32"), (3, "int32"))
 def single(
     field: ProtobufField, schema: ProtobufSchema, dtype: pa.DataType, unit: str | None
 ) -> plan.Value | None:
-    """None: it does not fill a column of this type, or only as the struct that any message is."""
+    """Return how one value fills a column; None if it does not, or only as a struct. `unit`: of an epoch number."""
     kind = field.kind
     if kind in INTEGERS:
         if unit is not None:
@@ -79,19 +79,19 @@ def single(
 
 
 def default_of(field: ProtobufField, schema: ProtobufSchema) -> bytes:
-    """The payload of the value that an absent field has where its presence is not known."""
+    """Return the payload of an absent field whose presence the schema does not track."""
     if field.kind == "enum":
         return varint(schema.enums[field.type].values[0][0])
     return {0: b"\0", 1: bytes(8), 5: bytes(4)}.get(WIRE_OF[field.kind], b"")
 
 
 def varint(number: int) -> bytes:
-    left = number % 2**64
-    found = bytearray()
-    while left > 0x7F:
-        found.append(left & 0x7F | 0x80)
-        left >>= 7
-    return bytes([*found, left])
+    rest = number % 2**64
+    octets = bytearray()
+    while rest > 0x7F:
+        octets.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*octets, rest])
 
 
 def _numeric(dtype: pa.DataType) -> bool:
@@ -112,7 +112,7 @@ def _enum(enum: ProtobufEnum, dtype: pa.DataType) -> plan.Value | None:
 def _well_known(
     message: Message, schema: ProtobufSchema, dtype: pa.DataType, unit: str | None
 ) -> plan.Value | None:
-    """Only where the fields are those that Google's and Confluent's files give it."""
+    """Return how a well-known message fills a column; None if its fields are not those of Google's or Confluent's files."""
     fields = tuple((field.number, field.kind) for field in message.fields)
     match message.name:
         case "google.protobuf.Timestamp" if dtype == NAIVE and fields == _OF_SECONDS and unit is None:
@@ -131,20 +131,20 @@ def _well_known(
     return None
 
 
-assert LENGTH not in (0, 1, 5)  # the payload of what has a length is empty by default
+assert LENGTH not in (0, 1, 5)  # default_of: the default payload of types with a length is empty
 
 
 def resolve(
     schema: ProtobufSchema, name: str, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
 ) -> plan.ProtobufPlan:
-    """Resolve the message of this full name. Raises SchemaUnresolvable. A column that the writer does not know is NULL."""
+    """Resolve the message of this full name; a column that it lacks is NULL. Raises SchemaUnresolvable."""
     resolver = _Resolver(schema, columns, sources, spelling)
     root = resolver.way(schema.messages[name], source_tree(sources, spelling), ())
     return plan.ProtobufPlan(root, tuple(resolver.shapes))
 
 
 class _Resolver:
-    """`shapes` grows by every type that some value is gone past in."""
+    """Builds one plan; `shapes` collects the types whose values are skipped."""
 
     def __init__(
         self, schema: ProtobufSchema, columns: pa.Schema, sources: Sequence[Source], spelling: Spelling
@@ -157,7 +157,7 @@ class _Resolver:
         self.shapes: list[plan.Shape] = []
 
     def way(self, message: Message, wanted: SourceTree, path: tuple[str, ...]) -> plan.ProtobufLevel:
-        """Through messages to the columns below `wanted`."""
+        """Return the way through messages to the columns below `wanted`. `path`: the fields that lead here."""
         taken = matching_names(message.name, (f.name for f in message.fields), wanted.inner, self._spelling)
         slots = []
         for field in message.fields:
@@ -249,14 +249,14 @@ class _Resolver:
         )
 
     def _shape(self, field: ProtobufField) -> int:
-        """The number of a type's shape; those of all messages that it leads to are made, too."""
+        """Return the number of a type's shape, after adding the shapes of all types that it leads to."""
         wanted = (field.kind, field.type if field.kind in ("message", "group") else "")
         if wanted in self._numbers:
             return self._numbers[wanted]
-        left = [wanted]
+        waiting = [wanted]
         self._reserve(wanted)
-        while left:
-            kind, name = left.pop()
+        while waiting:
+            kind, name = waiting.pop()
             if not name:
                 continue
             fields = []
@@ -264,7 +264,7 @@ class _Resolver:
                 key = (inner.kind, inner.type if inner.kind in ("message", "group") else "")
                 if key not in self._numbers:
                     self._reserve(key)
-                    left.append(key)
+                    waiting.append(key)
                 fields.append((inner.number, inner.label == "repeated", self._numbers[key]))
             self.shapes[self._numbers[kind, name]] = (kind, tuple(fields))
         return self._numbers[wanted]

@@ -1,35 +1,36 @@
-"""One value of a message into one column: cells of the acceptance table, each a few lines."""
+"""Read one value of a message into one column, by the acceptance table."""
 
 from collections.abc import Callable, Sequence
 from datetime import date
 from functools import partial
-from math import isfinite, isnan, nan
 from typing import Any
 
 import pyarrow as pa
 
 from kafka2hive.decode.contract.changes import UNKNOWN_ENUM, Changes
-from kafka2hive.decode.framing.numbers import BinaryRefusal, decimal, floating, moment, whole
+from kafka2hive.decode.framing.numbers import BinaryRefusal, decimal, integer_taker, moment, real, whole
 from kafka2hive.decode.protobuf import plan
 from kafka2hive.decode.protobuf.cursor import ProtobufCursor, Range, small_message
 from kafka2hive.decode.schemas.protobuf import LENGTH, VARINT
 
 Read = Callable[[ProtobufCursor, Sequence[Range]], Any]
-"""A value from its payloads, of which the last counts, or all make one message: what pyarrow.array understands."""
+"""Makes what pyarrow.array accepts of a field's payloads: the last one counts, or all together are one message."""
 
 _MOST_SECONDS = 315_576_000_000
-"""Of a Duration: 10,000 years."""
+"""Limit of a Duration, 10,000 years."""
 
 _LARGEST_SCALE = 1_000
-"""Of a Decimal, in either direction: beyond it the powers of ten alone would take memory and time."""
+"""Limit of a Decimal's scale, in either direction: beyond it the powers of ten alone would take memory and time."""
 
 
 def scalar(value: plan.Value, dtype: pa.DataType, zone: str, changes: Changes) -> Read:
+    """Return the function that reads a value which does not become a struct."""
     match value:
         case plan.ProtobufBoolean():
             return _last(lambda cursor: cursor.integer("bool") == 1)
         case plan.ProtobufWhole(kind):
-            return _last(_whole(kind, dtype))
+            take = integer_taker("protobuf", dtype)
+            return _last(lambda cursor: take(cursor.integer(kind)))
         case plan.ProtobufMoment(kind, factor, divisor):
             ratio = factor, divisor
             return _last(
@@ -43,7 +44,7 @@ def scalar(value: plan.Value, dtype: pa.DataType, zone: str, changes: Changes) -
                 )
             )
         case plan.ProtobufReal(bits):
-            return _last(lambda cursor: _real(cursor.real(bits), dtype))
+            return _last(lambda cursor: real("protobuf", cursor.real(bits), dtype))
         case plan.ProtobufText():
             of_bytes = pa.types.is_binary(dtype)
             return _last((lambda cursor: cursor.text().encode()) if of_bytes else ProtobufCursor.text)
@@ -69,31 +70,19 @@ def scalar(value: plan.Value, dtype: pa.DataType, zone: str, changes: Changes) -
 
 
 def default_value(read: Read, default: bytes) -> Any:
-    """What an absent field holds whose presence is not known."""
+    """Return the value of an absent field whose presence the schema does not track."""
     return read(ProtobufCursor(default, 0), [(0, len(default))])
 
 
 def _last(one: Callable[[ProtobufCursor], Any]) -> Read:
     def read(cursor: ProtobufCursor, ranges: Sequence[Range]) -> Any:
-        found = None
+        value = None
         for place in ranges:
             cursor.go(place)
-            found = one(cursor)
-        return found
+            value = one(cursor)
+        return value
 
     return read
-
-
-def _whole(kind: str, dtype: pa.DataType) -> Callable[[ProtobufCursor], Any]:
-    if pa.types.is_decimal128(dtype):
-        return lambda cursor: decimal("protobuf", cursor.integer(kind), 0, dtype)
-    if pa.types.is_floating(dtype):
-        return lambda cursor: floating("protobuf", cursor.integer(kind), dtype)
-    return lambda cursor: whole("protobuf", cursor.integer(kind), dtype)
-
-
-def _real(number: float, dtype: pa.DataType) -> float:
-    return floating("protobuf", number, dtype) if isfinite(number) else nan if isnan(number) else number
 
 
 def _symbol(names: dict[int, str], cursor: ProtobufCursor) -> str:
@@ -106,7 +95,7 @@ def _symbol(names: dict[int, str], cursor: ProtobufCursor) -> str:
 def _any_symbol(
     names: dict[int, str], as_digits: bool, changes: Changes, cursor: ProtobufCursor, ranges: Sequence[Range]
 ) -> str | None:
-    """Digits are no name of an enum: names begin with a letter or `_`."""
+    """Read a name, or digits or NULL for an unknown number. Digits cannot be a name, which begins with a letter or `_`."""
     number = _last(lambda inner: inner.integer("enum"))(cursor, ranges)
     if number in names:
         return names[number]
@@ -122,12 +111,12 @@ def _ordinal(known: frozenset[int], dtype: pa.DataType, cursor: ProtobufCursor) 
 
 
 def _numbers(cursor: ProtobufCursor, ranges: Sequence[Range], *kinds: str) -> list[int]:
-    """The fields 1, 2 .. of a message; 0 where there is none."""
-    found = small_message(cursor, ranges, dict.fromkeys(range(1, len(kinds) + 1), VARINT))
+    """Read the integers in fields 1, 2 .. of a message; an absent one is 0."""
+    payloads = small_message(cursor, ranges, dict.fromkeys(range(1, len(kinds) + 1), VARINT))
     numbers = []
     for number, kind in enumerate(kinds, 1):
         value = 0
-        for place in found[number]:
+        for place in payloads[number]:
             cursor.go(place)
             value = cursor.integer(kind)
         numbers.append(value)
@@ -156,11 +145,11 @@ def _span(dtype: pa.DataType, cursor: ProtobufCursor, ranges: Sequence[Range]) -
 
 
 def _unscaled(dtype: pa.DataType, cursor: ProtobufCursor, ranges: Sequence[Range]) -> Any:
-    """The precision is that of the writer's column: it does not change the value."""
-    found = small_message(cursor, ranges, {1: LENGTH, 2: VARINT, 3: VARINT})
-    octets = _last(ProtobufCursor.octets)(cursor, found[1]) or b""
-    _last(lambda inner: inner.integer("uint32"))(cursor, found[2])
-    scale = _last(lambda inner: inner.integer("int32"))(cursor, found[3]) or 0
+    """Read a Decimal. Its precision is checked and ignored, because it does not change the value."""
+    payloads = small_message(cursor, ranges, {1: LENGTH, 2: VARINT, 3: VARINT})
+    octets = _last(ProtobufCursor.octets)(cursor, payloads[1]) or b""
+    _last(lambda inner: inner.integer("uint32"))(cursor, payloads[2])
+    scale = _last(lambda inner: inner.integer("int32"))(cursor, payloads[3]) or 0
     if not octets:
         raise BinaryRefusal("protobuf.range", "a Decimal without the bytes of a number")
     if abs(scale) > _LARGEST_SCALE:
@@ -180,14 +169,14 @@ def _day(cursor: ProtobufCursor, ranges: Sequence[Range]) -> date:
 
 
 def _wrapped(read: Read, wire: int, default: bytes, cursor: ProtobufCursor, ranges: Sequence[Range]) -> Any:
-    found = small_message(cursor, ranges, {1: wire})[1]
-    return read(cursor, found) if found else default_value(read, default)
+    payloads = small_message(cursor, ranges, {1: wire})[1]
+    return read(cursor, payloads) if payloads else default_value(read, default)
 
 
 def key_text(kind: str, cursor: ProtobufCursor, ranges: Sequence[Range]) -> str:
-    """A map's key: a text as it stands, a number in decimal digits, `true` or `false`; without one its default."""
+    """Return a map's key as text: a string, decimal digits, `true` or `false`; without a payload the key's default."""
     if kind == "string":
-        found: str = _last(ProtobufCursor.text)(cursor, ranges)
-        return found or ""
+        text: str | None = _last(ProtobufCursor.text)(cursor, ranges)
+        return text or ""
     number = _last(lambda inner: inner.integer(kind))(cursor, ranges) or 0
     return str(number) if kind != "bool" else ("true" if number else "false")
