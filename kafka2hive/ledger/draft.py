@@ -7,9 +7,9 @@ from typing import Any, assert_never
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import (
     Change,
-    ColumnsAdded,
     DataEpoch,
     FirstPositions,
+    NewColumns,
     RegistrationUpdate,
     Repair,
 )
@@ -83,7 +83,7 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
             )
         case RegistrationUpdate():
             return replace(state, forgotten=state.forgotten + change.forgotten)
-        case ColumnsAdded():
+        case NewColumns():
             return replace(state, added=state.added + change.added)
         case _:
             assert_never(change)

@@ -20,7 +20,7 @@ NEVER = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivered:
+class ClientCounts:
     """The client's own counts of one range, which a task's account is checked against.
 
     `begun` is the offset at which the client was assigned. `records` were delivered inside the range. `absent` offsets
@@ -36,7 +36,7 @@ class Delivered:
     log_end: int
 
     def check(self, account: RangeAccounting) -> None:
-        """Raises AccountingMismatch unless the whole range was delivered and `account` has the same counts."""
+        """Raise AccountingMismatch unless the whole range was delivered and `account` has the same counts."""
         if self.begun != self.range.start:
             raise AccountingMismatch(f"{self.range}: the client was assigned at offset {self.begun}")
         if max(self.position, self.log_end) < self.range.end:
@@ -51,16 +51,16 @@ class Delivered:
             )
 
 
-def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[Delivered]) -> None:
-    """Raises AccountingMismatch unless each account adds up and equals the client's counts of the same range."""
+def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[ClientCounts]) -> None:
+    """Raise AccountingMismatch unless each account adds up and equals the client's counts of the same range."""
     for account in accounts:
         account.check()
-    of_range = {one.range: one for one in delivered}
-    wanted = [account.range for account in accounts if len(account.range)]
-    if sorted(wanted) != sorted(one.range for one in delivered):
+    of_range = {counts.range: counts for counts in delivered}
+    ranges = [account.range for account in accounts if len(account.range)]
+    if sorted(ranges) != sorted(counts.range for counts in delivered):
         raise AccountingMismatch(
-            f"accounts of {', '.join(map(str, wanted))}, but the client's counts are of"
-            f" {', '.join(str(one.range) for one in delivered) or 'no range'}"
+            f"accounts of {', '.join(map(str, ranges))}, but the client's counts are of"
+            f" {', '.join(str(counts.range) for counts in delivered) or 'no range'}"
         )
     for account in accounts:
         if len(account.range):
@@ -114,7 +114,7 @@ class TableFailure:
 
     @property
     def error(self) -> TableError:
-        """The failure as an exception, for callers that raise instead of returning a manifest."""
+        """Return the failure as an exception, for callers that raise instead of returning a manifest."""
         return TableError(self.code, self.message, self.remedy)
 
 
@@ -133,6 +133,7 @@ class Refusal:
     detail: str
 
     def more(self, count: int) -> "Refusal":
+        """Return the same refusal of `count` more records."""
         return replace(self, count=self.count + count)
 
 
@@ -184,7 +185,7 @@ class TableManifest:
     epoch: int
     files: tuple[DataFile, ...] = ()
     accounts: tuple[RangeAccounting, ...] = ()
-    delivered: tuple[Delivered, ...] = ()
+    delivered: tuple[ClientCounts, ...] = ()
     leader_epochs: tuple[tuple[TopicPartition, int], ...] = ()
     newest_ms: int | None = None
     seconds: tuple[tuple[str, float], ...] = ()
@@ -218,15 +219,15 @@ def planned_manifests(tasks: Sequence[TaskPlan], returned: Sequence[object]) -> 
     Raises AccountingMismatch unless there is exactly one per table and task, with the generation and epoch of its plan.
     That error is a bug, and nothing of the epoch may be committed.
     """
-    manifests = [one for one in returned if isinstance(one, TableManifest)]
+    manifests = [result for result in returned if isinstance(result, TableManifest)]
     if len(manifests) < len(returned):
-        other = next(one for one in returned if not isinstance(one, TableManifest))
+        other = next(result for result in returned if not isinstance(result, TableManifest))
         raise AccountingMismatch(f"a task returned {type(other).__name__} instead of a manifest")
     planned = Counter((t.table, task.index, t.generation, t.epoch) for task in tasks for t in task.tables)
-    came = Counter((m.table, m.task, m.generation, m.epoch) for m in manifests)
-    if planned != came:
+    actual = Counter((m.table, m.task, m.generation, m.epoch) for m in manifests)
+    if planned != actual:
         raise AccountingMismatch(
             "manifests as (table, task, generation, epoch):"
-            f" missing {sorted(planned - came)[:10]}, not planned {sorted(came - planned)[:10]}"
+            f" missing {sorted(planned - actual)[:10]}, not planned {sorted(actual - planned)[:10]}"
         )
     return manifests

@@ -32,12 +32,12 @@ class TableBacklog:
 
     @property
     def records(self) -> int:
-        """The number of waiting offsets, including absent ones (compacted away, transaction markers)."""
+        """Return the number of waiting offsets, including absent ones (compacted away, transaction markers)."""
         return sum(r.end - r.start for r in self.ranges)
 
     @property
     def bytes(self) -> float:
-        """The estimated number of waiting bytes."""
+        """Return the estimated number of waiting bytes."""
         return self.records * self.bytes_per_record
 
 
@@ -77,10 +77,10 @@ def plan_epoch(
       only if it is bigger than an even task. Task indexes are 0..n-1.
     """
     if only_tables is not None:
-        wanted = [b for b in backlogs if b.table in only_tables]
+        eligible = [b for b in backlogs if b.table in only_tables]
     else:
-        wanted = [b for b in backlogs if drain or is_due(b)]
-    tables = sorted((b for b in wanted if b.records > 0), key=lambda b: b.table)
+        eligible = [b for b in backlogs if drain or is_due(b)]
+    tables = sorted((b for b in eligible if b.records > 0), key=lambda b: b.table)
     pieces = [
         RangePiece(index, ranges, weigh(ranges, _record_bytes(tables[index])))
         for index, ranges in enumerate(_allocate(tables, limits))
@@ -91,7 +91,7 @@ def plan_epoch(
     count = task_count(total, slots)
     parts = [part for p in pieces for part in cut(p, _record_bytes(tables[p.table]), total / count)]
     return tuple(
-        TaskPlan(index, tuple(_table_task(tables[p.table], p.ranges, planned_at_ms) for p in _joined(task)))
+        TaskPlan(index, tuple(_table_task(tables[p.table], p.ranges, planned_at_ms) for p in _join(task)))
         for index, task in enumerate(pack(parts, count))
     )
 
@@ -129,7 +129,7 @@ def _prefixes(ranges: Sequence[OffsetRange], records: int) -> tuple[OffsetRange,
     )
 
 
-def _joined(pieces: Sequence[RangePiece]) -> list[RangePiece]:
+def _join(pieces: Sequence[RangePiece]) -> list[RangePiece]:
     """Merge the pieces of one task into one per table, with its ranges in order and adjacent ones joined."""
     by_table: dict[int, list[OffsetRange]] = {}
     for piece in pieces:

@@ -31,10 +31,10 @@ class FailureIsolation:
         if self.groups:
             current, *rest = self.groups
             # a table of the group that was not planned cannot be the cause
-            return self._narrowed((current & tables) or current, tuple(rest))
+            return self._narrow((current & tables) or current, tuple(rest))
         if self.failed_once:
             suspected = self.failed_once | tables
-            return replace(self, failed_once=_NONE, suspected=suspected)._narrowed(suspected, ())
+            return replace(self, failed_once=_NONE, suspected=suspected)._narrow(suspected, ())
         return replace(self, failed_once=tables)
 
     def succeeded(self, tables: Iterable[str]) -> "FailureIsolation":
@@ -55,7 +55,7 @@ class FailureIsolation:
         """Return whether a search among several tables ended with all of them failing, which means a shared cause."""
         return not self.groups and len(self.suspected) > 1 and self.suspected <= self.failing
 
-    def _narrowed(self, failed: frozenset[str], rest: tuple[frozenset[str], ...]) -> "FailureIsolation":
+    def _narrow(self, failed: frozenset[str], rest: tuple[frozenset[str], ...]) -> "FailureIsolation":
         if len(failed) == 1:
             return replace(self, groups=rest, failing=self.failing | failed)
         names = sorted(failed)

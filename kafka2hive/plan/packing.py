@@ -45,30 +45,30 @@ def cut(piece: RangePiece, bytes_per_record: float, goal: float) -> list[RangePi
     if pieces < 2:
         return [piece]
     goal = piece.weight / pieces
-    done: list[RangePiece] = []
-    taken: list[OffsetRange] = []
+    finished: list[RangePiece] = []
+    current: list[OffsetRange] = []
     room = goal
 
     def close() -> None:
-        nonlocal taken, room
-        done.append(RangePiece(piece.table, tuple(taken), weigh(taken, bytes_per_record)))
-        taken, room = [], goal
+        nonlocal current, room
+        finished.append(RangePiece(piece.table, tuple(current), weigh(current, bytes_per_record)))
+        current, room = [], goal
 
     for whole in piece.ranges:
         rest = whole
-        while len(done) < pieces - 1 and weigh((rest,), bytes_per_record) > room:
+        while len(finished) < pieces - 1 and weigh((rest,), bytes_per_record) > room:
             fits = int((room - RANGE_OVERHEAD_BYTES) / bytes_per_record)
             if fits >= 1:
                 middle = rest.start + fits
-                taken.append(OffsetRange(rest.topic_partition, rest.start, middle))
+                current.append(OffsetRange(rest.topic_partition, rest.start, middle))
                 rest = OffsetRange(rest.topic_partition, middle, rest.end)
-            elif not taken:
+            elif not current:
                 break  # not even the overhead fits, and an empty piece would be useless
             close()
-        taken.append(rest)
+        current.append(rest)
         room -= weigh((rest,), bytes_per_record)
     close()
-    return done
+    return finished
 
 
 def pack(pieces: Sequence[RangePiece], tasks: int) -> list[list[RangePiece]]:
@@ -92,14 +92,14 @@ def fair_shares(demands: Sequence[int], capacity: int) -> list[int]:
     which the earlier demands get one unit each. The sum is min(capacity, sum(demands)). Takes O(n log n).
     """
     shares = [0] * len(demands)
-    left = max(0, capacity)
+    remaining = max(0, capacity)
     order = sorted(range(len(demands)), key=demands.__getitem__)
     for served, index in enumerate(order):
-        level, odd = divmod(left, len(order) - served)
+        level, odd = divmod(remaining, len(order) - served)
         if demands[index] > level:
             for nth, unserved in enumerate(sorted(order[served:])):
                 shares[unserved] = level + (nth < odd)
             break
         shares[index] = demands[index]
-        left -= demands[index]
+        remaining -= demands[index]
     return shares

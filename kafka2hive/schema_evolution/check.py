@@ -9,34 +9,34 @@ from kafka2hive.decode.schemas.protobuf import ProtobufSchema as ProtobufSchema
 from kafka2hive.model.errors import SchemaDiffers
 from kafka2hive.model.writer_schema import SchemaId, WriterId
 from kafka2hive.schema_evolution.differences import differences
-from kafka2hive.schema_evolution.fields import WrittenField, avro_fields, protobuf_fields
+from kafka2hive.schema_evolution.fields import WriterField, avro_fields, protobuf_fields
 
 
-class WrittenFieldsCheck:
-    """Implements SchemaCheck for a table whose schema evolution is `add` or `stop`."""
+class WriterFieldsCheck:
+    """The SchemaCheck of a table whose schema evolution is `add` or `stop`."""
 
     def __init__(self, table: TableSettings) -> None:
         self._table = table
 
     def avro(self, schema_id: SchemaId, schema: AvroSchema) -> None:
         is_change_log = change_log_of(self._table.source) is not None
-        self._judge(WriterId(schema_id), avro_fields(schema, is_change_log=is_change_log))
+        self._check(WriterId(schema_id), avro_fields(schema, is_change_log=is_change_log))
 
     def protobuf(self, schema_id: SchemaId, schema: ProtobufSchema, message: str) -> None:
-        self._judge(WriterId(schema_id, message), protobuf_fields(schema, message))
+        self._check(WriterId(schema_id, message), protobuf_fields(schema, message))
 
     def unresolvable(self, schema_id: SchemaId, why: str) -> None:
         if self._table.schema_evolution == "stop":
             raise schema_differs(self._table.table, f"id {schema_id}", why)
 
-    def _judge(self, writer: WriterId, fields: Iterator[WrittenField]) -> None:
-        found = differences(self._table, fields)
-        if found.columns if self._table.schema_evolution == "add" else found:
-            raise schema_differs(self._table.table, str(writer), found.text, writer)
+    def _check(self, writer: WriterId, fields: Iterator[WriterField]) -> None:
+        difference = differences(self._table, fields)
+        if difference.columns if self._table.schema_evolution == "add" else difference:
+            raise schema_differs(self._table.table, str(writer), difference.text, writer)
 
 
 def schema_differs(table: str, schema: str, text: str, writer: WriterId | None = None) -> SchemaDiffers:
-    """`schema` says which one it is."""
+    """Return the error for differences between the columns and a schema; `schema` is its name in the message."""
     return SchemaDiffers(
         f"{table}: the schema with {schema} has what the table's columns do not take: {text}. Nothing of its records is lost:"
         " they wait in Kafka",

@@ -18,11 +18,13 @@ from kafka2hive.decode.contract.sources import (
 )
 from kafka2hive.model.column_types import avro_faults, is_wider
 from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
-from kafka2hive.schema_evolution.fields import WrittenField
+from kafka2hive.schema_evolution.fields import WriterField
+
+_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 
 
-def merged(held: pa.DataType, written: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds both and as which files of type `held` can be read; None if no type does.
+def merge(held: pa.DataType, written: pa.DataType) -> pa.DataType | None:
+    """Return the type that holds both, and as which files of type `held` can be read; None if there is no such type.
 
     Fields of structs are never left out, and new ones come last. A number does not become text, because
     messages with numbers would not fill a text column.
@@ -30,13 +32,13 @@ def merged(held: pa.DataType, written: pa.DataType) -> pa.DataType | None:
     if held == written:
         return held
     if pa.types.is_list(held) and pa.types.is_list(written):
-        element = merged(held.value_type, written.value_type)
+        element = merge(held.value_type, written.value_type)
         return None if element is None else pa.list_(element)
     if pa.types.is_map(held) and pa.types.is_map(written):
-        item = merged(held.item_type, written.item_type)
+        item = merge(held.item_type, written.item_type)
         return None if item is None else pa.map_(held.key_type, item)
     if pa.types.is_struct(held) and pa.types.is_struct(written):
-        return _merged_structs(held, written)
+        return _merge_structs(held, written)
     if pa.types.is_nested(held) or pa.types.is_string(held) or pa.types.is_string(written):
         return None
     if is_wider(hive_type_of(written), hive_type_of(held)):
@@ -44,24 +46,21 @@ def merged(held: pa.DataType, written: pa.DataType) -> pa.DataType | None:
     return held if is_wider(hive_type_of(held), hive_type_of(written)) else None
 
 
-def _merged_structs(held: pa.StructType, written: pa.StructType) -> pa.StructType | None:
+def _merge_structs(held: pa.StructType, written: pa.StructType) -> pa.StructType | None:
     new = {field.name.lower(): field for field in written}
     fields = []
     for field in held:
         other = new.pop(field.name.lower(), None)
-        both = field.type if other is None else merged(field.type, other.type)
+        both = field.type if other is None else merge(field.type, other.type)
         if both is None:
             return None
         fields.append(pa.field(field.name, both))
     return pa.struct([*fields, *new.values()])
 
 
-_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
-
-
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """`columns`: new ones, and added ones with a wider type. `lost`: in words, what stays out of every column beside them."""
+    """`columns` are new, or were added before and get a wider type. `lost` describes what no column will take even so."""
 
     columns: tuple[Column, ...] = ()
     lost: tuple[str, ...] = ()
@@ -71,13 +70,13 @@ class Differences:
 
     @property
     def text(self) -> str:
-        """Return every difference in words."""
+        """Return a description of every difference."""
         return "; ".join(
             [*(f"no column for {column.name} {column.type}" for column in self.columns), *self.lost]
         )
 
 
-def differences(table: TableSettings, fields: Iterable[WrittenField]) -> Differences:
+def differences(table: TableSettings, fields: Iterable[WriterField]) -> Differences:
     """Propose a column for each field that no column takes, unless Hive cannot hold it or the map ignores it.
 
     A column that was added earlier becomes wider if its files stay readable. A column that the map declares never
@@ -98,7 +97,7 @@ class _Comparison:
         others = [replace(column, path=path) for column in values for path in column.leeway.others]
         self._values = [*values, *others]
         sources = [Source(column.path or (column.name,)) for column in self._values]
-        self._wanted = source_tree(sources, self._spelling)
+        self._sources = source_tree(sources, self._spelling)
         self._added = table.added
         self._ignored = frozenset(table.ignored_fields)
         self._taken = {column.name.lower(): f"column {column.name}" for column in table.columns}
@@ -109,16 +108,16 @@ class _Comparison:
         path = read_bucket_path(table.bucketing.path).names
         self._taken |= {name.lower(): f"partition column {name}" for name in path}
 
-    def compare(self, field: WrittenField) -> None:
+    def compare(self, field: WriterField) -> None:
         if field.name in self._ignored:
             return
-        wanted = self._wanted.inner.get(self._spelling(field.name))
-        if wanted is None:
-            self._new(field)
+        source = self._sources.inner.get(self._spelling(field.name))
+        if source is None:
+            self._add_column(field)
         elif field.type is not None:
-            self._known(field, field.type, wanted)
+            self._compare_columns(field, field.type, source)
 
-    def _new(self, field: WrittenField) -> None:
+    def _add_column(self, field: WriterField) -> None:
         self.lost += field.notes
         if field.type is None:
             return
@@ -136,42 +135,42 @@ class _Comparison:
             self.columns.append(Column(field.name, field.type))
             self._taken[field.name.lower()] = f"field {field.name}"
 
-    def _known(self, field: WrittenField, kind: str, wanted: SourceTree) -> None:
-        for number in wanted.columns:
+    def _compare_columns(self, field: WriterField, kind: str, source: SourceTree) -> None:
+        for number in source.columns:
             column = self._values[number]
-            held = parse_hive_type(column.type)
-            both = merged(held, parse_hive_type(kind)) if column.name.lower() in self._added else None
-            if both is not None:
-                if both != held:
-                    self.columns.append(Column(column.name, hive_type_of(both), column.path))
+            present = parse_hive_type(column.type)
+            wider = merge(present, parse_hive_type(kind)) if column.name.lower() in self._added else None
+            if wider is not None:
+                if wider != present:
+                    self.columns.append(Column(column.name, hive_type_of(wider), column.path))
                 self.lost += field.notes
                 return
         self.lost += _lacking(
             path=field.name,
             written=parse_hive_type(kind),
-            wanted=wanted,
+            source=source,
             columns=self._values,
             spelling=self._spelling,
         )
 
 
 def _lacking(
-    path: str, written: pa.DataType, wanted: SourceTree, columns: Sequence[Column], spelling: Spelling
+    path: str, written: pa.DataType, source: SourceTree, columns: Sequence[Column], spelling: Spelling
 ) -> Iterator[str]:
-    """What of a field that is named by columns, whole or in part, is in none of them."""
-    if wanted.columns:
-        column = columns[wanted.columns[0]]
+    """Describe the parts of a field that no column takes, if columns take all or a part of it."""
+    if source.columns:
+        column = columns[source.columns[0]]
         yield from _not_held(path, written, parse_hive_type(column.type), spelling)
     elif pa.types.is_struct(written):
         for inner in written:
-            taken = wanted.inner.get(spelling(inner.name))
-            if taken is None:
+            inner_source = source.inner.get(spelling(inner.name))
+            if inner_source is None:
                 yield f"no column for {path}.{inner.name} {hive_type_of(inner.type)}"
             else:
                 yield from _lacking(
                     path=f"{path}.{inner.name}",
                     written=inner.type,
-                    wanted=taken,
+                    source=inner_source,
                     columns=columns,
                     spelling=spelling,
                 )

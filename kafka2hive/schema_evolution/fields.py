@@ -23,28 +23,61 @@ from kafka2hive.model.hive_type_parser import MAX_NESTING, HiveTypeError, may_na
 from kafka2hive.model.hive_types import parse_hive_type
 
 MOST_TYPES = 50_000
-"""Of one schema, each counted at every place that it fills."""
+"""The limit of types in one schema, each counted at every place where it occurs."""
 DEEPEST = 4 * MAX_NESTING
-"""Types within each other; those that Hive has no need of, such as unions with null, are counted, too."""
+"""The limit of nesting, which also counts types that Hive does not need, such as unions with null."""
 
 _LETTERS = 100
-"""Of a field's name, that count as a type."""
+"""How many letters of field names count as one type."""
+
+_MOST_DIGITS = 38
+_AVRO_PRIMITIVES = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "bytes": "binary",
+}
+_IMAGES = ("after", "before")
+_PROTOBUF_SCALARS = {
+    **dict.fromkeys(("int32", "sint32", "sfixed32"), "int"),
+    **dict.fromkeys(("int64", "sint64", "sfixed64", "uint32", "fixed32"), "bigint"),
+    **dict.fromkeys(("uint64", "fixed64"), "decimal(20,0)"),
+    "float": "float",
+    "double": "double",
+    "bool": "boolean",
+    "string": "string",
+    "bytes": "binary",
+    "enum": "string",
+}
+_WELL_KNOWN = {
+    "google.protobuf.Timestamp": "timestamp",
+    "google.protobuf.Duration": "decimal(21,9)",
+    "google.type.Date": "date",
+    "confluent.type.Decimal": "decimal(38,18)",
+}
+_WRAPPERS = frozenset(
+    f"google.protobuf.{kind}Value"
+    for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
+_SEVERAL = "is of several types in the records of the union: left out"
 
 
 class TooLarge(ValueError):
     """The schema has more than MOST_TYPES types, or nests them deeper than DEEPEST."""
 
 
-class Followed:
-    """`notes` grow by what Hive has no type for."""
+class SchemaTypes:
+    """Hive's types for the types of one schema, within limits. `notes` say which parts are left out, and why."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        self._left = MOST_TYPES
+        self._budget = MOST_TYPES
         self._depth = 0
 
     @contextmanager
-    def one(self) -> Iterator[None]:
+    def count_type(self) -> Iterator[None]:
         """Count one type, and one level of nesting while the context is open. Raises TooLarge."""
         self._count(1)
         if self._depth >= DEEPEST:
@@ -76,21 +109,9 @@ class Followed:
         return None
 
     def _count(self, types: int) -> None:
-        self._left -= types
-        if self._left < 0:
+        self._budget -= types
+        if self._budget < 0:
             raise TooLarge(f"with it the schema says more than {MOST_TYPES:,} types")
-
-
-_MOST_DIGITS = 38
-_AVRO_PRIMITIVES = {
-    "boolean": "boolean",
-    "int": "int",
-    "long": "bigint",
-    "float": "float",
-    "double": "double",
-    "bytes": "binary",
-}
-_IMAGES = ("after", "before")
 
 
 def envelope_row(schema: AvroSchema) -> Record | None:
@@ -100,20 +121,20 @@ def envelope_row(schema: AvroSchema) -> Record | None:
         return None
     after = next(field.type for field in root.fields if field.name == _IMAGES[0])
     branches = after.branches if isinstance(after, Union) else (after,)
-    rows = [found for found in map(schema.whole, branches) if isinstance(found, Record)]
+    rows = [branch for branch in map(schema.whole, branches) if isinstance(branch, Record)]
     return rows[0] if len(rows) == 1 else None
 
 
-class AvroTypes(Followed):
-    """Hive's types of one schema's; `notes` grow by what has none."""
+class AvroTypes(SchemaTypes):
+    """See SchemaTypes."""
 
     def __init__(self, schema: AvroSchema) -> None:
         super().__init__()
         self._schema = schema
 
     def type_of(self, written: Type, place: str, within: tuple[str, ...]) -> str | None:
-        """`within`: the records that are open, of which none can be within itself in Hive. Raises TooLarge."""
-        with self.one():
+        """Return Hive's type or None. `within` are the enclosing records, which cannot recur in Hive. Raises TooLarge."""
+        with self.count_type():
             return self._type_of(self._schema.whole(written), place, within)
 
     def _type_of(self, whole: Type, place: str, within: tuple[str, ...]) -> str | None:
@@ -164,39 +185,16 @@ class AvroTypes(Followed):
                 return _AVRO_PRIMITIVES[kind]
 
 
-_PROTOBUF_SCALARS = {
-    **dict.fromkeys(("int32", "sint32", "sfixed32"), "int"),
-    **dict.fromkeys(("int64", "sint64", "sfixed64", "uint32", "fixed32"), "bigint"),
-    **dict.fromkeys(("uint64", "fixed64"), "decimal(20,0)"),
-    "float": "float",
-    "double": "double",
-    "bool": "boolean",
-    "string": "string",
-    "bytes": "binary",
-    "enum": "string",
-}
-_WELL_KNOWN = {
-    "google.protobuf.Timestamp": "timestamp",
-    "google.protobuf.Duration": "decimal(21,9)",
-    "google.type.Date": "date",
-    "confluent.type.Decimal": "decimal(38,18)",
-}
-_WRAPPERS = frozenset(
-    f"google.protobuf.{kind}Value"
-    for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
-)
-
-
-class ProtobufTypes(Followed):
-    """Hive's types of one schema's; `notes` grow by what has none."""
+class ProtobufTypes(SchemaTypes):
+    """See SchemaTypes."""
 
     def __init__(self, schema: ProtobufSchema) -> None:
         super().__init__()
         self._schema = schema
 
     def type_of(self, field: ProtobufField, place: str, within: tuple[str, ...]) -> str | None:
-        """`within`: the messages that are open, of which none can be within itself in Hive. Raises TooLarge."""
-        with self.one():
+        """Return Hive's type or None. `within` are the enclosing messages, which cannot recur in Hive. Raises TooLarge."""
+        with self.count_type():
             return self._type_of(field, place, within)
 
     def _type_of(self, field: ProtobufField, place: str, within: tuple[str, ...]) -> str | None:
@@ -225,37 +223,36 @@ class ProtobufTypes(Followed):
         return self.struct(place, inner)
 
 
-_SEVERAL = "is of several types in the records of the union: left out"
-
-
 @dataclass(frozen=True, slots=True)
-class WrittenField:
-    """`type` None: Hive has none for it. `notes`: on what of it has none."""
+class WriterField:
+    """A field of a writer's schema with its type in Hive, None if it has none. `notes` say which parts are left out."""
 
     name: str
     type: str | None
     notes: tuple[str, ...] = ()
 
 
-def avro_fields(schema: AvroSchema, *, is_change_log: bool) -> Iterator[WrittenField]:
-    """Of the record, or of all records that the message's union has; of a change log those of the row within the envelope,
-    none where the schema is no envelope.
+def avro_fields(schema: AvroSchema, *, is_change_log: bool) -> Iterator[WriterField]:
+    """Yield the fields of the record, or of all records in the message's union.
+
+    For a change log, yield those of the row within the envelope; none if the schema is not an envelope.
     """
     types = AvroTypes(schema)
-    found: dict[str, WrittenField] = {}
+    fields: dict[str, WriterField] = {}
     for record in _rows(schema, is_change_log):
         for field in record.fields:
             follow = partial(types.type_of, field.type, field.name, (record.name,))
-            one = written_field(field.name, types, follow)
-            if found.setdefault(field.name, one).type != one.type:
-                found[field.name] = WrittenField(field.name, None, (f"{field.name} {_SEVERAL}",))
-    yield from found.values()
+            new = writer_field(field.name, types, follow)
+            if fields.setdefault(field.name, new).type != new.type:
+                fields[field.name] = WriterField(field.name, None, (f"{field.name} {_SEVERAL}",))
+    yield from fields.values()
 
 
-def protobuf_fields(schema: ProtobufSchema, message: str) -> Iterator[WrittenField]:
+def protobuf_fields(schema: ProtobufSchema, message: str) -> Iterator[WriterField]:
+    """Yield the fields of the message."""
     types = ProtobufTypes(schema)
     for field in schema.messages[message].fields:
-        yield written_field(field.name, types, partial(types.type_of, field, field.name, (message,)))
+        yield writer_field(field.name, types, partial(types.type_of, field, field.name, (message,)))
 
 
 def _rows(schema: AvroSchema, is_change_log: bool) -> Sequence[Record]:
@@ -264,15 +261,15 @@ def _rows(schema: AvroSchema, is_change_log: bool) -> Sequence[Record]:
     return [branch for branch in branches if isinstance(branch, Record)]
 
 
-def written_field(name: str, types: Followed, follow: Callable[[], str | None]) -> WrittenField:
-    """`follow` gives the field's type by `types`."""
+def writer_field(name: str, types: SchemaTypes, follow: Callable[[], str | None]) -> WriterField:
+    """Return the field; `follow` returns its type, for which it uses `types`."""
     before = len(types.notes)
     try:
         kind = follow()
         if kind is not None:
             parse_hive_type(kind)
     except TooLarge as error:
-        return WrittenField(name, None, (f"{name} is no type of Hive ({error}): left out",))
-    except HiveTypeError as error:  # fields that differ by case, too deep
-        return WrittenField(name, None, (f"{name} is no type of Hive ({error.problem}): left out",))
-    return WrittenField(name, kind, tuple(types.notes[before:]))
+        return WriterField(name, None, (f"{name} is no type of Hive ({error}): left out",))
+    except HiveTypeError as error:  # field names that differ only in case, or too deep nesting
+        return WriterField(name, None, (f"{name} is no type of Hive ({error.problem}): left out",))
+    return WriterField(name, kind, tuple(types.notes[before:]))

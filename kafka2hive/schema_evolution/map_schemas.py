@@ -26,14 +26,14 @@ def faults_of_own(schema: WriterSchema, columns: Sequence[Column]) -> dict[str, 
     Raises ValueError if the schema itself is invalid.
     """
     try:
-        own = _Avro(schema) if schema.kind == AVRO else _Protobuf(schema)
+        declared = _Avro(schema) if schema.kind == AVRO else _Protobuf(schema)
     except (avro_parse.AvroSchemaInvalid, protoc.ProtobufSchemaInvalid) as error:
         raise ValueError(str(error)) from error
-    return {column.name: fault for column in columns if (fault := own.fault_of(column))}
+    return {column.name: fault for column in columns if (fault := declared.fault_of(column))}
 
 
-class _Own(ABC):
-    """`fields`: Hive types by the names of the fields at the top, None where Hive has none."""
+class _DeclaredSchema(ABC):
+    """A schema that the map declares. `fields` has Hive's type of each top-level field, None if it has none."""
 
     fields: dict[str, str | None]
 
@@ -56,10 +56,10 @@ class _Own(ABC):
 
     @abstractmethod
     def resolve(self, columns: pa.Schema, sources: list[Source]) -> None:
-        """Raises SchemaUnresolvable."""
+        """Resolve the columns against the schema. Raises SchemaUnresolvable."""
 
     def _absent(self, keys: tuple[str, ...]) -> str:
-        """Where on the way the schema has no such field; behind a type that Hive has not nothing is said."""
+        """Return which key of the path the schema lacks; empty if it has all, or if a type on the way does not exist in Hive."""
         if keys[0] not in self.fields:
             return _no_field(keys[:1], self.fields)
         kind = self.fields[keys[0]]
@@ -74,7 +74,7 @@ class _Own(ABC):
         return ""
 
 
-class _Avro(_Own):
+class _Avro(_DeclaredSchema):
     def __init__(self, schema: WriterSchema) -> None:
         self._schema = avro_parse.parse(schema)
         self.fields = {f.name: f.type for f in avro_fields(self._schema, is_change_log=False)}
@@ -83,7 +83,7 @@ class _Avro(_Own):
         avro_resolve.resolve(self._schema, columns, sources, as_it_stands)
 
 
-class _Protobuf(_Own):
+class _Protobuf(_DeclaredSchema):
     def __init__(self, schema: WriterSchema) -> None:
         self._schema = protobuf_parse.parse(schema)
         self._message = protobuf_decoder.only_type(self._schema, schema.message)
@@ -97,5 +97,5 @@ class _Protobuf(_Own):
 
 def _no_field(path: tuple[str, ...], known: Sequence[str] | dict[str, str | None]) -> str:
     near = get_close_matches(path[-1], list(known), 1)
-    there = f", it has {near[0]}" if near else f", it has {', '.join(list(known)[:10]) or 'none'}"
-    return f"the schema has no field {path_text(path)}{there}"
+    names = f", it has {near[0]}" if near else f", it has {', '.join(list(known)[:10]) or 'none'}"
+    return f"the schema has no field {path_text(path)}{names}"

@@ -22,18 +22,18 @@ def manifest_of(
     If it has a failure, nothing of it may be committed. Raises AccountingMismatch if the two sides contradict each other,
     TableError (`sql.unread`) if the report from before the SELECT is missing.
     """
-    mine = [one for one in written if one.task == task]
-    if len(mine) != 1:
-        raise AccountingMismatch(f"{table}: task {task} wrote {len(mine)} times")
-    (rows,) = mine
-    found = [one.manifest for one in read if one.manifest.task == task and one.attempt == rows.attempt]
-    if not found:
+    reports = [report for report in written if report.task == task]
+    if len(reports) != 1:
+        raise AccountingMismatch(f"{table}: task {task} wrote {len(reports)} times")
+    (rows,) = reports
+    manifests = [r.manifest for r in read if r.manifest.task == task and r.attempt == rows.attempt]
+    if not manifests:
         raise TableError(
             "sql.unread",
             f"{table}: Spark wrote the rows of task {task} without reading its records to the end; nothing was committed",
             "where a lookup of an inner join is empty, fill it; else report it: a bug",
         )
-    manifest = found[0]
+    manifest = manifests[0]
     if manifest.failure is not None:
         return manifest
     if rows.failure is not None:
@@ -54,7 +54,7 @@ def manifest_of(
 def check_against_spark(
     table: str, read: Sequence[RecordsRead], written: Sequence[RowsWritten], into: int, out: int
 ) -> None:
-    """Raises AccountingMismatch unless Spark's counts before and after the SELECT equal the sums over all tasks.
+    """Raise AccountingMismatch unless Spark's counts before and after the SELECT equal the sums over all tasks.
 
     If a task has failed, nothing is compared, because nothing is committed.
     """
@@ -62,11 +62,11 @@ def check_against_spark(
     manifests = [of_attempt[one.task, one.attempt] for one in written]
     if any(one.failure for one in manifests) or any(one.failure for one in written):
         return
-    given = sum(a.account.written for manifest in manifests for a in manifest.accounts)
-    came = sum(sum(one.rows) + sum(one.refused) for one in written)
-    if (given, came) != (into, out):
+    rows_in = sum(a.account.written for manifest in manifests for a in manifest.accounts)
+    rows_out = sum(sum(one.rows) + sum(one.refused) for one in written)
+    if (rows_in, rows_out) != (into, out):
         raise AccountingMismatch(
-            f"{table}: Spark took {into} rows into the SELECT and {out} out of it, the tasks count {given} and {came}"
+            f"{table}: Spark took {into} rows into the SELECT and {out} out of it, the tasks count {rows_in} and {rows_out}"
         )
 
 

@@ -21,7 +21,7 @@ from kafka2hive.storage.port import FileSystem
 from kafka2hive.task.failures import TableErrors
 from kafka2hive.task.fetch.consumer import process_consumer
 from kafka2hive.task.part import TaskEnvironment, only_part, task_environment
-from kafka2hive.task.replay import STALL_SECONDS, Looked, looked_at
+from kafka2hive.task.replay import STALL_SECONDS, LookResult, look_result
 from kafka2hive.task.run import Task
 from kafka2hive.task.sink import OpenSink
 from kafka2hive.task.sql.coordinates import COORDINATES
@@ -51,7 +51,7 @@ class LookThroughSelect:
         self._files = files
         self._open_sink = open_sink
 
-    def look(self, selects: Selects, places: Places) -> Looked:
+    def look(self, selects: Selects, places: Places) -> LookResult:
         """Pass the rows and the dead letters to the sinks; rows have topic, partition and offset in the columns `places`.
 
         Raises TableError, ServiceUnavailable.
@@ -59,7 +59,7 @@ class LookThroughSelect:
         with TableErrors() as errors:
             records, manifest = self._records()
             self._write(self._selected(selects, records), places)
-            return looked_at(manifest)
+            return look_result(manifest)
         assert errors.failure is not None
         raise errors.failure.error
 

@@ -23,6 +23,18 @@ from kafka2hive.sql.statement import one_row_per_task, parsed, planned
 if TYPE_CHECKING:
     import pyarrow as pa
 
+INTO, OUT = "rows into the SELECT", "rows out of the SELECT"
+"""The names of Spark's observed row counts."""
+_CONF = {
+    # an adaptive plan could change while it runs and leave records unread
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "16000",
+    "spark.sql.ansi.enabled": "true",
+    # a joined table must be broadcast: rows that move between tasks lose their order
+    "spark.sql.autoBroadcastJoinThreshold": "256m",
+}
+
 
 def add_lookups(session: SparkSession, table: TableSettings, storage: StorageOptions) -> None:
     """Register the lookups' current files as views of the session. Raises TableError (`sql.lookup`)."""
@@ -44,20 +56,22 @@ def add_functions(session: SparkSession, table: TableSettings) -> None:
     """
     if table.udfs is None:
         return
-    kept = KeptError()
-    with kept:
-        module = _loaded(table.udfs)
+    failure = KeptError()
+    with failure:
+        module = _load(table.udfs)
         pickle_by_value(module)
-        found = {name: value for name, value in vars(module).items() if hasattr(value, "asNondeterministic")}
-        for name, function in found.items():
+        functions = {
+            name: value for name, value in vars(module).items() if hasattr(value, "asNondeterministic")
+        }
+        for name, function in functions.items():
             session.udf.register(name, function)
-    if kept.error is not None:
+    if failure.error is not None:
         raise TableError(
             "sql.udfs",
-            f"{table.table}: {table.udfs} cannot be used: {type(kept.error).__name__}: {kept.error}",
+            f"{table.table}: {table.udfs} cannot be used: {type(failure.error).__name__}: {failure.error}",
             "correct the module; it must be importable where the service runs",
-        ) from kept.error
-    if not found:
+        ) from failure.error
+    if not functions:
         raise TableError(
             "sql.udfs",
             f"{table.table}: {table.udfs} has no function that is made by pyspark's udf or pandas_udf",
@@ -65,7 +79,7 @@ def add_functions(session: SparkSession, table: TableSettings) -> None:
         )
 
 
-def _loaded(name: str) -> ModuleType:
+def _load(name: str) -> ModuleType:
     """Import a module by its dotted name, or from a file."""
     if not name.endswith(".py"):
         return importlib.import_module(name)
@@ -80,18 +94,6 @@ def _loaded(name: str) -> ModuleType:
 
 Reader = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 """Runs in Spark's workers: from a row with a task's number it makes the task's records with their coordinates."""
-
-INTO, OUT = "rows into the SELECT", "rows out of the SELECT"
-"""The names of Spark's observed row counts."""
-_CONF = {
-    # an adaptive plan could change while it runs and leave records unread
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "true",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "16000",
-    "spark.sql.ansi.enabled": "true",
-    # a joined table must be broadcast: rows that move between tasks lose their order
-    "spark.sql.autoBroadcastJoinThreshold": "256m",
-}
 
 
 class Selects:

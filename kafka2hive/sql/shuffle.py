@@ -14,7 +14,7 @@ from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
 from kafka2hive.spark.internals import spark_schema
 from kafka2hive.sql.accounts import check_against_spark, failed, manifest_of
-from kafka2hive.task.sql.shares import Came, RecordsRead, RowsReceived, RowsWritten
+from kafka2hive.task.sql.shares import ArrivalCount, RecordsRead, RowsReceived, RowsWritten
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ def shuffled_manifests(
         raise AccountingMismatch(f"{table}: {len(shares)} parts, but {len(received)} were received")
     if failure := next((one.failure for one in received if one.failure), None):
         return [failed(_empty(share), failure) for share in shares]
-    chosen = list(_chosen(table, shares, sent, [came for one in received for came in one.came]))
+    chosen = list(_chosen(table, shares, sent, [count for part in received for count in part.arrivals]))
     manifests = [manifest_of(table, share.index, read, chosen) for share in shares]
     if any(manifest.failure for manifest in manifests):
         return manifests
@@ -77,17 +77,19 @@ def shuffled_manifests(
 
 
 def _chosen(
-    table: str, shares: Sequence[TaskPlan], sent: Sequence[RowsWritten], came: Sequence[Came]
+    table: str, shares: Sequence[TaskPlan], sent: Sequence[RowsWritten], arrivals: Sequence[ArrivalCount]
 ) -> Iterator[RowsWritten]:
     """Yield each task's report from the attempt whose rows came; if no rows came, from one that sent none or failed."""
     for share, first in zip(shares, first_ranges_of(shares), strict=True):
         (task,) = share.tables
-        attempts = {c.attempt for c in came if first <= c.range < first + len(task.ranges)}
-        mine = [one for one in sent if one.task == share.index]
+        attempts = {c.attempt for c in arrivals if first <= c.range < first + len(task.ranges)}
+        reports = [report for report in sent if report.task == share.index]
         if len(attempts) > 1:
             raise AccountingMismatch(f"{table}: rows of {len(attempts)} attempts of task {share.index} came")
         fitting = [
-            one for one in mine if (one.attempt in attempts if attempts else one.failure or not sum(one.rows))
+            report
+            for report in reports
+            if (report.attempt in attempts if attempts else report.failure or not sum(report.rows))
         ]
         if not fitting:
             raise AccountingMismatch(
@@ -99,19 +101,19 @@ def _chosen(
 def _check_moved(
     table: str, whole: TaskPlan, chosen: Sequence[RowsWritten], received: Sequence[RowsReceived]
 ) -> None:
-    """Raises AccountingMismatch unless the rows of each range that were sent and received have the same count and offsets."""
-    wanted = [pair for one in chosen for pair in zip(one.rows, one.marks, strict=True)]
+    """Raise AccountingMismatch unless the rows of each range that were sent and received have the same count and offsets."""
+    expected = [pair for report in chosen for pair in zip(report.rows, report.marks, strict=True)]
     (task,) = whole.tables
-    found: dict[int, tuple[int, int]] = {}
-    for came in (came for one in received for came in one.came):
-        rows, mark = found.get(came.range, (0, 0))
-        found[came.range] = rows + came.rows, (mark + came.mark) % MARKS
-    for number, (source, pair) in enumerate(zip(task.ranges, wanted, strict=True)):
-        if found.pop(number, (0, 0)) != pair:
+    actual: dict[int, tuple[int, int]] = {}
+    for count in (count for part in received for count in part.arrivals):
+        rows, mark = actual.get(count.range, (0, 0))
+        actual[count.range] = rows + count.rows, (mark + count.mark) % MARKS
+    for number, (source, pair) in enumerate(zip(task.ranges, expected, strict=True)):
+        if actual.pop(number, (0, 0)) != pair:
             raise AccountingMismatch(
                 f"{table}: of {source} other rows came out of the shuffle than were sent"
             )
-    if found:
+    if actual:
         raise AccountingMismatch(f"{table}: rows of ranges came out of the shuffle that were not planned")
 
 
@@ -169,6 +171,8 @@ def _sender(
 
 
 def part_writer(whole: TaskPlan, settings: TaskSettings) -> Batches:
+    """Return the function that receives and writes the rows of a part."""
+
     def receive_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
         from kafka2hive.task.sql import workers
 

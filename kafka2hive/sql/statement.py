@@ -130,36 +130,36 @@ def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame
     for number, field in enumerate(fields):
         if field.name != COORDINATES:  # a star includes the coordinates
             by_name.setdefault(field.name.lower(), []).append(number)
-    chosen = selected.toDF(*[f"c{number}" for number in range(len(fields))], COORDINATES)
+    numbered = selected.toDF(*[f"c{number}" for number in range(len(fields))], COORDINATES)
     result: list[Column] = []
     faults: list[str] = []
     for column in columns.fields:
-        found = by_name.pop(column.name.lower(), [])
-        if len(found) != 1:
-            faults.append(f"{column.name} is {'twice in it' if found else 'missing'}")
+        numbers = by_name.pop(column.name.lower(), [])
+        if len(numbers) != 1:
+            faults.append(f"{column.name} is {'twice in it' if numbers else 'missing'}")
             continue
-        given = fields[found[0]].dataType
-        if not fits(given, column.dataType):
+        present = fields[numbers[0]].dataType
+        if not fits(present, column.dataType):
             faults.append(
-                f"{column.name} is {given.simpleString()}, the table's is {column.dataType.simpleString()}"
+                f"{column.name} is {present.simpleString()}, the table's is {column.dataType.simpleString()}"
             )
-        result.append(sf.col(f"c{found[0]}").cast(column.dataType).alias(column.name))
-    faults += [f"{fields[found[0]].name} is not a column of the table" for found in by_name.values()]
+        result.append(sf.col(f"c{numbers[0]}").cast(column.dataType).alias(column.name))
+    faults += [f"{fields[numbers[0]].name} is not a column of the table" for numbers in by_name.values()]
     if faults:
         raise TableError(
             "sql.columns",
             f"{table}: the SELECT does not give the table's columns: {'; '.join(faults)}",
             "name each column of the table, its metadata columns too, and CAST to its type",
         )
-    return chosen.select(*result, COORDINATES)
+    return numbered.select(*result, COORDINATES)
 
 
-def fits(given: DataType, wanted: DataType) -> bool:
-    """Return whether every value of the type `given` is also a value of the type `wanted`."""
-    if isinstance(given, DecimalType) and isinstance(wanted, DecimalType):
-        whole = given.precision - given.scale <= wanted.precision - wanted.scale
-        return bool(whole and given.scale <= wanted.scale)
-    texts: tuple[str, str] = given.simpleString(), wanted.simpleString()
+def fits(present: DataType, target: DataType) -> bool:
+    """Return whether every value of the type `present` is also a value of the type `target`."""
+    if isinstance(present, DecimalType) and isinstance(target, DecimalType):
+        whole = present.precision - present.scale <= target.precision - target.scale
+        return bool(whole and present.scale <= target.scale)
+    texts: tuple[str, str] = present.simpleString(), target.simpleString()
     return texts[0] in ("void", texts[1]) or texts in _WIDER
 
 
@@ -209,10 +209,10 @@ def _children(plan: Any) -> list[Any]:
 
 
 def _scala(session: SparkSession, *items: Any) -> Any:
-    held = java(session).java.util.ArrayList()
+    items_in_java = java(session).java.util.ArrayList()
     for item in items:
-        held.add(item)
-    return java(session).scala.jdk.javaapi.CollectionConverters.asScala(held).toSeq()
+        items_in_java.add(item)
+    return java(session).scala.jdk.javaapi.CollectionConverters.asScala(items_in_java).toSeq()
 
 
 def _id(attribute: Any) -> int:

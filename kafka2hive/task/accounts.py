@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.plan.contract import Delivered, check_accounts
+from kafka2hive.plan.contract import ClientCounts, check_accounts
 from kafka2hive.task.fetch.chunk import Chunk, Positions
 
 
@@ -18,7 +18,7 @@ class TableAccounts:
 
     def __init__(self, task_index: int, ranges: Sequence[OffsetRange]) -> None:
         self.newest_ms: int | None = None
-        self.delivered: tuple[Delivered, ...] = ()
+        self.delivered: tuple[ClientCounts, ...] = ()
         self._task_index = task_index
         self._accounts: dict[OffsetRange, OffsetAccounting] = {r: OffsetAccounting() for r in ranges}
         self._leader_epochs: dict[TopicPartition, tuple[int, int]] = {}
@@ -61,7 +61,7 @@ class TableAccounts:
         if known is None or source.start >= known[0]:
             self._leader_epochs[source.topic_partition] = (source.start, leader_epoch)
 
-    def complete(self, delivered: Sequence[Delivered]) -> None:
+    def complete(self, delivered: Sequence[ClientCounts]) -> None:
         """Add the absent offsets. Raises AccountingMismatch if the counts differ from what the client delivered."""
         for one in delivered:
             self._accounts[one.range] += OffsetAccounting(absent=one.absent)

@@ -15,7 +15,7 @@ from kafka2hive.decode.schemas.writers import WriterSchema, WriterSchemas
 from kafka2hive.model.errors import TableError
 from kafka2hive.plan.contract import ColumnsSeen, UnmappedFields
 from kafka2hive.plugins import Decoder, Reason
-from kafka2hive.schema_evolution.check import WrittenFieldsCheck
+from kafka2hive.schema_evolution.check import WriterFieldsCheck
 from kafka2hive.task.fetch.chunk import Chunk, Positions
 from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
 from kafka2hive.task.record_columns import FRAMED, KeyAndHeaderColumns
@@ -47,12 +47,12 @@ class DecodedChunk:
     without_rows: Positions
 
 
-def _made(
+def _make(
     table: TableSettings, writers: WriterSchemas | WriterSchema | None, key_writers: WriterSchemas | None
 ) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
     changes = Changes()
     try:
-        check = None if table.schema_evolution == "ignore" else WrittenFieldsCheck(table)
+        check = None if table.schema_evolution == "ignore" else WriterFieldsCheck(table)
         decoder = make_decoder(replace(value_spec(table, writers, changes), check=check))
         return decoder, KeyAndHeaderColumns(table, key_writers, changes), changes
     except ValueError as error:
@@ -60,9 +60,9 @@ def _made(
 
 
 @lru_cache(_MOST_KEPT)
-def _kept(table: TableSettings, thread: int) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
+def _cached(table: TableSettings, thread: int) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
     """Cache a decoder per thread: making one costs as much as decoding a few hundred records."""
-    return _made(table, None, None)
+    return _make(table, None, None)
 
 
 class ChunkDecoder:
@@ -79,7 +79,7 @@ class ChunkDecoder:
         # a decoder with writer schemas is not cached: the schemas may differ between tasks
         is_plain = writers is None and key_writers is None
         self._decoder, self._parts, self._changes = (
-            _kept(table, threading.get_ident()) if is_plain else _made(table, writers, key_writers)
+            _cached(table, threading.get_ident()) if is_plain else _make(table, writers, key_writers)
         )
         self._changes.take()  # discard what an abandoned task counted
         self._changes.take_defaults()
@@ -104,18 +104,18 @@ class ChunkDecoder:
             yield DecodedChunk((), [(np.arange(len(chunk)), [reason] * len(chunk))], NOWHERE, NOWHERE)
             return
         values = chunk.values()
-        chosen, tombstones, refused = self._split(chunk, values)
+        chosen, tombstones, rejections = self._split(chunk, values)
         skipped = tombstones if self._table.tombstones is Tombstones.SKIP else NOWHERE
         batches = []
         if len(tombstones) > len(skipped):
             nulls = rows_of_nulls(self._decoder.schema, len(tombstones))
-            batches = [self._whole(nulls, chunk, tombstones, refused)]
+            batches = [self._whole(nulls, chunk, tombstones, rejections)]
         for part in self._parts_of(values, chosen):
             rows, places, rejected, empty = self._decode(chunk, values, part)
-            refused += rejected
-            batches.insert(0, self._whole(rows, chunk, places, refused))
-            yield DecodedChunk(batches, refused, skipped, empty)
-            batches, refused, skipped = [], [], NOWHERE
+            rejections += rejected
+            batches.insert(0, self._whole(rows, chunk, places, rejections))
+            yield DecodedChunk(batches, rejections, skipped, empty)
+            batches, rejections, skipped = [], [], NOWHERE
 
     def columns_seen(self) -> ColumnsSeen:
         """Return which columns stayed empty over all chunks so far."""
@@ -197,16 +197,16 @@ class ChunkDecoder:
         return reasons
 
     def _whole(
-        self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, refused: list[Rejections]
+        self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, rejections: list[Rejections]
     ) -> tuple[pa.RecordBatch, Positions | None]:
         """Add the columns of the key, the headers and the metadata.
 
         Messages with a bad key or header, a timestamp that no column can hold, or a value that the file format
-        cannot hold are appended to `refused`.
+        cannot hold are appended to `rejections`.
         """
         rows, chosen, bad = self._parts.add_to(rows, chunk, chosen)
         if bad is not None:
-            refused.append(bad)
+            rejections.append(bad)
         rows = with_metadata(
             values=rows, chunk=chunk, metadata=self._table.metadata, zone=self._table.zone, positions=chosen
         )
@@ -214,11 +214,11 @@ class ChunkDecoder:
         if reasons:
             every = np.arange(len(rows)) if chosen is None else chosen
             rows, chosen, bad = without_rejections(rows, every, beyond, reasons)
-            refused.append(bad)
+            rejections.append(bad)
         if self._unwritable is not None:
             unwritable, reasons = rows_not_held(rows, self._unwritable)
             if reasons:
                 every = np.arange(len(rows)) if chosen is None else chosen
                 rows, chosen, bad = without_rejections(rows, every, unwritable, reasons)
-                refused.append(bad)
+                rejections.append(bad)
         return rows, chosen

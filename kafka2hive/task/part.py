@@ -67,8 +67,8 @@ class TablePart:
         )
 
     def _destination(self, kind: FileKind, attempt: str, hive_table: str, location: str) -> Destination:
-        named = TaskPlan(self.index, (self.task,)) if self.files_of is None else self.files_of
-        (task,) = named.tables
+        plan = TaskPlan(self.index, (self.task,)) if self.files_of is None else self.files_of
+        (task,) = plan.tables
         return Destination(
             kind=kind,
             hive_table=hive_table,
@@ -78,7 +78,7 @@ class TablePart:
             ledger_id=task.ledger_id,
             generation=task.generation,
             epoch=task.epoch,
-            task=named.index,
+            task=plan.index,
             ranges=tuple(r for r in task.ranges if len(r)),
             attempt=attempt,
             planned_at_ms=task.planned_at_ms,
@@ -98,7 +98,7 @@ def new_attempt() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnvironment:
-    """What all parts of a task share. `close` waits for the threads that close files.
+    """The settings, clients and limits that all parts of a task share. `close` waits for the threads that close files.
 
     `consumer` is called only when records are read. `progress` is called after every read and write.
     `other_sink` takes the rows instead of files; then nothing is written to `files`.
@@ -170,11 +170,11 @@ class PhaseTimes:
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
-        begun = perf_counter()
+        start = perf_counter()
         try:
             yield
         finally:
-            self._seconds[phase] += perf_counter() - begun
+            self._seconds[phase] += perf_counter() - start
 
     def by_phase(self) -> tuple[tuple[str, float], ...]:
         return tuple(self._seconds.items())

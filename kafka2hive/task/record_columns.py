@@ -21,7 +21,7 @@ from kafka2hive.task.schema_headers import OF_KEYS, SchemaHeaders
 FRAMED = ("avro", "protobuf", "json_schema")
 """Formats whose data a registry's serializer prefixes with a schema id."""
 
-Found = tuple[dict[str, pa.Array], dict[int, Reason]]
+ColumnValues = tuple[dict[str, pa.Array], dict[int, Reason]]
 """Columns by name with one value per record, and the reason for each rejected record by its position."""
 
 
@@ -46,7 +46,7 @@ class RawKeyColumns:
             for c in columns
         ]
 
-    def read(self, keys: pa.BinaryArray) -> Found:
+    def read(self, keys: pa.BinaryArray) -> ColumnValues:
         columns: dict[str, pa.Array] = {}
         rejected: dict[int, Reason] = {}
         for name, column in self._columns:
@@ -76,7 +76,7 @@ class DecodedKeyColumns:
             )
         )
 
-    def read(self, keys: pa.BinaryArray) -> Found:
+    def read(self, keys: pa.BinaryArray) -> ColumnValues:
         """Decode the keys. Raises SchemaRegistryUnavailable (see AvroDecoder)."""
         places = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
         decoded = self._decoder.decode(keys.drop_null() if keys.null_count else keys)
@@ -112,19 +112,19 @@ class HeaderColumns:
         ]
         self._names = {header for _, header, _ in self._columns}
 
-    def read(self, headers: Sequence[Sequence[tuple[str, bytes | None]] | None]) -> Found:
+    def read(self, headers: Sequence[Sequence[tuple[str, bytes | None]] | None]) -> ColumnValues:
         """Read the columns; `headers` has the name and value pairs of each record."""
-        found: dict[str, list[bytes | None]] = {name: [None] * len(headers) for name in self._names}
+        texts: dict[str, list[bytes | None]] = {name: [None] * len(headers) for name in self._names}
         for place, pairs in enumerate(headers):
             for name, value in pairs or ():
-                if name in found:
-                    found[name][place] = value
-        values = {name: pa.array(texts, pa.binary()) for name, texts in found.items()}
+                if name in texts:
+                    texts[name][place] = value
+        values = {name: pa.array(column, pa.binary()) for name, column in texts.items()}
         columns: dict[str, pa.Array] = {}
         rejected: dict[int, Reason] = {}
         for name, header, column in self._columns:
             columns[name], bad = column.read_bytes(values[header])
-            rejected = bad | rejected  # the first column's reason stands
+            rejected = bad | rejected  # the reason of the first column wins
         return columns, rejected
 
 
@@ -168,7 +168,7 @@ class KeyAndHeaderColumns:
             return rows, positions, None
         columns = {name: rows.column(name) for name in rows.schema.names}
         rejected: dict[int, Reason] = {}
-        for found, bad in self._found(chunk, positions):
+        for found, bad in self._read(chunk, positions):
             columns |= found
             rejected = bad | rejected  # the first reason stands
         whole = pa.RecordBatch.from_arrays(
@@ -182,7 +182,7 @@ class KeyAndHeaderColumns:
             whole, every, np.array(places, dtype=np.int64), [rejected[place] for place in places]
         )
 
-    def _found(self, chunk: Chunk, positions: Positions | None) -> Iterator[Found]:
+    def _read(self, chunk: Chunk, positions: Positions | None) -> Iterator[ColumnValues]:
         if self._keys is not None:
             yield self._of_keys(self._keys, chunk, positions)
         if self._headers is not None:
@@ -190,13 +190,13 @@ class KeyAndHeaderColumns:
 
     def _of_keys(
         self, columns: RawKeyColumns | DecodedKeyColumns, chunk: Chunk, positions: Positions | None
-    ) -> Found:
+    ) -> ColumnValues:
         keys = chunk.keys(positions)
         if self._key_schemas is None:
             return columns.read(keys)
         keys, bad = self._key_schemas.joined(keys, chunk.header_pairs(positions))
-        found, rejected = columns.read(keys)
-        return found, rejected | {
+        values, rejected = columns.read(keys)
+        return values, rejected | {
             place: _of_key(reason) for place, reason in bad.items() if place in rejected
         }
 

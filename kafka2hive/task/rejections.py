@@ -30,5 +30,5 @@ def rejected_messages(positions: Positions, bad: Positions, reasons: Sequence[Re
 
 def rows_of(positions: Positions, messages: Positions) -> npt.NDArray[np.bool_]:
     """Return a mask of the rows that belong to `messages`."""
-    found: npt.NDArray[np.bool_] = np.isin(positions, messages)
-    return found
+    mask: npt.NDArray[np.bool_] = np.isin(positions, messages)
+    return mask

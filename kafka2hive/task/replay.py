@@ -36,7 +36,7 @@ def unowned_task(table: str, ranges: tuple[OffsetRange, ...], planned_at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class LookResult:
     """The number of skipped tombstones, and the columns that no record filled."""
 
     tombstones: int
@@ -50,7 +50,7 @@ def look(
     files: FileSystem,
     open_sink: OpenSink,
     planned_at_ms: int = 0,
-) -> Looked:
+) -> LookResult:
     """Replay ranges of a table whose ledger is not read, with `open_sink` as the destination of the rows.
 
     Raises TableError if the table's task failed, ServiceUnavailable as `replay`.
@@ -59,8 +59,8 @@ def look(
     manifest = replay(task, replace(settings, stall_seconds=STALL_SECONDS), files, open_sink)
     if manifest.failure is not None:
         raise manifest.failure.error
-    return looked_at(manifest)
+    return look_result(manifest)
 
 
-def looked_at(manifest: TableManifest) -> Looked:
-    return Looked(sum(account.account.tombstones for account in manifest.accounts), manifest.columns)
+def look_result(manifest: TableManifest) -> LookResult:
+    return LookResult(sum(account.account.tombstones for account in manifest.accounts), manifest.columns)

@@ -133,15 +133,15 @@ def beyond_record_times(
     if not names or not rows.column(names[0]).null_count:
         return np.array([], np.int64), []
     times = chunk.timestamps(positions)
-    held = rows.column(names[0]).is_valid().to_numpy(zero_copy_only=False)
-    beyond = np.flatnonzero(times.is_valid().to_numpy(zero_copy_only=False) & ~held)
-    shown = times.take(pa.array(beyond)).to_pylist()
+    valid = rows.column(names[0]).is_valid().to_numpy(zero_copy_only=False)
+    beyond = np.flatnonzero(times.is_valid().to_numpy(zero_copy_only=False) & ~valid)
+    values = times.take(pa.array(beyond)).to_pylist()
     return beyond, [
         Reason(
             "metadata.timestamp",
             f"the record's timestamp, {time} ms since 1970, is outside the years 1 to 9999",
         )
-        for time in shown
+        for time in values
     ]
 
 

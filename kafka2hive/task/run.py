@@ -162,12 +162,12 @@ class Task:
             progress=environment.progress,
             open_fetch=self._open_fetch,
         )
-        asked = time.perf_counter()
+        start = time.perf_counter()
         for event in self._reader:
             run = self._runs[event.table]
-            run.times.add("fetch", time.perf_counter() - asked)
+            run.times.add("fetch", time.perf_counter() - start)
             yield from self._step(run.part, self._on(run, event))
-            asked = time.perf_counter()
+            start = time.perf_counter()
         while self._closing:
             run = self._closing.pop(0)
             yield from self._step(run.part, self._manifest(run))

@@ -48,15 +48,15 @@ class SchemaHeaders:
 
     def hint(self, headers: Sequence[HeaderPairs]) -> list[str]:
         """Return for each unframed message a text that says that this header names its schema, or an empty text."""
-        said = f"; its header {self._name} names a schema: framing: header reads it"
-        return [said if self._of(pairs) else "" for pairs in headers]
+        text = f"; its header {self._name} names a schema: framing: header reads it"
+        return [text if self._of(pairs) else "" for pairs in headers]
 
     def _of(self, pairs: HeaderPairs) -> bytes:
-        found = b""
+        last = b""
         for name, value in pairs or ():
             if name == self._name:
-                found = value or b""
-        return found
+                last = value or b""
+        return last
 
     def _is_whole(self, head: bytes) -> bool:
         """Return whether `head` is exactly an id (and the indexes of a Protobuf message). Cached: few heads are distinct."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
-from kafka2hive.plan.contract import Delivered, TableManifest
+from kafka2hive.plan.contract import ClientCounts, TableManifest
 from kafka2hive.task.accounts import TableAccounts
 from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.task.chunk_decoder import DecodedChunk
@@ -41,12 +41,12 @@ class RowEnd(Protocol):
 
     @property
     def rows(self) -> int:
-        """The number of rows taken, without those filtered or rejected."""
+        """Return the number of rows taken, without those filtered or rejected."""
         ...
 
     @property
     def is_last(self) -> bool:
-        """Whether the accounts are final; False if rows may still be dropped after this end."""
+        """Return whether the accounts are final; False if rows may still be dropped after this end."""
         ...
 
     def take(
@@ -117,12 +117,12 @@ class BucketedRows:
 
         A message without a row to write is noted as filtered or rejected; one row without a bucket rejects its message.
         """
-        assigned = self._bucketer.assign(rows, functools.partial(chunk.timestamps, positions))
-        ids = assigned.ids
+        assignment = self._bucketer.assign(rows, functools.partial(chunk.timestamps, positions))
+        ids = assignment.ids
         every = np.arange(len(chunk)) if positions is None else positions
         kept = ids != NO_BUCKET
-        if len(assigned.refused):
-            bad = rejected_messages(every, assigned.refused, assigned.reasons)
+        if len(assignment.refused):
+            bad = rejected_messages(every, assignment.refused, assignment.reasons)
             fates.rejections.append(bad)
             kept &= ~rows_of(every, bad[0])
         if self._only_bucket is not None:
@@ -206,7 +206,7 @@ class TableRun:
             yield part
             self._progress()
 
-    def complete(self, delivered: Sequence[Delivered]) -> None:
+    def complete(self, delivered: Sequence[ClientCounts]) -> None:
         """Write the buffered rows and start closing the files, after the last chunk.
 
         `delivered` has the client's counts of each range that is not empty.

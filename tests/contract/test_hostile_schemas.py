@@ -8,7 +8,7 @@ import pytest
 from kafka2hive.decode.schemas.avro import parse
 from kafka2hive.decode.schemas.protobuf import parse as parse_protobuf
 from kafka2hive.decode.schemas.writers import AVRO, WriterSchema
-from kafka2hive.schema_evolution.fields import WrittenField, avro_fields, protobuf_fields
+from kafka2hive.schema_evolution.fields import WriterField, avro_fields, protobuf_fields
 from tests.contract.avro_cases import number
 from tests.contract.avro_ways import WAYS, Registry, framed, outcomes
 from tests.contract.decode_cases import Dead
@@ -107,8 +107,8 @@ def test_a_type_that_no_table_could_hold_is_left_out_whole_and_the_other_fields_
             field["type"] = json.loads(field["type"]) | {"name": "inner"}
     schema = parse(WriterSchema(AVRO, record(*fields)))
     assert list(avro_fields(schema, is_change_log=False)) == [
-        WrittenField("a", "int"),
-        WrittenField("b", None, (f"b is no type of Hive ({why}): left out",)),
+        WriterField("a", "int"),
+        WriterField("b", None, (f"b is no type of Hive ({why}): left out",)),
     ]
 
 
@@ -126,6 +126,6 @@ def test_a_type_that_no_table_could_hold_is_left_out_whole_and_the_other_fields_
 def test_so_are_those_of_protobuf(messages: list[str], why: str) -> None:
     schema = parse_protobuf(proto_written(proto(*messages)))
     assert list(protobuf_fields(schema, "Root")) == [
-        WrittenField("a", "int"),
-        WrittenField("b", None, (f"b is no type of Hive ({why}): left out",)),
+        WriterField("a", "int"),
+        WriterField("b", None, (f"b is no type of Hive ({why}): left out",)),
     ]

@@ -23,7 +23,7 @@ from kafka2hive.config.keys import (
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.plan.contract import NEVER, Delivered, TableManifest, TableTask, TaskPlan, TaskSettings
+from kafka2hive.plan.contract import NEVER, ClientCounts, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
     AlreadyExists,
     Clock,
@@ -193,10 +193,10 @@ def table_task(table: str, *ranges: OffsetRange, only_bucket: str | None = None)
     )
 
 
-def delivered_as(accounts: Iterable[RangeAccounting]) -> tuple[Delivered, ...]:
+def delivered_as(accounts: Iterable[RangeAccounting]) -> tuple[ClientCounts, ...]:
     """What a client says that delivered exactly what these accounts hold."""
     return tuple(
-        Delivered(
+        ClientCounts(
             range=a.range,
             begun=a.range.start,
             records=a.account.read,

@@ -12,7 +12,7 @@ ACCOUNTS = (
         "tests/unit/task/sql/test_sql_task.py",
         (
             "counts of two attempts around a SELECT are put together",
-            (" and one.attempt == rows.attempt]", "]"),
+            (" and r.attempt == rows.attempt]", "]"),
         ),
         ("more rows may come out of a SELECT than went in", ("    if filtered < 0:\n", "    if False:\n")),
         (
@@ -21,7 +21,7 @@ ACCOUNTS = (
         ),
         (
             "Spark's own counts around a SELECT are not looked at",
-            ("    if (given, came) != (into, out):\n", "    if False:\n"),
+            ("    if (rows_in, rows_out) != (into, out):\n", "    if False:\n"),
         ),
         (
             "a failure before a SELECT is not told",
@@ -95,7 +95,7 @@ ACCOUNTS = (
         (
             "the client's position is not asked for",
             (
-                "position = max(NEVER, found.offset)",
+                "position = max(NEVER, answer.offset)",
                 "position = self._counts[found.topic, found.partition].next",
             ),
         ),

@@ -79,7 +79,7 @@ SERVICE_LOOP = (
         ),
         (
             "a table that does not ask any more goes on",
-            ("return NotTracked() if owned.state.tracking is not None else None", "return None"),
+            ("return NoTracking() if owned.state.tracking is not None else None", "return None"),
         ),
         (
             "what is hidden behind an open transaction counts as read",

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kafka2hive.ledger.ports import Ports, RetryPolicy
-from kafka2hive.ledger.snapshot.change import Completeness, NotTracked
+from kafka2hive.ledger.snapshot.change import Completeness, NoTracking
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile, HivePartition
@@ -124,7 +124,7 @@ class LedgerCaller:
             return draft.FirstPositions(positions=tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS))
         if self.unregistered and self.world.below(3) == 0:
             if self.owned.next_epoch % 2:
-                return draft.ColumnsAdded(added=(self._column(),), registered=self._registered())
+                return draft.NewColumns(added=(self._column(),), registered=self._registered())
             return draft.RegistrationUpdate(registered=self._registered())
         shares: list[tuple[OffsetRange, ...]] = []
         for topic_partition, start in positions.items():
@@ -144,7 +144,7 @@ class LedgerCaller:
         """Every third epoch all that is open is complete; no draw, so that a schedule's other choices do not depend on it."""
         state = self.owned.state
         if self.owned.next_epoch % 7 == 6:
-            return NotTracked()
+            return NoTracking()
         if self.owned.next_epoch % 3:
             return None if self.owned.next_epoch % 2 else Completeness()
         self.world.count["partitions complete"] += len(state.open)

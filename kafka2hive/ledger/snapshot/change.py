@@ -30,7 +30,7 @@ class Completeness:
 
 
 @dataclass(frozen=True, slots=True)
-class NotTracked:
+class NoTracking:
     """The map has no `completion`."""
 
 
@@ -44,7 +44,7 @@ class _CommonParts:
 
     registered: frozenset[HivePartition] = frozenset()
     compared: tuple[ComparedTable, ...] = ()
-    completeness: Completeness | NotTracked | None = None
+    completeness: Completeness | NoTracking | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +103,10 @@ class RegistrationUpdate(_CommonParts):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnsAdded(_CommonParts):
+class NewColumns(_CommonParts):
     """Columns that the table has from now on in addition to the map's, committed before Hive's table or any file has them."""
 
     added: tuple[AddedColumn, ...]
 
 
-Change = DataEpoch | FirstPositions | Repair | RegistrationUpdate | ColumnsAdded
+Change = DataEpoch | FirstPositions | Repair | RegistrationUpdate | NewColumns

@@ -6,7 +6,7 @@ from typing import assert_never
 
 import orjson
 
-from kafka2hive.ledger.snapshot.change import Completeness, NotTracked
+from kafka2hive.ledger.snapshot.change import Completeness, NoTracking
 from kafka2hive.model.completeness import Certificate, OpenPartition, Tracking
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.data_file import DataFileName
@@ -23,7 +23,7 @@ class NotOpen(ValueError):
 def with_completeness(
     before: Snapshot,
     after: Snapshot,
-    completeness: Completeness | NotTracked | None,
+    completeness: Completeness | NoTracking | None,
     certified: frozenset[HivePartition],
 ) -> Snapshot:
     """Return `after`, which already has its files and losses, with its open partitions and certificates. Raises NotOpen.
@@ -31,7 +31,7 @@ def with_completeness(
     Partitions of certificates in `before` that are not in `certified`, because the file is not in place, are open again.
     """
     match completeness:
-        case NotTracked():
+        case NoTracking():
             return replace(after, tracking=None, open=())
         case None if before.tracking is None:
             return after

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka2hive.decode.values.connect_decimals import NAME as DECIMAL
 from kafka2hive.model.hive_type_parser import MAX_DECIMAL_DIGITS
-from kafka2hive.schema_evolution.fields import Followed, written_field
+from kafka2hive.schema_evolution.fields import SchemaTypes, writer_field
 from kafka2hive.service.draft.columns import Names, SchemaColumns
 from kafka2hive.service.draft.map_text import DraftColumn
 
@@ -92,16 +92,13 @@ class ConnectColumns(SchemaColumns):
         types = _ConnectTypes(has_decimals=not (are_bytes and prefix))
         units = {name: _moment(field)[1] for name, field in fields.items()}
         super().__init__(
-            (
-                written_field(name, types, partial(types.column, field, name))
-                for name, field in fields.items()
-            ),
+            (writer_field(name, types, partial(types.column, field, name)) for name, field in fields.items()),
             units,
             prefix,
         )
 
 
-class _ConnectTypes(Followed):
+class _ConnectTypes(SchemaTypes):
     def __init__(self, has_decimals: bool) -> None:
         super().__init__()
         self._has_decimals = has_decimals
@@ -125,7 +122,7 @@ class _ConnectTypes(Followed):
         return "string"
 
     def _type_of(self, schema: dict[str, Any], place: str) -> str | None:
-        with self.one():
+        with self.count_type():
             if schema.get("name") == DECIMAL:
                 return "string"  # base64, because only a whole column can become a decimal
             match schema.get("type"):

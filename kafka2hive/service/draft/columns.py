@@ -7,7 +7,7 @@ from itertools import accumulate
 from kafka2hive.config.keys.json_path import MOST_STEPS, path_text
 from kafka2hive.model.hive_type_parser import MAX_NESTING
 from kafka2hive.model.text import counted
-from kafka2hive.schema_evolution.fields import WrittenField
+from kafka2hive.schema_evolution.fields import WriterField
 from kafka2hive.service.draft.documents import DocumentShape, merge
 from kafka2hive.service.draft.map_text import DraftColumn
 
@@ -137,7 +137,7 @@ class SchemaColumns:
 
     def __init__(
         self,
-        fields: Iterable[WrittenField],
+        fields: Iterable[WriterField],
         units: Mapping[str, str | None] | None = None,
         prefix: tuple[str, ...] = (),
     ) -> None:

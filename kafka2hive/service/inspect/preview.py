@@ -26,7 +26,7 @@ from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.validate.selects import selects_of
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.task.bucket.bucketer import BucketIds
-from kafka2hive.task.replay import Looked, look, unowned_task
+from kafka2hive.task.replay import LookResult, look, unowned_task
 from kafka2hive.task.sink import PassingSink, RowSink
 from kafka2hive.task.write.destination import Destination
 
@@ -208,7 +208,7 @@ def _look(
     ranges: tuple[OffsetRange, ...],
     collector: "_Collector",
     selects: "Selects | None",
-) -> Looked:
+) -> LookResult:
     """Read `ranges` into `collector`. Raises TableError."""
     files, now, places = wiring.ports.files, int(time.time() * 1000), tuple(_COORDINATES.items())
     if selects is not None and table.sql is not None:

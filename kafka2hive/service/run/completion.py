@@ -11,7 +11,7 @@ from kafka2hive.config.keys import TableRule
 from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
 from kafka2hive.config.keys.units import duration_text
 from kafka2hive.kafka.positions import Logs
-from kafka2hive.ledger.snapshot.change import Change, Completeness, DataEpoch, NotTracked
+from kafka2hive.ledger.snapshot.change import Change, Completeness, DataEpoch, NoTracking
 from kafka2hive.model.completeness import OpenPartition
 from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
@@ -155,7 +155,7 @@ class CompletionTracker:
         through = before.looked(Ends(at_ms, ends)).reached(positions)
         table.completion = replace(table.completion, read_through=through)
 
-    def ask_for_news(self, table: Table, ending: bool) -> Completeness | NotTracked | None:
+    def ask_for_news(self, table: Table, ending: bool) -> Completeness | NoTracking | None:
         """Return what a new snapshot must record: a partition became complete, or the map dropped `completion`; else None.
 
         The policy is asked every ASK_SECONDS, and when the run ends.
@@ -163,16 +163,16 @@ class CompletionTracker:
         answer = self._ask(table, None, ending)
         return None if isinstance(answer, Completeness) and not answer.complete else answer
 
-    def ask(self, table: Table, change: Change) -> Completeness | NotTracked | None:
+    def ask(self, table: Table, change: Change) -> Completeness | NoTracking | None:
         """Return what the snapshot that commits `change` records. The policy is asked every ASK_SECONDS."""
         return self._ask(table, change) if change.completeness is None else change.completeness
 
     def _ask(
         self, table: Table, change: Change | None, ending: bool = False
-    ) -> Completeness | NotTracked | None:
+    ) -> Completeness | NoTracking | None:
         options, owned = table.rule.completion, table.owned
         if options is None:
-            return NotTracked() if owned.state.tracking is not None else None
+            return NoTracking() if owned.state.tracking is not None else None
         through_ms = self.read_through_after(table, change).through_ms
         if through_ms is None:
             return Completeness()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.keys import TableSettings
-from kafka2hive.ledger.snapshot.change import ColumnsAdded
+from kafka2hive.ledger.snapshot.change import NewColumns
 from kafka2hive.model.errors import Kafka2HiveError, SchemaDiffers, TableError
 from kafka2hive.model.writer_schema import SchemaId, WriterId, WriterSchema
 from kafka2hive.service.tables.schema_columns import (
@@ -33,7 +33,7 @@ class Evolution:
         """Whether `changes` must be called before the next epoch is planned."""
         return False
 
-    def changes(self, table: Table, settings: TableSettings) -> ColumnsAdded | None:
+    def changes(self, table: Table, settings: TableSettings) -> NewColumns | None:
         """Return the columns that the owned table needs; None if its columns take everything that can be taken.
 
         Raises SchemaDiffers (schema evolution `stop`), TableError.
@@ -74,7 +74,7 @@ class RegistryEvolution(Evolution):
         last = self._looks.get(table.name, _Look())
         return bool(last.new_writers) or differed or now - last.at >= self._newest.refresh_seconds
 
-    def changes(self, table: Table, settings: TableSettings) -> ColumnsAdded | None:
+    def changes(self, table: Table, settings: TableSettings) -> NewColumns | None:
         writers = self._looks.get(table.name, _Look()).new_writers
         self._looks[table.name] = _Look(self._wiring.ports.clock.monotonic())
         met = [self._met(writer, settings) for writer in sorted(writers, key=str)]
@@ -96,7 +96,7 @@ class RegistryEvolution(Evolution):
             log.info(
                 "%s: column %s %s is added: schema with %s", table.name, column.name, column.type, schema
             )
-        return ColumnsAdded(added=found.added(at, epoch), registered=table.owned.registered)
+        return NewColumns(added=found.added(at, epoch), registered=table.owned.registered)
 
     def takes(self, table: Table, error: Kafka2HiveError) -> bool:
         if (

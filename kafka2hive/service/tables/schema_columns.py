@@ -17,7 +17,7 @@ from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import Clock
 
 if TYPE_CHECKING:
-    from kafka2hive.schema_evolution.fields import WrittenField
+    from kafka2hive.schema_evolution.fields import WriterField
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class WrittenColumns:
     """The fields that records of a schema have. `schema` says which one it is."""
 
     schema: str
-    fields: "tuple[WrittenField, ...]"
+    fields: "tuple[WriterField, ...]"
 
 
 @dataclass(frozen=True, slots=True)

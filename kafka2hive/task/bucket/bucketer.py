@@ -37,7 +37,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class BucketAssignment:
     """The buckets of a batch.
 
     `ids` has an index into Bucketer.paths per row, NO_BUCKET for the rows in `refused`, each of which has a reason.
@@ -72,7 +72,7 @@ class Bucketer:
         if self._span is not None:
             self._times.check(schema)
 
-    def assign(self, rows: pa.RecordBatch, record_times: Callable[[], pa.Int64Array]) -> Assigned:
+    def assign(self, rows: pa.RecordBatch, record_times: Callable[[], pa.Int64Array]) -> BucketAssignment:
         """Assign each row; `record_times` returns record timestamps (epoch milliseconds) and is called only if needed."""
         keys: list[tuple[npt.NDArray[np.int64], list[Any]]] = []
         refused = np.zeros(len(rows), dtype=np.bool_)
@@ -91,20 +91,20 @@ class Bucketer:
             codes, floored = _encode(pa.array(micros // self._span * self._span))
             moments, distinct = _encode(pa.array([self._moment(time) for time in floored], pa.int64()))
             keys.append((moments[codes], distinct))
-        named = rows if self._plugin is None else self._plugin.fields(rows)
+        fields = rows if self._plugin is None else self._plugin.fields(rows)
         for name in self._fields:
-            keys.append(_encode(named.column(name)))
+            keys.append(_encode(fields.column(name)))
         codes, tuples = _combine(keys, len(rows))
-        found = [self._bucket(key) for key in tuples]
-        table = np.array([item if isinstance(item, int) else NO_BUCKET for item in found], dtype=np.int32)
+        buckets = [self._bucket(key) for key in tuples]
+        table = np.array([item if isinstance(item, int) else NO_BUCKET for item in buckets], dtype=np.int32)
         ids = table[codes]
         ids[refused] = NO_BUCKET
         for position in np.flatnonzero((ids == NO_BUCKET) & ~refused).tolist():
-            reason = found[codes[position]]
+            reason = buckets[codes[position]]
             assert isinstance(reason, Reason)
             reasons[position] = reason
         places = sorted(reasons)
-        return Assigned(ids, np.array(places, dtype=np.int64), [reasons[place] for place in places])
+        return BucketAssignment(ids, np.array(places, dtype=np.int64), [reasons[place] for place in places])
 
     def _bucket(self, key: tuple[Any, ...]) -> int | Reason:
         """Return the id of the bucket for one distinct tuple of time and field values, or why it has no bucket."""
@@ -233,21 +233,21 @@ def _time_text(code: str, wall: datetime.datetime) -> str:
 
 
 def _value(parts: tuple[Part, ...], wall: datetime.datetime | None, texts: Mapping[str, str | None]) -> str:
-    written = []
+    texts_of_parts = []
     for part in parts:
         match part:
             case Code(letter):
                 if wall is None:
                     raise ValueError("the template needs a time")
-                written.append(_time_text(letter, wall))
+                texts_of_parts.append(_time_text(letter, wall))
             case PathField(column):
                 text = texts[column]
                 if text is None:
                     return ""
-                written.append(text)
+                texts_of_parts.append(text)
             case _:
-                written.append(part)
-    return "".join(written)
+                texts_of_parts.append(part)
+    return "".join(texts_of_parts)
 
 
 class PluginFields:
@@ -265,24 +265,24 @@ class PluginFields:
 
     def fields(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         with foreign_code(PluginKind.BUCKETER, self._name):
-            found = self._bucketer.fields(rows)
-        if (fault := self._fault_of(found, len(rows))) is not None:
+            fields = self._bucketer.fields(rows)
+        if (fault := self._fault_of(fields, len(rows))) is not None:
             raise TableError(
                 "plugin.result",
                 f"{PluginKind.BUCKETER.value} {self._name}: {fault}",
                 "correct the plug-in; nothing of the epoch was committed for the table",
             )
-        batch: pa.RecordBatch = found
+        batch: pa.RecordBatch = fields
         return batch
 
-    def _fault_of(self, found: object, rows: int) -> str | None:
-        if not isinstance(found, pa.RecordBatch) or not found.schema.equals(self._schema):
-            wanted = ", ".join(self._schema.names)
-            return f"fields gave {type(found).__name__} without exactly the string columns {wanted}"
-        if len(found) != rows:
-            return f"fields gave {len(found)} rows for {rows}"
+    def _fault_of(self, fields: object, rows: int) -> str | None:
+        if not isinstance(fields, pa.RecordBatch) or not fields.schema.equals(self._schema):
+            names = ", ".join(self._schema.names)
+            return f"fields gave {type(fields).__name__} without exactly the string columns {names}"
+        if len(fields) != rows:
+            return f"fields gave {len(fields)} rows for {rows}"
         try:
-            found.validate(full=True)
+            fields.validate(full=True)
         except pa.ArrowInvalid as error:
             return f"fields are damaged: {error}"
         return None

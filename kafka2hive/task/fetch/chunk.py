@@ -58,7 +58,7 @@ class Chunk:
         """Return the end position of each segment; the last is the chunk's length."""
         return np.cumsum([segment.count for segment in self.segments], dtype=np.int64)
 
-    def _chosen(self, positions: Positions | None) -> Sequence[Any]:
+    def _messages_at(self, positions: Positions | None) -> Sequence[Any]:
         if positions is None or np.array_equal(positions, np.arange(len(self.messages))):
             return self.messages
         return [self.messages[position] for position in positions.tolist()]
@@ -66,22 +66,22 @@ class Chunk:
     def values(self, positions: Positions | None = None) -> pa.BinaryArray:
         """Return the values, null for tombstones. Reading all of them also caches their timestamps."""
         if positions is not None:
-            return _values(self._chosen(positions))
+            return _values(self._messages_at(positions))
         values, times = values_and_times(self.messages, self.value_bytes)
         self._times[:] = [times]
         return values
 
     def keys(self, positions: Positions | None = None) -> pa.BinaryArray:
-        return pa.array(list(map(Message.key, self._chosen(positions))), pa.binary())
+        return pa.array(list(map(Message.key, self._messages_at(positions))), pa.binary())
 
     def offsets(self, positions: Positions | None = None) -> pa.Int64Array:
-        return pa.array(list(map(Message.offset, self._chosen(positions))), pa.int64())
+        return pa.array(list(map(Message.offset, self._messages_at(positions))), pa.int64())
 
     def timestamps(self, positions: Positions | None = None) -> pa.Int64Array:
         """Return epoch milliseconds, null for a record without a timestamp (-1 in Kafka's protocol)."""
         if positions is None and self._times:
             return self._times[0]
-        return _times(self._chosen(positions))
+        return _times(self._messages_at(positions))
 
     def headers(self, positions: Positions | None = None) -> pa.ListArray:
         """Return `list<struct<key: string, value: binary>>`, null for a record with no or unreadable headers."""

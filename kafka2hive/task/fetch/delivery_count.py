@@ -17,7 +17,7 @@ from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.model.errors import AccessRefused, Kafka2HiveError
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.plan.contract import NEVER, Delivered
+from kafka2hive.plan.contract import NEVER, ClientCounts
 from kafka2hive.task.fetch.consumer import ConsumerPort
 
 Key = tuple[str, int]
@@ -120,12 +120,12 @@ class CountedConsumer:
 
     def _give_up(self, keys: Sequence[Key]) -> None:
         """Note the client's positions before they are unassigned, after which it no longer has them."""
-        asked = [key for key in keys if key in self._counts and not self._counts[key].given_up]
-        if not asked:
+        released = [key for key in keys if key in self._counts and not self._counts[key].given_up]
+        if not released:
             return
-        for found in self._consumer.position([Assignment(topic, number) for topic, number in asked]):
-            self._counts[found.topic, found.partition].position = max(NEVER, found.offset)
-        for key in asked:
+        for answer in self._consumer.position([Assignment(topic, number) for topic, number in released]):
+            self._counts[answer.topic, answer.partition].position = max(NEVER, answer.offset)
+        for key in released:
             self._counts[key].given_up = True
 
     def consume(self, count: int, seconds: float) -> Delivery:
@@ -167,13 +167,13 @@ class CountedConsumer:
             count.log_end = event.offset()
             count.pass_to(count.log_end)
 
-    def delivered(self, ranges: Sequence[OffsetRange]) -> tuple[Delivered, ...]:
+    def delivered(self, ranges: Sequence[OffsetRange]) -> tuple[ClientCounts, ...]:
         """Return the counts of these ranges, which must be expected and read."""
         keys = [(r.topic_partition.topic, r.topic_partition.number) for r in ranges]
         self._give_up(keys)
         counts = [self._counts[key] for key in keys]
         return tuple(
-            Delivered(
+            ClientCounts(
                 range=c.range,
                 begun=c.begun,
                 records=c.records,

@@ -130,11 +130,11 @@ class Fetch:
                 stalled = now - last > self._stall_seconds
                 allowed = 0.0 if stalled else min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
                 lasting = now - last > min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
-                if lasting and (refused := self._consumer.refused(last, certain=not stalled)):
-                    raise refused
-                failed = self._fail_lasting_problems(now, allowed)
-                yield from failed
-                if stalled and failed:
+                if lasting and (refusal := self._consumer.refused(last, certain=not stalled)):
+                    raise refusal
+                failures = self._fail_lasting_problems(now, allowed)
+                yield from failures
+                if stalled and failures:
                     last = time.monotonic()  # the other tables get the full time
                 elif stalled:
                     raise self._stall()
@@ -145,22 +145,22 @@ class Fetch:
 
     def _batch(self) -> int:
         """Return how many messages to request: never more than can come, or the client waits in vain."""
-        left = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
-        return max(1, min(CHUNK_RECORDS, left, int(CHUNK_BYTES / self._mean_bytes)))
+        remaining = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
+        return max(1, min(CHUNK_RECORDS, remaining, int(CHUNK_BYTES / self._mean_bytes)))
 
     def _sort(self, delivery: Delivery, now: float) -> Iterator[Event]:
         """Yield the events of a delivery, after the ranges that ended are released together.
 
         Each release takes a round trip to the client's thread, and the client keeps fetching what is not released.
         """
-        came: list[Event] = []
+        events: list[Event] = []
         for run in delivery.runs:
-            came += self._take(run.key, run.messages)
+            events += self._take(run.key, run.messages)
         for event in delivery.events:
-            came += self._on_event(event, now)
+            events += self._on_event(event, now)
         ended, self._read_to_end = self._read_to_end, []
         self._release(ended)
-        yield from came
+        yield from events
 
     def _take(self, key: Key, run: list[Any]) -> Iterator[Event]:
         reading = self._readings.get(key)
@@ -228,7 +228,7 @@ class Fetch:
 
     def _fail_lasting_problems(self, now: float, allowed_seconds: float) -> list[Event]:
         """Fail the tables with a problem that has lasted for `allowed_seconds`, and return their events."""
-        failed: list[Event] = []
+        events: list[Event] = []
         for (topic, number), reading in list(self._readings.items()):
             complaint = self._consumer.complaints.get(f"{topic} [{number}]")
             if reading.problem is None and complaint is not None:
@@ -238,14 +238,14 @@ class Fetch:
             since, failure = reading.problem
             if now - since >= allowed_seconds:
                 self.drop(reading.table)
-                failed.append(TableUnreadable(reading.table, failure))
-        return failed
+                events.append(TableUnreadable(reading.table, failure))
+        return events
 
     def _stall(self) -> ServiceUnavailable:
-        wanted = ", ".join(f"{r.range} from {r.position}" for r in self._readings.values())
+        unread = ", ".join(f"{r.range} from {r.position}" for r in self._readings.values())
         return ServiceUnavailable(
             "kafka.stalled",
-            f"no record for {self._stall_seconds:.0f} s; still wanted: {wanted};"
+            f"no record for {self._stall_seconds:.0f} s; still wanted: {unread};"
             f" the client's last error: {self._consumer.last_error or 'none'}",
             "look at the brokers that lead these topic partitions",
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.plan.contract import Delivered
+from kafka2hive.plan.contract import ClientCounts
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.consumer import ConsumerPort
 from kafka2hive.task.fetch.delivery_count import CountedConsumer
@@ -19,7 +19,7 @@ class TableDelivered:
     """All of a table's ranges have been read; `delivered` has the client's counts of each that is not empty."""
 
     table: str
-    delivered: tuple[Delivered, ...]
+    delivered: tuple[ClientCounts, ...]
 
 
 Event = Chunk | TableDelivered | TableUnreadable
@@ -50,7 +50,7 @@ class RangeReader:
         for wave in self._waves:
             for table in {request.table for request in wave}:
                 self._waves_left[table] += 1
-        self._delivered: dict[str, tuple[Delivered, ...]] = {}
+        self._delivered: dict[str, tuple[ClientCounts, ...]] = {}
         self._fetch: Fetch | None = None
 
     def __iter__(self) -> Iterator[Event]:

@@ -31,7 +31,7 @@ MOST_LATE_LETTERS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedBatch:
     """Rows as they are in files, each with the index of its bucket's path, the index of its range, and its offset."""
 
     rows: pa.RecordBatch
@@ -68,10 +68,10 @@ class PlacedRows:
 
     @property
     def paths(self) -> list[str]:
-        """The paths of the buckets so far; the list only grows."""
+        """Return the paths of the buckets so far; the list only grows."""
         return self._bucketer.paths
 
-    def take(self, batch: pa.RecordBatch) -> Placed:
+    def take(self, batch: pa.RecordBatch) -> PlacedBatch:
         of_range, offsets, times = self._arrivals.note(batch.column(COORDINATES))
         rows = batch.select(self._whole.names).cast(self._whole)
         places: Positions = np.arange(len(rows))
@@ -88,7 +88,7 @@ class PlacedRows:
         if not kept.all():
             rows, places = rows.filter(pa.array(kept)), places[kept]
         at = offsets.to_numpy(zero_copy_only=False)[places]
-        return Placed(rows.select(self.schema.names), assigned.ids[kept], of_range[places], at)
+        return PlacedBatch(rows.select(self.schema.names), assigned.ids[kept], of_range[places], at)
 
     def _refuse(
         self, of_range: Positions, offsets: pa.Int64Array, places: Positions, reasons: list[Reason]
@@ -178,7 +178,7 @@ class LateLetters:
                 case TableUnreadable(_, failure):
                     raise failure.error
                 case Chunk():
-                    positions, reasons = _wanted(event, spans)
+                    positions, reasons = _letters_in(event, spans)
                     found += len(reasons)
                     if reasons:
                         yield event, positions, reasons
@@ -191,7 +191,7 @@ class LateLetters:
             )
 
 
-def _wanted(chunk: Chunk, spans: dict[OffsetRange, dict[int, Reason]]) -> tuple[Positions, list[Reason]]:
+def _letters_in(chunk: Chunk, spans: dict[OffsetRange, dict[int, Reason]]) -> tuple[Positions, list[Reason]]:
     offsets = chunk.offsets().to_pylist()
     positions: list[int] = []
     reasons: list[Reason] = []

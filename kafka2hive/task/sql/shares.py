@@ -39,8 +39,8 @@ class RowsWritten:
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
-    """The number of rows of one range that came from one attempt of its task, and the mark of their offsets."""
+class ArrivalCount:
+    """The number of rows of one range that arrived from one attempt of its task, and the mark of their offsets."""
 
     range: int
     attempt: int
@@ -53,7 +53,7 @@ class RowsReceived:
     """The report of one part after the shuffle: its data files, and its rows by range of the table's whole epoch."""
 
     part: int
-    came: tuple[Came, ...] = ()
+    arrivals: tuple[ArrivalCount, ...] = ()
     files: tuple[DataFile, ...] = ()
     seconds: tuple[tuple[str, float], ...] = ()
     failure: TableFailure | None = None

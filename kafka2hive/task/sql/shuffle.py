@@ -14,8 +14,8 @@ from kafka2hive.task.fetch.chunk import Positions
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.sql.coordinates import COORDINATES
-from kafka2hive.task.sql.placement import Placed, PlacedRows
-from kafka2hive.task.sql.shares import Came, RowsReceived, RowsWritten
+from kafka2hive.task.sql.placement import PlacedBatch, PlacedRows
+from kafka2hive.task.sql.shares import ArrivalCount, RowsReceived, RowsWritten
 from kafka2hive.task.write.bucket_split import RowSources
 
 Marks = npt.NDArray[np.uint64]
@@ -51,10 +51,12 @@ class Parts:
         self._first += [zlib.crc32(path.encode()) % self._count for path in paths[len(self._first) :]]
         self._seen = np.concatenate([self._seen, np.zeros(len(paths) - len(self._seen), np.int64)])
         order = np.argsort(ids, kind="stable")
-        there, starts, counts = np.unique(ids[order], return_index=True, return_counts=True)
+        buckets, starts, counts = np.unique(ids[order], return_index=True, return_counts=True)
         place = np.empty(len(ids), np.int64)  # each row's place among all rows of its bucket
-        place[order] = np.arange(len(ids)) - np.repeat(starts, counts) + np.repeat(self._seen[there], counts)
-        self._seen[there] += counts
+        place[order] = (
+            np.arange(len(ids)) - np.repeat(starts, counts) + np.repeat(self._seen[buckets], counts)
+        )
+        self._seen[buckets] += counts
         parts = (np.array(self._first, np.int64)[ids] + place // self._together) % self._count
         return parts.astype(np.int32)
 
@@ -99,12 +101,12 @@ class SentRows:
     def send(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows to write, each with its destination and its origin (MOVED)."""
         with self._times.timed("bucket"):
-            return self._moved(self._placed.take(batch))
+            return self._with_destinations(self._placed.take(batch))
 
-    def _moved(self, placed: Placed) -> pa.RecordBatch:
+    def _with_destinations(self, placed: PlacedBatch) -> pa.RecordBatch:
         count, paths = len(placed.rows), self._placed.paths
         self._marks += marks_of(placed.of_range, placed.offsets, len(self._marks))
-        moved = pa.StructArray.from_arrays(
+        destinations = pa.StructArray.from_arrays(
             [
                 pa.array(self._parts.of_rows(placed.ids, paths)),
                 pa.array(paths, pa.string()).take(pa.array(placed.ids)),
@@ -114,7 +116,7 @@ class SentRows:
             ],
             fields=list(MOVED),
         )
-        return placed.rows.append_column(COORDINATES, moved)
+        return placed.rows.append_column(COORDINATES, destinations)
 
     def finish(self) -> RowsWritten:
         """Wait for the files of dead letters, and return the report."""
@@ -162,8 +164,7 @@ class ReceivedRows:
                 self._take(batch)
 
     def _take(self, batch: pa.RecordBatch) -> None:
-        moved = batch.column(COORDINATES)
-        part, path, of_range, offset, attempt = columns = moved.flatten()
+        part, path, of_range, offset, attempt = columns = batch.column(COORDINATES).flatten()
         if any(column.null_count for column in columns):
             raise AccountingMismatch(f"{self._table}: a row has lost where it comes from in the shuffle")
         numbers = of_range.to_numpy().astype(np.int64)
@@ -175,19 +176,19 @@ class ReceivedRows:
 
     def _buckets(self, path: pa.StringArray) -> BucketIds:
         encoded = path.dictionary_encode()
-        own = []
+        numbers = []
         for text in encoded.dictionary.to_pylist():
-            own.append(self._ids.setdefault(text, len(self._paths)))
-            if own[-1] == len(self._paths):
+            numbers.append(self._ids.setdefault(text, len(self._paths)))
+            if numbers[-1] == len(self._paths):
                 self._paths.append(text)
-        ids: BucketIds = np.array(own, np.int32)[encoded.indices.to_numpy()]
+        ids: BucketIds = np.array(numbers, np.int32)[encoded.indices.to_numpy()]
         return ids
 
     def _note(self, numbers: Positions, offsets: Positions, attempts: Positions) -> None:
         for attempt in np.unique(attempts).tolist():
-            mine = attempts == attempt
-            counts = np.bincount(numbers[mine], minlength=self._ranges)
-            marks = marks_of(numbers[mine], offsets[mine], self._ranges)
+            of_attempt = attempts == attempt
+            counts = np.bincount(numbers[of_attempt], minlength=self._ranges)
+            marks = marks_of(numbers[of_attempt], offsets[of_attempt], self._ranges)
             if attempt in self._counts:
                 self._counts[attempt] += counts
                 self._marks[attempt] += marks
@@ -199,12 +200,12 @@ class ReceivedRows:
         with self._times.timed("close"):
             self._data.finish()
             files = tuple(self._data.results())
-        came = tuple(
-            Came(number, attempt, int(counts[number]), int(self._marks[attempt][number]))
+        arrivals = tuple(
+            ArrivalCount(number, attempt, int(counts[number]), int(self._marks[attempt][number]))
             for attempt, counts in self._counts.items()
             for number in np.flatnonzero(counts).tolist()
         )
-        return RowsReceived(part=self._part, came=came, files=files, seconds=self._times.by_phase())
+        return RowsReceived(part=self._part, arrivals=arrivals, files=files, seconds=self._times.by_phase())
 
     def close(self) -> None:
         """Give up the files if `finish` did not return them; never raises."""

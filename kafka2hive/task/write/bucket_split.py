@@ -15,6 +15,11 @@ from kafka2hive.task.fetch.chunk import Chunk, Positions
 SourceIds = npt.NDArray[np.int32]
 """The number of each row's topic partition; the rows of a row group are in the order of these numbers."""
 
+_ROWS_PER_SLICE = 64  # below this average, gathering row by row is cheaper than slices
+_ROWS_PER_PIECE = 256  # below this average, Parquet's cost per piece is high, so sources are not separated
+_SOURCE_BITS = 32
+_Pairs = npt.NDArray[np.int64]  # the bucket in the upper bits, the source in the lower ones
+
 
 class RowSources:
     """Numbers the topic partitions of one table in a task, in their order."""
@@ -31,14 +36,8 @@ class RowSources:
 
     def of_ranges(self, numbers: Positions) -> SourceIds:
         """Return the numbers for rows that come from the ranges with these numbers."""
-        found: SourceIds = self._by_range[numbers]
-        return found
-
-
-_ROWS_PER_SLICE = 64  # below this average, gathering row by row is cheaper than slices
-_ROWS_PER_PIECE = 256  # below this average, Parquet's cost per piece is high, so sources are not separated
-_SOURCE_BITS = 32
-_Pairs = npt.NDArray[np.int64]  # the bucket in the upper bits, the source in the lower ones
+        numbers_of_rows: SourceIds = self._by_range[numbers]
+        return numbers_of_rows
 
 
 class BucketSlice(NamedTuple):
@@ -92,8 +91,8 @@ def _by_slices(
         for start, stop in itertools.pairwise([0, *cut, len(keys)]):
             slices.setdefault(int(keys[start]), []).append(batch.slice(start, stop - start))
     for key, parts in slices.items():
-        held = [pa.concat_batches(parts)] if copied else parts
-        yield BucketSlice(key >> _SOURCE_BITS, key & ((1 << _SOURCE_BITS) - 1), held)
+        batches_of_key = [pa.concat_batches(parts)] if copied else parts
+        yield BucketSlice(key >> _SOURCE_BITS, key & ((1 << _SOURCE_BITS) - 1), batches_of_key)
 
 
 def _by_sorting(batches: list[pa.RecordBatch], pairs: list[_Pairs]) -> Iterator[BucketSlice]:

@@ -8,7 +8,7 @@ from kafka2hive.model.footer import Footer, Origin
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_tag
 from kafka2hive.model.paths.path import join
-from kafka2hive.task.write.upload import Staged
+from kafka2hive.task.write.upload import CompleteFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Destination(Origin):
         origin = {field.name: getattr(self, field.name) for field in fields(Origin)}
         return Footer(**origin, rows=rows, partition=self.hive_partition(path), accounts=accounts)
 
-    def data_file(self, path: str, staged: Staged) -> DataFile:
+    def data_file(self, path: str, staged: CompleteFile) -> DataFile:
         partition = self.hive_partition(path)
         return DataFile(
             kind=self.kind,

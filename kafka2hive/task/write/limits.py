@@ -12,8 +12,11 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.storage.clock import SystemClock
 from kafka2hive.storage.port import Clock, StorageError
 
+Result = TypeVar("Result")
+
 WRITE_ERRORS = (StorageError, TableError, pa.ArrowException)
 """Errors of a write that belong to the table that is written."""
+WIDTH = 16
 
 
 class Relievable(Protocol):
@@ -116,11 +119,6 @@ class HeldBytes:
         """Return reserved bytes to the budget."""
         with self._lock:
             self.total -= count
-
-
-Result = TypeVar("Result")
-
-WIDTH = 16
 
 
 class Closer:

@@ -41,6 +41,7 @@ SECONDS = 30.0
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 2.0
 _CLOSES_OF_ONE_NAME = 3  # while the bytes are held, a new name is faster than lease recovery
+_SINK_BUFFER_BYTES = 64 * 1024  # per open file
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class UploadPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Uploaded:
+class UploadedFile:
     """A complete file with the state `.pending`; `checksum` is `crc32:<8 hex digits>`."""
 
     name: DataFileName
@@ -105,7 +106,7 @@ class Upload:
         self.length += len(data)
         self._place.progress()
 
-    def publish(self) -> Uploaded:
+    def publish(self) -> UploadedFile:
         """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError."""
         try:
             match self._state:
@@ -118,7 +119,7 @@ class Upload:
         finally:
             self._release()
         self._place.progress()
-        return Uploaded(name, self._path(name, "pending"), self.length, f"crc32:{self._crc:08x}")
+        return UploadedFile(name, self._path(name, "pending"), self.length, f"crc32:{self._crc:08x}")
 
     def abandon(self) -> None:
         """Give up the file in any state; never raises."""
@@ -249,14 +250,11 @@ class Tries:
         self._wait = min(self._wait * 2, _LONGEST_WAIT)
 
 
-_SINK_BUFFER_BYTES = 64 * 1024  # per open file
-
-
 @dataclass(frozen=True, slots=True)
-class Staged:
+class CompleteFile:
     """A complete file. `rows` is the count in its footer, an independent check of the rows that were written."""
 
-    upload: Uploaded
+    upload: UploadedFile
     rows: int
 
 
@@ -330,9 +328,9 @@ class StagedFile:
         self._stream.close()
         del self._encoder, self._stream
 
-    def publish(self) -> Staged:
+    def publish(self) -> CompleteFile:
         """Close and sync, then rename to `.pending`. A second call is not allowed. Raises StorageError."""
-        return Staged(self._upload.publish(), self.rows_in_footer)
+        return CompleteFile(self._upload.publish(), self.rows_in_footer)
 
     def make_no_further_try(self) -> None:
         self._upload.make_no_further_try()

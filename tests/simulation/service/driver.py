@@ -27,7 +27,7 @@ from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.table_directory import OWNER_MARKER
 from kafka2hive.model.text import utc_text
-from kafka2hive.plan.contract import Delivered, PlannedEpoch, TableFailure, TableManifest
+from kafka2hive.plan.contract import ClientCounts, PlannedEpoch, TableFailure, TableManifest
 from kafka2hive.service.inspect.status import StatusResult, status
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.process import process_of
@@ -619,9 +619,9 @@ class Presence:
         self._beat.end()
 
 
-def _delivered(account: RangeAccounting) -> Delivered:
+def _delivered(account: RangeAccounting) -> ClientCounts:
     """The client's own word: the same."""
     r, counts = account.range, account.account
-    return Delivered(
+    return ClientCounts(
         range=r, begun=r.start, records=counts.read, absent=counts.absent, position=r.end, log_end=r.end
     )

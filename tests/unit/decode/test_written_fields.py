@@ -11,8 +11,8 @@ from kafka2hive.decode.schemas.avro import parse
 from kafka2hive.model.errors import SchemaDiffers
 from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterId, WriterSchema
-from kafka2hive.schema_evolution.check import WrittenFieldsCheck
-from kafka2hive.schema_evolution.differences import merged
+from kafka2hive.schema_evolution.check import WriterFieldsCheck
+from kafka2hive.schema_evolution.differences import merge
 from kafka2hive.service.tables.schema_columns import Lacking, lacking, read_written
 from tests.harness.task_files import table_settings
 
@@ -224,15 +224,15 @@ def test_of_a_change_log_the_fields_are_those_of_the_row() -> None:
     ],
 )
 def test_one_type_holds_both_or_none_does(held: str, written: str, both: str | None) -> None:
-    result = merged(parse_hive_type(held), parse_hive_type(written))
+    result = merge(parse_hive_type(held), parse_hive_type(written))
     assert (None if result is None else hive_type_of(result)) == both
 
 
 def test_a_task_refuses_what_can_be_added_and_with_stop_every_difference() -> None:
     lost = parse(WriterSchema(AVRO, avro(("id", "long"), ("odd", ["string", "int"]))))
     new = parse(WriterSchema(AVRO, avro(("id", "long"), ("x", "string"))))
-    adding = WrittenFieldsCheck(table(("id", "bigint"), schema_evolution="add"))
-    stopping = WrittenFieldsCheck(table(("id", "bigint"), schema_evolution="stop"))
+    adding = WriterFieldsCheck(table(("id", "bigint"), schema_evolution="add"))
+    stopping = WriterFieldsCheck(table(("id", "bigint"), schema_evolution="stop"))
     adding.avro(7, lost)
     adding.unresolvable(7, "no")
     for check, schema in ((adding, new), (stopping, new), (stopping, lost)):

@@ -2,7 +2,7 @@
 
 from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.snapshot.change import Change, ColumnsAdded, DataEpoch, RegistrationUpdate
+from kafka2hive.ledger.snapshot.change import Change, DataEpoch, NewColumns, RegistrationUpdate
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
@@ -64,8 +64,8 @@ def test_added_columns_stand_in_every_later_snapshot_and_the_format_says_that_th
         AddedColumn(name="x", type=kind, schema="id 1", added_at=NOW, epoch=n)
         for n, kind in ((2, "int"), (3, "bigint"))
     )
-    second = following(FIRST, ColumnsAdded(added=(first,)))
-    third = following(second, ColumnsAdded(added=(wider,), registered=frozenset({OTHER})))
+    second = following(FIRST, NewColumns(added=(first,)))
+    third = following(second, NewColumns(added=(wider,), registered=frozenset({OTHER})))
     assert (third.added, third.unregistered) == ((first, wider), (REFUSED,))
     assert following(third, RegistrationUpdate()).added == third.added
     assert b'"format":1,' in encode(FIRST) and b'"format":2,' in encode(second)

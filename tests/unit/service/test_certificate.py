@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.snapshot.change import Completeness, NotTracked
+from kafka2hive.ledger.snapshot.change import Completeness, NoTracking
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
@@ -160,7 +160,7 @@ def test_files_older_than_the_completion_section_get_no_certificate(dump: Dump) 
 
 
 def test_a_table_whose_partitions_are_not_tracked_says_what_to_add(dump: Dump) -> None:
-    dump.publish(NotTracked())
+    dump.publish(NoTracking())
     with pytest.raises(ConfigError, match="not tracked") as caught:
         report(dump)
     assert "completion" in caught.value.remedy

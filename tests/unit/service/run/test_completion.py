@@ -12,7 +12,7 @@ from kafka2hive.config.keys import CompletionOptions as Options
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch, NotTracked, RegistrationUpdate
+from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch, NoTracking, RegistrationUpdate
 from kafka2hive.model.completeness import Certificate, OpenPartition, Tracking
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
@@ -113,7 +113,7 @@ def opened(path: str) -> OpenPartition:
     return OpenPartition(partition=place, since=1, opened_at="2026-11-22T00:00:00Z", files=1, rows=2)
 
 
-def complete(said: Completeness | NotTracked) -> set[str]:
+def complete(said: Completeness | NoTracking) -> set[str]:
     assert isinstance(said, Completeness)
     return {each.path for each in said.complete}
 
@@ -369,8 +369,8 @@ def test_a_table_that_does_not_ask_says_so_once() -> None:
     assert story.completion.ask_for_news(story.table, ending=True) is None
     assert story.completion.ask(story.table, RegistrationUpdate()) is None
     restate(story.table, tracking=Tracking(1))
-    assert story.completion.ask_for_news(story.table, ending=False) == NotTracked()
-    assert story.completion.ask(story.table, RegistrationUpdate()) == NotTracked()
+    assert story.completion.ask_for_news(story.table, ending=False) == NoTracking()
+    assert story.completion.ask(story.table, RegistrationUpdate()) == NoTracking()
 
 
 def loop_of(folder: Path, kafka: test_once.Kafka, early: str, **more: Any) -> tuple[Any, Any, Policy]:

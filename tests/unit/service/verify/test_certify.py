@@ -15,7 +15,7 @@ from kafka2hive.ledger.history import History, read_history
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.repair.location import accept_location
-from kafka2hive.ledger.snapshot.change import Completeness, NotTracked, RegistrationUpdate, Repair
+from kafka2hive.ledger.snapshot.change import Completeness, NoTracking, RegistrationUpdate, Repair
 from kafka2hive.ledger.snapshot.completeness import NotOpen
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
@@ -64,7 +64,7 @@ class Dump:
         self.owned = start(wiring.ports, order).owned
         return self.owned
 
-    def publish(self, completeness: Completeness | NotTracked | None) -> None:
+    def publish(self, completeness: Completeness | NoTracking | None) -> None:
         change = RegistrationUpdate(completeness=completeness)
         self.owned = publish(self.service.wiring.ports, self.owned, change).owned
 
@@ -234,7 +234,7 @@ def test_what_has_no_files_since_cannot_be_complete(dump: Dump, tmp_path: Path) 
 
 
 def test_a_map_that_asks_no_more_ends_the_tracking(dump: Dump) -> None:
-    dump.publish(NotTracked())
+    dump.publish(NoTracking())
     assert dump.owned.state.open == ()
     dump.publish(None)
     dump.publish(Completeness())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafka2hive.config.keys import Bucketing, BucketTime
 from kafka2hive.model.errors import TableError
-from kafka2hive.task.bucket.bucketer import NO_BUCKET, Assigned, Bucketer
+from kafka2hive.task.bucket.bucketer import NO_BUCKET, BucketAssignment, Bucketer
 from tests.harness.reasons import texts_of
 
 ZONES = [
@@ -35,7 +35,7 @@ def no_record_times() -> pa.Array:
 
 def bucket(
     bucketing: Bucketing, rows: pa.RecordBatch, zone: str = "UTC"
-) -> tuple[list[str | None], Assigned]:
+) -> tuple[list[str | None], BucketAssignment]:
     bucketer = Bucketer(bucketing, zone, rows.schema, planned_at_ms=0)
     assigned = bucketer.assign(rows, no_record_times)
     return [None if i == NO_BUCKET else bucketer.paths[i] for i in assigned.ids.tolist()], assigned

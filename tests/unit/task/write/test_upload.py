@@ -9,7 +9,7 @@ from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.storage.port import Denied, NoRoom, NotFound, OutcomeUnknown, StorageError, Unavailable
 from kafka2hive.task.run import SecondReads
 from kafka2hive.task.write.limits import HeldBytes
-from kafka2hive.task.write.upload import MOST_TRIES, SECONDS, Upload, Uploaded, UploadPlace
+from kafka2hive.task.write.upload import MOST_TRIES, SECONDS, Upload, UploadedFile, UploadPlace
 from tests.harness.clock import SkippedTime
 from tests.harness.unclear_files import Trouble, UnclearFiles
 from tests.harness.values import file_name
@@ -28,7 +28,7 @@ def upload(files: UnclearFiles, held: HeldBytes | None = None) -> Upload:
     return Upload(UploadPlace(files, STAGING, held or HeldBytes(4_000), files.clock), new_name)
 
 
-def publish(files: UnclearFiles, held: HeldBytes | None = None) -> Uploaded:
+def publish(files: UnclearFiles, held: HeldBytes | None = None) -> UploadedFile:
     """Write all parts and publish. Then: exactly one name is `.pending`, whole, closed, and the one that is told of."""
     held = held or HeldBytes(4_000)
     file = upload(files, held)
