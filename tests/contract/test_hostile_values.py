@@ -15,8 +15,8 @@ from kafka2hive.config.keys import TableSettings
 from kafka2hive.config.load import load_text
 from kafka2hive.model.files import FileKind
 from tests.harness.fake_consumer import FakeLog
+from tests.harness.one_task import run_task_of, total
 from tests.harness.task_files import offsets, read_rows
-from tests.unit.task.test_task_rows import run_task_of, total
 
 RECORDS = 60
 PLAIN = ["tinyint", "int", "bigint", "float", "double", "boolean", "string", "binary", "date", "timestamp"]

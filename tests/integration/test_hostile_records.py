@@ -12,17 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 
-from kafka2hive.plan.contract import TaskPlan
 from kafka2hive.task.fetch.consumer import TaskConsumer
-from kafka2hive.task.watchdog import Watchdog
+from tests.harness.one_task import run_on
 from tests.harness.program import command, run_once
 from tests.harness.service_map import PLACE, location, write_map
 from tests.harness.task_files import (
-    MemoryFiles,
     offsets,
     table_settings,
-    table_task,
-    task_of,
     task_settings,
 )
 from tests.services.kafka_broker import KafkaBroker
@@ -126,12 +122,10 @@ def test_a_batch_that_unpacks_to_two_hundred_times_its_size_costs_its_size_once(
 
 def unpack(bootstrap: str, topic: str, count: int) -> None:
     """One task over the batch; prints the most memory that this process held before and after it."""
-    files, consumer = MemoryFiles(), TaskConsumer((("bootstrap.servers", bootstrap),))
+    consumer = TaskConsumer((("bootstrap.servers", bootstrap),))
     settings = task_settings(bootstrap, table_settings(), stall_seconds=60.0)
-    plan = TaskPlan(0, (table_task("db.t", offsets(topic, 0, 0, count)),))
     before = most_memory()
-    with Watchdog(60.0) as watchdog:
-        (manifest,) = task_of(plan, settings, files, consumer, watchdog).run()
+    manifest, _ = run_on(consumer, settings, [offsets(topic, 0, 0, count)])
     consumer.close()
     assert manifest.failure is None, manifest.failure
     assert sum(a.account.bytes for a in manifest.accounts) == count * MIB

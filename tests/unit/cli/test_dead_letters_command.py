@@ -18,11 +18,11 @@ from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.plan.contract import TableTask, TaskPlan
 from kafka2hive.service.tables.manifests import judge_manifests
 from kafka2hive.service.wiring import wire
-from kafka2hive.task.watchdog import Watchdog
 from tests.harness.cli_ledger import TABLE, document, invoke, local, write_map
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.one_task import manifests_of
 from tests.harness.owner import new_owner
-from tests.harness.task_files import PLANNED_AT_MS, offsets, table_settings, task_of, task_settings
+from tests.harness.task_files import PLANNED_AT_MS, offsets, table_settings, task_settings
 
 GOOD = b'{"carrier": "UA", "flight": 1545, "time_hour": "2013-01-01T10:00:00Z"}'
 TYPE = b'{"carrier": "UA", "flight": "late", "time_hour": "2013-01-01T10:00:00Z"}'
@@ -73,10 +73,7 @@ def dumped(tmp_path: Path) -> Dumped:
             ranges=(source,),
         )
         consumer = FakeConsumer({("flights", 0): FakeLog(RECORDS, 20)})
-        with Watchdog(30.0) as watchdog:
-            (manifest,) = task_of(
-                TaskPlan(0, (task,)), settings, wiring.ports.files, consumer, watchdog
-            ).run()
+        (manifest,) = manifests_of(TaskPlan(0, (task,)), settings, wiring.ports.files, consumer)
         outcome = judge_manifests(TABLE, [source], [manifest], 1.0, frozenset(), "c", location)
         owned = publish(wiring.ports, owned, outcome.change).owned
         letters += [local(f.final) for f in outcome.change.files if f.kind is FileKind.DEAD_LETTER]

@@ -15,9 +15,9 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.plan.contract import TableManifest
 from kafka2hive.plugins import Decoded, DecoderContext, Reason
 from tests.harness.fake_consumer import FakeLog
+from tests.harness.one_task import run_task_of, total
 from tests.harness.task_files import MemoryFiles, offsets, read_rows, table_settings
 from tests.unit.config.test_config_load import HEAD, problems_of
-from tests.unit.task.test_task_rows import run_task_of, total
 
 MODULE = '''
 import sys

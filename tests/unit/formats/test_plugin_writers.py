@@ -24,11 +24,11 @@ from kafka2hive.service.verify.files import damage_of
 from kafka2hive.storage.port import OutcomeUnknown
 from kafka2hive.task.write.limits import TaskLimits
 from tests.harness.fake_consumer import FakeLog
+from tests.harness.one_task import run_task_of, total
 from tests.harness.task_files import MemoryFiles, offsets, table_settings
 from tests.unit.config.test_config_load import HEAD, problems_of
 from tests.unit.decode.test_plugins import TABLE, write_distribution
 from tests.unit.hive.test_hive_text import FOUND, WISH
-from tests.unit.task.test_task_rows import run_task_of, total
 
 MODULE = '''
 import pyarrow as pa

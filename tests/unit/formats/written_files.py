@@ -9,16 +9,13 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
-from kafka2hive.plan.contract import TableManifest, TaskPlan
-from kafka2hive.task.watchdog import Watchdog
-from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from kafka2hive.plan.contract import TableManifest
+from tests.harness.fake_consumer import FakeLog
+from tests.harness.one_task import run_task_of
 from tests.harness.task_files import (
     MemoryFiles,
     offsets,
     table_settings,
-    table_task,
-    task_of,
-    task_settings,
 )
 
 PLAIN = pa.schema(
@@ -77,9 +74,6 @@ def run_task(
     """A task that reads these records as JSON; its table did not fail."""
     log = FakeLog(dict(enumerate(values)), len(values))
     settings = table_settings("db.t", "json", columns, writer=options)
-    files, plan = MemoryFiles(), TaskPlan(0, (table_task("db.t", offsets("t", 0, 0, len(values))),))
-    with Watchdog(30.0) as watchdog:
-        task = task_of(plan, task_settings("", settings), files, FakeConsumer({("t", 0): log}), watchdog)
-        (manifest,) = task.run()
+    manifest, files = run_task_of({("t", 0): log}, settings, [offsets("t", 0, 0, len(values))])
     assert manifest.failure is None, manifest.failure
     return files, manifest

@@ -15,8 +15,8 @@ from kafka2hive.service.tables.manifests import FLOOR_RECORDS, check_dead_letter
 from kafka2hive.task.dead_letters import Reasons
 from kafka2hive.task.fetch.chunk import Chunk, Segment
 from tests.harness.fake_consumer import FakeLog, log_of
+from tests.harness.one_task import run_task_of
 from tests.harness.task_files import offsets, table_settings
-from tests.unit.task.test_task_rows import run_task_of
 
 HERE = TopicPartition("t", 3)
 

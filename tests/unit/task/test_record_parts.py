@@ -25,9 +25,9 @@ from kafka2hive.task.chunk_decoder import ChunkDecoder
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.writer_schemas import key_writers_of
 from tests.harness.fake_consumer import FakeLog
+from tests.harness.one_task import run_task_of, total
 from tests.harness.task_files import MemoryFiles, offsets, read_rows, table_settings, task_settings
 from tests.unit.task.test_task_chunk import UnreadableHeaders, chunk_of
-from tests.unit.task.test_task_rows import run_task_of, total
 
 HEADER, KEY = RecordPart.HEADER, RecordPart.KEY
 COLUMNS = (
@@ -234,7 +234,7 @@ def replayed(log: FakeLog) -> Replay:
     """As `verify --deep` reads records again."""
     settings, ranges = table(), (offsets("t", 0, 0, log.end),)
     replay = Replay(Span(ranges), {n: n for n in schema_in_files(settings).names}, None, Paths())
-    run_task_of({("t", 0): log}, settings, ranges, replay.open_sink)
+    run_task_of({("t", 0): log}, settings, ranges, open_sink=replay.open_sink)
     return replay
 
 

@@ -12,15 +12,12 @@ import pytest
 from kafka2hive.config.keys import MetadataColumn
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.plan.contract import ColumnsSeen, TableManifest, TaskPlan, planned_manifests
-from kafka2hive.task.watchdog import Watchdog
-from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.fake_consumer import FakeLog
+from tests.harness.one_task import run_task_of
 from tests.harness.task_files import (
-    MemoryFiles,
     offsets,
     table_settings,
     table_task,
-    task_of,
-    task_settings,
 )
 
 TASKS = tuple(
@@ -50,11 +47,9 @@ def real_manifest() -> tuple[TaskPlan, TableManifest]:
     table = table_settings(
         "db.t", "json", (("n", "bigint"), ("at", "timestamp")), ((MetadataColumn.OFFSET, "o"),)
     )
-    plan = TaskPlan(0, (table_task("db.t", offsets("t", 0, 2, 40)),))
-    settings = task_settings("", table, stall_seconds=2.0)
-    with Watchdog(30.0) as watchdog:
-        consumer = FakeConsumer({("t", 0): FakeLog(records, 40)})
-        (manifest,) = task_of(plan, settings, MemoryFiles(), consumer, watchdog).run()
+    source = offsets("t", 0, 2, 40)
+    plan = TaskPlan(0, (table_task("db.t", source),))
+    manifest, _ = run_task_of({("t", 0): FakeLog(records, 40)}, table, [source])
     assert manifest.failure is None, manifest.failure
     return plan, manifest
 

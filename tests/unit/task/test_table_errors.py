@@ -14,15 +14,14 @@ from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.failures import TableErrors
 from kafka2hive.task.sink import PassingSink, RowSink
 from kafka2hive.task.sql import workers
-from kafka2hive.task.watchdog import Watchdog
 from kafka2hive.task.write.destination import Destination
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.one_task import manifests_of
 from tests.harness.task_files import (
     MemoryFiles,
     offsets,
     table_settings,
     table_task,
-    task_of,
     task_settings,
 )
 
@@ -59,10 +58,9 @@ def manifests(sinks: Sinks) -> dict[str, TableManifest]:
     logs = {("t", number): FakeLog(dict.fromkeys(range(10), b"x"), 10) for number in range(2)}
     tables = [table_task("db.a", offsets("t", 0, 0, 10)), table_task("db.b", offsets("t", 1, 0, 10))]
     settings = task_settings("", table_settings("db.a"), table_settings("db.b"))
-    with Watchdog(30.0) as watchdog:
-        plan, consumer = TaskPlan(0, tuple(tables)), FakeConsumer(logs)
-        task = task_of(plan, settings, MemoryFiles(), consumer, watchdog, open_sink=sinks.open)
-        return {manifest.table: manifest for manifest in task.run()}
+    plan, consumer = TaskPlan(0, tuple(tables)), FakeConsumer(logs)
+    found = manifests_of(plan, settings, MemoryFiles(), consumer, open_sink=sinks.open)
+    return {manifest.table: manifest for manifest in found}
 
 
 @pytest.mark.parametrize(

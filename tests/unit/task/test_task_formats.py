@@ -12,8 +12,8 @@ from kafka2hive.model.files import FileKind
 from tests.contract.test_canal import ROW, flat
 from tests.contract.test_debezium_decimals import encoded, record, with_schema
 from tests.harness.fake_consumer import FakeLog
+from tests.harness.one_task import run_task_of
 from tests.harness.task_files import offsets, read_rows, table_settings
-from tests.unit.task.test_task_rows import run_task_of
 
 CHANGE = {"id": "bigint", "total": "decimal(10,2)", "__op": "string"}
 

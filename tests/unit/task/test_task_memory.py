@@ -9,15 +9,11 @@ import pytest
 
 from kafka2hive.config.keys import FileFormat, WriterOptions
 from kafka2hive.config.keys.units import MIB
-from kafka2hive.plan.contract import TaskPlan
-from kafka2hive.task.watchdog import Watchdog
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.one_task import run_on
 from tests.harness.task_files import (
-    MemoryFiles,
     offsets,
     table_settings,
-    table_task,
-    task_of,
     task_settings,
 )
 
@@ -58,11 +54,9 @@ def peak_of_a_task(format: FileFormat, count: int) -> int:
 
 def run_task(format: FileFormat, count: int) -> None:
     consumer = FakeConsumer({("t", number): FakeLog(MadeUp(count), count) for number in range(4)}, at_once=50)
-    plan = TaskPlan(0, (table_task("db.t", *(offsets("t", n, 0, count) for n in range(4))),))
     nothing_else = WriterOptions(format=format, row_group_bytes=1024 * LIMIT, row_group_rows=1 << 30)
     settings = task_settings("", table_settings(writer=nothing_else), memory_bytes=LIMIT)
-    with Watchdog(60.0) as watchdog:
-        (manifest,) = task_of(plan, settings, MemoryFiles(), consumer, watchdog).run()
+    manifest, _ = run_on(consumer, settings, [offsets("t", n, 0, count) for n in range(4)])
     assert sum(a.account.bytes for a in manifest.accounts) == 4 * count * BYTES
     assert sum(file.rows for file in manifest.files) == 4 * count
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())

@@ -13,21 +13,19 @@ from kafka2hive.config.keys import MetadataColumn
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.plan.contract import TableManifest, TaskPlan
-from kafka2hive.service.tables.manifests import Outcome, judge_manifests
+from kafka2hive.plan.contract import TableManifest
+from kafka2hive.service.tables.manifests import Outcome
 from kafka2hive.task.fetch import fetch as real
 from kafka2hive.task.fetch.delivery_count import FetchBug
 from kafka2hive.task.fetch.fetch import Fetch
 from kafka2hive.task.fetch.reader import RangeReader
-from kafka2hive.task.watchdog import Watchdog
 from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key, log_of
+from tests.harness.one_task import outcome_of, run_on
 from tests.harness.task_files import (
     MemoryFiles,
     offsets,
     read_rows,
     table_settings,
-    table_task,
-    task_of,
     task_settings,
 )
 from tests.mutants.fetch import BROKEN_FETCHES
@@ -62,20 +60,16 @@ RANGES = (
 ABSENT = dict(zip(RANGES, (6, 4, 0, 0, 7, 0, 0, 0), strict=True))
 
 
-def run_task_of(
+def read_by(
     consumer: FakeConsumer, ranges: Sequence[OffsetRange] = RANGES, fetch: type[Fetch] = Fetch
 ) -> tuple[TableManifest, MemoryFiles]:
-    """One real task over the ranges; nothing but the client is a fake."""
-    files = MemoryFiles()
     settings = task_settings("", table_settings("db.t", metadata=PLACE), stall_seconds=2.0)
-    plan = TaskPlan(0, (table_task("db.t", *ranges),))
-    with Watchdog(30.0) as watchdog:
-        (manifest,) = task_of(plan, settings, files, consumer, watchdog, open_fetch=fetch).run()
+    manifest, files = run_on(consumer, settings, ranges, open_fetch=fetch)
     return pickle.loads(pickle.dumps(manifest)), files
 
 
 def judged(manifest: TableManifest, ranges: Sequence[OffsetRange] = RANGES) -> Outcome:
-    return judge_manifests("db.t", ranges, [manifest], 0.0, frozenset(), "cluster", "file:///warehouse/db.t")
+    return outcome_of(manifest, planned=ranges, share=0.0)
 
 
 def places(ranges: Sequence[OffsetRange]) -> list[tuple[str, int, int]]:
@@ -99,7 +93,7 @@ def mistaken(mutant: TextMutant) -> ModuleType:
 
 @pytest.mark.parametrize("at_once", [1, 7, 1_000])
 def test_every_record_of_every_range_is_read_once_and_what_is_absent_was_counted(at_once: int) -> None:
-    manifest, files = run_task_of(FakeConsumer(LOGS, at_once))
+    manifest, files = read_by(FakeConsumer(LOGS, at_once))
     assert manifest.failure is None, manifest.failure
     rows = read_rows(files, manifest)
     assert sorted((row["topic"], row["partition"], row["offset"]) for row in rows) == places(RANGES)
@@ -121,7 +115,7 @@ class Releases(FakeConsumer):
 def test_ranges_that_end_in_one_delivery_are_given_back_in_one_call() -> None:
     consumer = Releases({(name, number): log_of(*range(30)) for name in "tu" for number in (0, 1)})
     short = [offsets("t", 1, 0, 5), offsets("u", 0, 3, 6), offsets("u", 1, 0, 9)]
-    manifest, _ = run_task_of(consumer, [offsets("t", 0, 0, 30), *short])
+    manifest, _ = read_by(consumer, [offsets("t", 0, 0, 30), *short])
     assert manifest.failure is None
     assert consumer.released == [{("t", 1), ("u", 0), ("u", 1)}]
 
@@ -153,7 +147,7 @@ def test_a_broken_fetch_commits_nothing(mutant: TextMutant) -> None:
     broken = mistaken(mutant).Fetch
     for at_once in (1, 7, 1_000):
         try:
-            manifest, _ = run_task_of(FakeConsumer(LOGS, at_once), fetch=broken)
+            manifest, _ = read_by(FakeConsumer(LOGS, at_once), fetch=broken)
             judged(manifest)
         except (FetchBug, AccountingMismatch, TableError):
             return
@@ -193,7 +187,7 @@ class Spoiled(FakeConsumer):
 def test_a_record_that_the_client_was_not_asked_for_ends_the_attempt(how: str) -> None:
     ranges = (offsets("t", 0, 1, 50), offsets("t", 2, 3, 30))
     with pytest.raises(FetchBug, match=r"(t-0@|other-0|t-9)"):
-        run_task_of(Spoiled(how), ranges)
+        read_by(Spoiled(how), ranges)
 
 
 class Elsewhere(FakeConsumer):
@@ -212,7 +206,7 @@ class AssignedElsewhere(FakeConsumer):
 
 @pytest.mark.parametrize("client", [Elsewhere, AssignedElsewhere])
 def test_a_client_that_was_elsewhere_fails_the_table_and_closes_no_file(client: type[FakeConsumer]) -> None:
-    manifest, files = run_task_of(client(LOGS), (offsets("t", 0, 0, 50),))
+    manifest, files = read_by(client(LOGS), (offsets("t", 0, 0, 50),))
     assert manifest.failure is not None
     assert manifest.failure.code == "task.account_mismatch"
     assert "t-0@[0, 50): the client" in manifest.failure.message
@@ -230,5 +224,5 @@ def test_an_end_of_the_log_that_was_reported_before_does_not_count_backwards() -
                 messages += early.consume(1, 0.0)
             return messages
 
-    manifest, _ = run_task_of(Late(LOGS), (offsets("t", 2, 0, 30),))
+    manifest, _ = read_by(Late(LOGS), (offsets("t", 2, 0, 30),))
     assert judged(manifest, (offsets("t", 2, 0, 30),)).total == OffsetAccounting(30, 30, bytes=50)

@@ -7,51 +7,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka2hive.config.keys import Bucketing, BucketTime, MetadataColumn, TableSettings, Tombstones
+from kafka2hive.config.keys import Bucketing, BucketTime, MetadataColumn, Tombstones
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.plan.contract import TableManifest, TaskPlan
-from kafka2hive.service.tables.manifests import judge_manifests
+from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.task.bucket.bucketer import BucketIds
-from kafka2hive.task.sink import OpenSink, RowSink
-from kafka2hive.task.watchdog import Watchdog
+from kafka2hive.task.sink import RowSink
 from kafka2hive.task.write.bucket_split import SourceIds
 from kafka2hive.task.write.destination import Destination
-from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key, log_of
+from tests.harness.fake_consumer import FakeLog, log_of
+from tests.harness.one_task import run_task_of, total
 from tests.harness.task_files import (
-    MemoryFiles,
     offsets,
     read_rows,
     table_settings,
-    table_task,
-    task_of,
-    task_settings,
 )
 
 OFFSET = ((MetadataColumn.OFFSET, "offset"),)
 LATE_EVENING_MS = 1_356_998_400_000 - 3_600_000  # 2012-12-31T23:00Z: next day in Tokyo, the same in New York
-
-
-def run_task_of(
-    logs: dict[Key, FakeLog],
-    table: TableSettings,
-    ranges: Sequence[OffsetRange],
-    open_sink: OpenSink | None = None,
-) -> tuple[TableManifest, MemoryFiles]:
-    files = MemoryFiles()
-    plan = TaskPlan(0, (table_task("db.t", *ranges),))
-    settings = task_settings("", table, stall_seconds=2.0)
-    with Watchdog(30.0) as watchdog:
-        (manifest,) = task_of(plan, settings, files, FakeConsumer(logs), watchdog, open_sink=open_sink).run()
-    return manifest, files
-
-
-def total(manifest: TableManifest) -> OffsetAccounting:
-    """What the gate lets through."""
-    ranges = [a.range for a in manifest.accounts]
-    return judge_manifests("db.t", ranges, [manifest], 1.0, frozenset(), "c", "file:///warehouse/db.t").total
 
 
 @pytest.mark.parametrize(
@@ -139,7 +113,7 @@ def test_a_row_that_did_not_reach_its_file_fails_the_table(lost: FileKind) -> No
 
     table = table_settings("db.t", "json", (("n", "bigint"),))
     log = FakeLog({0: b'{"n": 1}', 1: b"bad", 2: b'{"n": 2}'}, 3)
-    manifest, _ = run_task_of({("t", 0): log}, table, [offsets("t", 0, 0, 3)], open_sink)
+    manifest, _ = run_task_of({("t", 0): log}, table, [offsets("t", 0, 0, 3)], open_sink=open_sink)
     assert manifest.failure is not None
     assert manifest.failure.code == "task.account_mismatch"
     assert ("dead-letter" if lost is FileKind.DEAD_LETTER else "data") in manifest.failure.message

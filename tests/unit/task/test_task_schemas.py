@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -12,19 +13,16 @@ from kafka2hive.config.keys.table import SchemaEvolution
 from kafka2hive.decode.schemas.writers import WriterSchema, WriterSchemas
 from kafka2hive.model.errors import SchemaDiffers, TableError
 from kafka2hive.model.writer_schema import WriterId
-from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
-from kafka2hive.service.tables.manifests import judge_manifests
+from kafka2hive.plan.contract import TableManifest, TaskSettings
 from kafka2hive.task.sink import PassingSink
-from kafka2hive.task.watchdog import Watchdog
 from kafka2hive.task.writer_schemas import writers_of
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.odd_http import Request, odd_server, reply
+from tests.harness.one_task import outcome_of, run_on
 from tests.harness.task_files import (
     MemoryFiles,
     offsets,
     table_settings,
-    table_task,
-    task_of,
     task_settings,
 )
 
@@ -65,14 +63,10 @@ def dump_of(
     registry: RegistryOptions | None,
     files: MemoryFiles | None = None,
     message: bytes = b"\0\0\0\0\7\2",
+    **options: Any,
 ) -> tuple[TableManifest, MemoryFiles]:
-    files = files or MemoryFiles()
-    plan = TaskPlan(0, (table_task("db.t", RANGE),))
-    log = FakeLog(dict.fromkeys(range(3), message), 3)
-    consumer = FakeConsumer({("t", 0): log})
-    with Watchdog(30.0) as watchdog:
-        (manifest,) = task_of(plan, settings_with(table, registry), files, consumer, watchdog).run()
-    return manifest, files
+    consumer = FakeConsumer({("t", 0): FakeLog(dict.fromkeys(range(3), message), 3)})
+    return run_on(consumer, settings_with(table, registry), [RANGE], files, **options)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +82,7 @@ def test_a_schema_that_cannot_be_had_fails_the_table_with_what_to_do(said: bytes
         manifest, _ = dump_of(avro_table(), RegistryOptions(url=server.url))
     assert (manifest.files, manifest.accounts) == ((), ())
     with pytest.raises(TableError) as caught:
-        judge_manifests("db.t", [RANGE], [manifest], 1.0, frozenset(), "cluster", "file:///warehouse/db.t")
+        outcome_of(manifest, planned=[RANGE])
     assert caught.value.code == code
     assert server.url in caught.value.message and caught.value.remedy
 
@@ -110,13 +104,10 @@ def test_a_schema_that_was_found_is_kept_on_the_storage() -> None:
 
 
 def test_a_task_whose_rows_become_no_files_keeps_no_schema() -> None:
-    files, plan = MemoryFiles(), TaskPlan(0, (table_task("db.t", RANGE),))
-    consumer = FakeConsumer({("t", 0): FakeLog(dict.fromkeys(range(3), b"\0\0\0\0\7\2"), 3)})
-    with odd_server(lambda _: reply(200, {"schema": SCHEMA})) as server, Watchdog(30.0) as watchdog:
-        settings = settings_with(avro_table(), RegistryOptions(url=server.url))
-        nowhere = PassingSink(lambda *_: None)
-        looking = task_of(plan, settings, files, consumer, watchdog, open_sink=lambda *_: nowhere)
-        (manifest,) = looking.run()
+    nowhere = PassingSink(lambda *_: None)
+    with odd_server(lambda _: reply(200, {"schema": SCHEMA})) as server:
+        registry = RegistryOptions(url=server.url)
+        manifest, files = dump_of(avro_table(), registry, open_sink=lambda *_: nowhere)
     assert "registry" not in str(manifest.failure) and files.log == []
 
 
@@ -145,10 +136,7 @@ def test_a_schema_that_a_header_names_by_its_guid_is_asked_for_and_kept() -> Non
     log = FakeLog(dict.fromkeys(range(3), b"\2"), 3, headers=dict.fromkeys(range(3), header))
 
     def run(registry: RegistryOptions, files: MemoryFiles) -> TableManifest:
-        plan, consumer = TaskPlan(0, (table_task("db.t", RANGE),)), FakeConsumer({("t", 0): log})
-        with Watchdog(30.0) as watchdog:
-            (manifest,) = task_of(plan, settings_with(table, registry), files, consumer, watchdog).run()
-        return manifest
+        return run_on(FakeConsumer({("t", 0): log}), settings_with(table, registry), [RANGE], files)[0]
 
     files, kept = MemoryFiles(), MemoryFiles()
     with odd_server(lambda _: reply(200, {"schema": SCHEMA})) as server:
@@ -212,7 +200,7 @@ def test_records_of_a_schema_with_a_new_field_are_refused_by_a_run_that_adds_or_
         return
     assert (manifest.files, manifest.accounts) == ((), ())
     with pytest.raises(SchemaDiffers, match=r"the schema with id 7 .* no column for note string") as caught:
-        judge_manifests("db.t", [RANGE], [manifest], 1.0, frozenset(), "cluster", "file:///warehouse/db.t")
+        outcome_of(manifest, planned=[RANGE])
     assert caught.value.writer == WriterId(7)
 
 

@@ -20,9 +20,8 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.plan.contract import TableManifest, TaskPlan
-from kafka2hive.service.tables.manifests import judge_manifests
-from kafka2hive.task.watchdog import Watchdog
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.one_task import manifests_of, outcome_of, run_task_of, total
 from tests.harness.task_files import (
     MemoryFiles,
     offsets,
@@ -30,10 +29,8 @@ from tests.harness.task_files import (
     read_rows,
     table_settings,
     table_task,
-    task_of,
     task_settings,
 )
-from tests.unit.task.test_task_rows import run_task_of, total
 
 PLACE = ((MetadataColumn.OFFSET, "o"), (MetadataColumn.ORDINAL, "i"))
 COLUMNS = (("n", "bigint"), ("day", "date"))
@@ -154,10 +151,8 @@ def test_a_bucket_that_is_dumped_again_has_its_rows_of_each_message() -> None:
     lost = next(f for f in first.files if f.hive_partition.path == "b=6")
     log, again = FakeLog(dict(enumerate(messages)), 4), MemoryFiles()
     task = table_task("db.t", offsets("t", 0, 0, 4), only_bucket="b=6")
-    settings = task_settings("", table(), stall_seconds=2.0)
-    with Watchdog(30.0) as watchdog:
-        consumer = FakeConsumer({("t", 0): log})
-        (manifest,) = task_of(TaskPlan(0, (task,)), settings, again, consumer, watchdog).run()
+    settings, consumer = task_settings("", table(), stall_seconds=2.0), FakeConsumer({("t", 0): log})
+    (manifest,) = manifests_of(TaskPlan(0, (task,)), settings, again, consumer)
     assert manifest.failure is None
     (file,) = manifest.files
     assert read_file(again, file) == read_file(files, lost)
@@ -171,7 +166,7 @@ def test_an_account_of_more_rows_than_the_files_hold_is_not_committed() -> None:
         wrong = replace(account, account=replace(account.account, more_rows=more))
         forged = replace(manifest, accounts=(wrong,))
         with pytest.raises(AccountingMismatch, match=f"hold 3 rows, the accounts say {more + 1}"):
-            judge_manifests("db.t", [account.range], [forged], 1.0, frozenset(), "c", "l")
+            outcome_of(forged, planned=[account.range])
 
 
 def test_rows_without_a_written_message_are_a_bug() -> None:

@@ -23,7 +23,7 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.plan.contract import ColumnsSeen, TableManifest, TaskPlan, UnmappedField, UnmappedFields
+from kafka2hive.plan.contract import ColumnsSeen, TableManifest, UnmappedField, UnmappedFields
 from kafka2hive.plugins import Decoded
 from kafka2hive.service.run.telemetry.records import WORDS, ChangedValuesWatch, UnmappedFieldsWatch
 from kafka2hive.service.tables.manifests import Outcome, judge_manifests
@@ -41,17 +41,13 @@ from kafka2hive.task.fields_seen import (
     UnmappedFieldsOfTask,
 )
 from kafka2hive.task.rows import value_schema, value_sources
-from kafka2hive.task.watchdog import Watchdog
 from tests.harness.clock import SkippedTime
 from tests.harness.compiled_library import needs_compiled
-from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.fake_consumer import FakeLog
+from tests.harness.one_task import outcome_of, run_task_of
 from tests.harness.task_files import (
-    MemoryFiles,
     offsets,
     table_settings,
-    table_task,
-    task_of,
-    task_settings,
 )
 
 MAP = """
@@ -283,19 +279,11 @@ COLUMNS = (("id", "bigint"), ("props", "struct<a:int>"))
 
 def found(values: list[bytes], *, any_case: bool = False) -> UnmappedFields:
     """What a task makes of these records, which begin at offset 0 of t-1."""
-    settings = table_settings("db.t", "json", COLUMNS)
-    settings = replace(settings, any_case=any_case)
-    log, plan = (
-        FakeLog(dict(enumerate(values)), len(values)),
-        TaskPlan(0, (table_task("db.t", offsets("t", 1, 0, len(values))),)),
-    )
-    with Watchdog(30.0) as watchdog:
-        (manifest,) = task_of(
-            plan, task_settings("", settings), MemoryFiles(), FakeConsumer({("t", 1): log}), watchdog
-        ).run()
+    settings = replace(table_settings("db.t", "json", COLUMNS), any_case=any_case)
+    log = FakeLog(dict(enumerate(values)), len(values))
+    manifest, _ = run_task_of({("t", 1): log}, settings, [offsets("t", 1, 0, len(values))])
     assert manifest.failure is None, manifest.failure
-    ranges = [a.range for a in manifest.accounts]
-    outcome = judge_manifests("db.t", ranges, [manifest], 1.0, frozenset(), "c", "file:///warehouse/db.t")
+    outcome = outcome_of(manifest)
     assert outcome.unmapped == manifest.unmapped
     return outcome.unmapped
 

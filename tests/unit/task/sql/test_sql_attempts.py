@@ -15,7 +15,6 @@ import pytest
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.plan.contract import TableFailure, TableManifest
-from kafka2hive.service.tables.manifests import judge_manifests
 from kafka2hive.sql.shuffle import first_ranges_of, shuffled_manifests, whole_of
 from kafka2hive.task.part import only_part
 from kafka2hive.task.sql.coordinates import COORDINATES
@@ -23,6 +22,7 @@ from kafka2hive.task.sql.shares import RecordsRead, RowsReceived, RowsWritten
 from kafka2hive.task.sql.shuffle import ReceivedRows, SentRows
 from kafka2hive.task.watchdog import Watchdog
 from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key
+from tests.harness.one_task import outcome_of
 from tests.harness.task_files import MemoryFiles, environment_of, read_rows, task_settings
 from tests.unit.task.sql.test_sql_shuffle import ALL, SHARES, halves
 from tests.unit.task.sql.test_sql_task import Records, table_of
@@ -132,7 +132,7 @@ class Stage:
     def judge(self, manifests: list[TableManifest]) -> None:
         """Committed is what one attempt of each task has sent, and the accounts say just that."""
         rows = Counter(row["pos"] for manifest in manifests for row in read_rows(self.files, manifest))
-        outcome = judge_manifests("db.t", ALL, manifests, 1.0, frozenset(), "c", "file:///warehouse/db.t")
+        outcome = outcome_of(*manifests, planned=ALL)
         assert outcome.total.written == rows.total()
         ended = [[sent for sent in attempts if sent.told is not None] for attempts in self.attempts]
         choices = [sum((sent.offsets for sent in choice), Counter()) for choice in itertools.product(*ended)]

@@ -17,7 +17,6 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.plan.contract import TableFailure, TableManifest, TaskPlan
-from kafka2hive.service.tables.manifests import judge_manifests
 from kafka2hive.sql.shuffle import first_ranges_of, shuffled_manifests, whole_of
 from kafka2hive.task.part import only_part
 from kafka2hive.task.sql import workers
@@ -26,6 +25,7 @@ from kafka2hive.task.sql.shares import RecordsRead, RowsReceived, RowsWritten
 from kafka2hive.task.sql.shuffle import Parts, ReceivedRows, SentRows, marks_of
 from kafka2hive.task.watchdog import Watchdog
 from tests.harness.fake_consumer import FakeConsumer
+from tests.harness.one_task import outcome_of
 from tests.harness.task_files import (
     MemoryFiles,
     environment_of,
@@ -123,7 +123,7 @@ def test_each_bucket_is_one_file_and_every_offset_is_accounted_for() -> None:
     played = play(even)
     manifests = played.manifests()
     assert [m.failure for m in manifests] == [None, None] and not manifests[1].files
-    total = judge_manifests("db.t", ALL, manifests, 1.0, frozenset(), "c", "file:///warehouse/db.t").total
+    total = outcome_of(*manifests, planned=ALL).total
     assert (total.read, total.dead_lettered, total.written) == (140, 4, 67)
     rows = [row for manifest in manifests for row in read_rows(played.files, manifest)]
     at = sorted(row["pos"] for row in rows)
@@ -156,7 +156,7 @@ def test_what_all_tasks_have_read_stands_in_the_manifest_of_the_whole() -> None:
         assert not getattr(nothing, what)
     assert sorted(epoch for _, epoch in whole_manifest.leader_epochs) == [2, 4, 6]
     assert whole_manifest.newest_ms == 1_099, "the second task has read the newest record"
-    outcome = judge_manifests("db.t", ALL, played.manifests(), 1.0, frozenset(), "c", "file:///w/db.t")
+    outcome = outcome_of(*played.manifests(), planned=ALL)
     assert {tp.number: epoch for tp, epoch in outcome.change.leader_epochs.items()} == {0: 6, 1: 2}
 
 
@@ -168,7 +168,7 @@ def test_what_each_task_saw_in_its_records_is_told() -> None:
     )
     played = play(table=replace(table_of(), columns=columns))
     manifests = played.manifests()
-    outcome = judge_manifests("db.t", ALL, manifests, 1.0, frozenset(), "c", "file:///w/db.t")
+    outcome = outcome_of(*manifests, planned=ALL)
     rows = outcome.total.written + len([*(8, 44)])  # those without a day are refused behind the SELECT
     assert dict(outcome.changed) == {"default": rows}
     assert (outcome.columns.rows, outcome.columns.empty) == (rows, ("x", "nn"))
@@ -177,7 +177,7 @@ def test_what_each_task_saw_in_its_records_is_told() -> None:
     assert all(looked_at) and outcome.unmapped.looked_at == sum(looked_at) == unmapped.records
     slow = [replace(one, manifest=replace(one.manifest, is_compiled=False)) for one in played.read]
     slower = replace(played, read=slow).manifests()
-    assert judge_manifests("db.t", ALL, slower, 1.0, frozenset(), "c", "f").fallback_tasks == 2
+    assert outcome_of(*slower, planned=ALL).fallback_tasks == 2
 
 
 def test_a_large_bucket_is_split_among_the_parts_and_no_row_is_lost() -> None:
@@ -195,7 +195,7 @@ def test_a_large_bucket_is_split_among_the_parts_and_no_row_is_lost() -> None:
 
 def test_what_the_select_leaves_out_needs_no_row_of_a_task() -> None:
     manifests = play(lambda batch: batch.slice(0, 0)).manifests()
-    total = judge_manifests("db.t", ALL, manifests, 1.0, frozenset(), "c", "file:///warehouse/db.t").total
+    total = outcome_of(*manifests, planned=ALL).total
     assert (total.written, total.filtered) == (0, 138) and not files_by_bucket(manifests)
 
 

@@ -15,7 +15,6 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.plan.contract import TableFailure, TableManifest, TaskPlan, TaskSettings
-from kafka2hive.service.tables.manifests import judge_manifests
 from kafka2hive.spark.jobs import apart_with_sql
 from kafka2hive.sql.accounts import check_against_spark, failed, manifest_of
 from kafka2hive.storage.port import FileSystem
@@ -29,6 +28,7 @@ from kafka2hive.task.sql.shares import RecordsRead, RowsWritten
 from kafka2hive.task.watchdog import Watchdog
 from kafka2hive.task.write.upload import AMBIGUOUS
 from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key
+from tests.harness.one_task import outcome_of
 from tests.harness.task_files import (
     MemoryFiles,
     environment_of,
@@ -119,7 +119,7 @@ def dump(
 
 
 def judged(manifest: TableManifest, *ranges: OffsetRange) -> OffsetAccounting:
-    return judge_manifests("db.t", ranges, [manifest], 1.0, frozenset(), "c", "file:///warehouse/db.t").total
+    return outcome_of(manifest, planned=ranges).total
 
 
 def even(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -11,17 +11,13 @@ from hypothesis import strategies as st
 
 from kafka2hive.config.keys import Bucketing, MetadataColumn, WriterOptions
 from kafka2hive.formats.parquet.encoding import DictionaryColumns, parquet_writer
-from kafka2hive.plan.contract import TaskPlan
-from kafka2hive.task.watchdog import Watchdog
 from kafka2hive.task.write.bucket_split import split_by_bucket
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
+from tests.harness.one_task import run_on
 from tests.harness.task_files import (
-    MemoryFiles,
     offsets,
     read_file,
     table_settings,
-    table_task,
-    task_of,
     task_settings,
 )
 
@@ -73,12 +69,10 @@ def test_a_piece_is_of_one_source_where_each_has_rows_enough(buckets: int) -> No
 def test_a_file_holds_the_rows_of_each_topic_partition_together_and_in_the_order_of_offsets() -> None:
     log = FakeLog({n: b'{"n": %d}' % n for n in range(2_000)}, 2_000)
     consumer = FakeConsumer({("t", number): log for number in (0, 1, 2)}, at_once=500)
+    ranges = [offsets("t", number, 0, 2_000) for number in (2, 0, 1)]
     metadata = ((MetadataColumn.PARTITION, "number"), (MetadataColumn.OFFSET, "offset"))
     table = table_settings("db.t", "json", (("n", "bigint"),), metadata, Bucketing(""))
-    plan = TaskPlan(0, (table_task("db.t", *(offsets("t", number, 0, 2_000) for number in (2, 0, 1))),))
-    files = MemoryFiles()
-    with Watchdog(30.0) as watchdog:
-        (manifest,) = task_of(plan, task_settings("", table), files, consumer, watchdog).run()
+    manifest, files = run_on(consumer, task_settings("", table), ranges)
     (file,) = manifest.files
     rows = read_file(files, file)
     places = list(zip(rows["number"].to_pylist(), rows["offset"].to_pylist(), strict=True))
