@@ -90,7 +90,7 @@ class OwnershipCheck:
         self.noticed[paths.table] = generation
 
     def end_take_over(self) -> None:
-        """Stop fencing live owners that were not met so far: the start is over."""
+        """Stop fencing live owners that were not met so far, because the start is over."""
         self._take_over = False
 
     def look_again(self) -> None:
@@ -98,25 +98,25 @@ class OwnershipCheck:
         self._live.clear()
 
     def _live_owner(self, process: str) -> LiveOwner | None:
-        """The live owner behind an owner's process, by its heartbeat in any service; None if it is dead."""
+        """Return the owner of a live process by its heartbeat in any service, None if the process is dead."""
         if process not in self._live:
-            found = live_owners(
+            owners = live_owners(
                 self._ports, self._root, self._processes, lambda _, owner: process_of(owner) == process
             )
-            self._live[process] = next(iter(found.values()), None)
+            self._live[process] = next(iter(owners.values()), None)
         return self._live[process]
 
     def check_marker(self, view: View, location: str) -> None:
-        """Raises ManualActionRequired if another ledger feeds this location; AmbiguousOutcome."""
+        """Check that no other ledger feeds the location. Raises ManualActionRequired, AmbiguousOutcome."""
         try:
-            marked = read_marker(self._ports.files, location)
+            marker = read_marker(self._ports.files, location)
         except StorageError as error:
             raise AmbiguousOutcome(
                 "ledger.no_answer", f"reading the owner marker of {location}: {error}"
             ) from error
-        if marked is not None and marked != view.state.ledger_id:
+        if marker is not None and marker != view.state.ledger_id:
             raise ManualActionRequired(
                 "marker.foreign",
-                f"{location} is fed by ledger {marked}, not by {view.state.ledger_id} of {view.paths.table}",
+                f"{location} is fed by ledger {marker}, not by {view.state.ledger_id} of {view.paths.table}",
                 "two ledgers must never feed one table: give one of them another location",
             )

@@ -15,7 +15,7 @@ from kafka2hive.ledger.heartbeat import UNKNOWN_NAMESPACE, ProcessIdentity
 
 _PROC = Path("/proc")
 _DIGITS = 16
-"""Hex digits in an owner's name that identify the process; as many more are new for each name."""
+"""The number of hex digits in an owner's name that identify the process; as many more are new for each name."""
 
 
 @cache
@@ -25,12 +25,12 @@ def _boot_id() -> str:
 
 @cache
 def host_name() -> str:
-    """The host's name, with dashes for all but letters, digits, dots and dashes, as the ledger's grammar requires."""
+    """Return the host's name; other characters than letters, digits, dots and dashes become dashes (the ledger's grammar)."""
     return re.sub(r"[^A-Za-z0-9.-]", "-", socket.gethostname()) or "host"
 
 
 def _namespace() -> str:
-    """The pid namespace, such as `pid:[4026531836]`; unknown if /proc belongs to another one (unshare without --mount-proc)."""
+    """Return the pid namespace, e.g. `pid:[4026531836]`; unknown if /proc is another one's (unshare without --mount-proc)."""
     try:
         if (_PROC / "self").readlink().name != str(os.getpid()):
             return UNKNOWN_NAMESPACE
@@ -39,8 +39,8 @@ def _namespace() -> str:
         return UNKNOWN_NAMESPACE
 
 
-def _started(pid: int | str) -> int | None:
-    """Clock ticks after boot at which the process started (proc(5), field 22); None if it is gone or a zombie."""
+def _start_ticks(pid: int | str) -> int | None:
+    """Return when the process started, in clock ticks after boot (proc(5), field 22); None if it is gone or a zombie."""
     try:
         after_name = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -56,20 +56,24 @@ class HostProcesses:
             host=host_name(),
             boot_id=_boot_id(),
             pid=os.getpid(),
-            started=_started("self") or 0,
+            started=_start_ticks("self") or 0,
             namespace=_namespace(),
         )
 
     def is_gone(self, identity: ProcessIdentity) -> bool:
-        """Whether the process is known to be gone: same host, boot and pid namespace, and its pid is free or was reused.
+        """Return whether the process is known to be gone: it ran here, and its pid is free or was reused.
 
-        A different boot proves nothing, because it may be another machine with the same name.
+        A process of another boot may run on another machine with the same name, so nothing is known of it.
         """
         me = self.me()
-        here = (identity.host, identity.boot_id, identity.namespace) == (me.host, me.boot_id, me.namespace)
-        if not here or me.namespace == UNKNOWN_NAMESPACE:
+        is_local = (identity.host, identity.boot_id, identity.namespace) == (
+            me.host,
+            me.boot_id,
+            me.namespace,
+        )
+        if not is_local or me.namespace == UNKNOWN_NAMESPACE:
             return False
-        return _started(identity.pid) != identity.started
+        return _start_ticks(identity.pid) != identity.started
 
 
 def new_uuid() -> str:
@@ -98,5 +102,5 @@ def process_of(owner: str) -> str:
 
 
 def shown_process(owner: str) -> str:
-    """Return `<host>-<pid>` for display; it is not unique."""
+    """Return `<host>-<pid>` for display, which is not unique."""
     return owner.rsplit("-", 1)[0]

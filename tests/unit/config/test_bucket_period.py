@@ -1,4 +1,4 @@
-"""When the bucket of a Hive partition is over: by the codes of its path, its zone's clock, and what stands in its name."""
+"""The end of a Hive partition's period, from the codes of its path, its zone's clock and its name."""
 
 from datetime import UTC, datetime
 
@@ -12,7 +12,7 @@ BERLIN = "Europe/Berlin"
 
 
 def end(path: str, hive_partition: str, zone: str = "UTC") -> str | None:
-    """The first moment after it, in UTC."""
+    """Return the first moment after the partition's period, in UTC."""
     ms = BucketEnds(read_bucket_path(path), zone).end_ms(hive_partition)
     if ms is None:
         return None
@@ -67,7 +67,7 @@ def test_the_smallest_code_names_the_period(path: str, period: str) -> None:
         "w=%G-%m-%d",
     ],
 )
-def test_codes_that_make_no_period_have_none(path: str) -> None:
+def test_codes_that_do_not_name_a_period_have_no_end(path: str) -> None:
     read = read_bucket_path(path)
     assert not read.faults and period_of(read) is None
     with pytest.raises(ValueError, match="no period"):
@@ -128,7 +128,7 @@ def test_a_period_is_over_when_the_next_one_begins(path: str, hive_partition: st
         ("dt=%Y-%m-%d/hr=%H", "dt=2026-10-25/hr=01", "2026-10-25 01:00"),
     ],
 )
-def test_the_zones_own_clock_says_when_also_when_it_is_changed(
+def test_a_period_ends_by_the_zones_clock_even_when_it_is_changed(
     path: str, hive_partition: str, over: str
 ) -> None:
     assert end(path, hive_partition, BERLIN) == over
@@ -155,7 +155,7 @@ def test_escaped_values_are_read_as_hive_writes_them() -> None:
     assert end("at=%Y-%m-%d %H:%M", "at=2026-11-23 05%3a07") == "2026-11-23 05:08"
 
 
-def test_a_code_that_stands_twice_has_the_same_digits_twice() -> None:
+def test_a_repeated_code_must_have_the_same_digits() -> None:
     assert end("dt=%Y%m/d=%Y-%m-%d", "dt=202611/d=2026-11-23") == "2026-11-24 00:00"
     assert end("dt=%Y (%Y)", "dt=2025 (2025)") == "2026-01-01 00:00"
     assert end("dt=%Y (%Y)", "dt=2025 (2026)") is None

@@ -1,4 +1,4 @@
-"""The map's Kerberos options: one section for all, replaced for one service, and every contradiction told at its line."""
+"""The map's Kerberos options: one section for all services or one for each; contradictions are reported with their lines."""
 
 import json
 
@@ -32,7 +32,7 @@ def problems_of(text: str) -> list[str]:
     return [problem.render("m") for problem in caught.value.problems]
 
 
-def test_one_section_is_who_the_service_is_to_hdfs_and_hive() -> None:
+def test_one_section_logs_the_service_in_to_hdfs_and_hive() -> None:
     service = loaded(text_of())
     assert service.hive is not None
     assert (service.kerberos, service.storage.kerberos, service.hive.kerberos) == (ETL, ETL, ETL)
@@ -42,7 +42,7 @@ def test_one_section_is_who_the_service_is_to_hdfs_and_hive() -> None:
     )
 
 
-def test_storage_and_hive_may_each_have_a_login_of_their_own() -> None:
+def test_storage_and_hive_may_have_separate_logins() -> None:
     own = "uri: hdfs://namenode:8020, kerberos: {principal: e@K2H.TEST, cache: 'FILE:/run/cc'}"
     hive = HIVE[:-1] + ", kerberos: {principal: h@K2H.TEST, keytab: /etc/h.keytab}}"
     service = loaded(text_of(own, hive))
@@ -70,7 +70,7 @@ def test_a_local_disk_and_a_hive_with_a_password_log_in_without_kerberos() -> No
     assert (service.storage.kerberos, service.hive.kerberos) == (None, None)
 
 
-def test_the_url_of_hive_says_service_protection_and_tls() -> None:
+def test_the_url_of_hive_sets_service_protection_and_tls() -> None:
     url = "'hive://h:10000?auth=KERBEROS&service=hs2&qop=auth-conf&ssl=true'"
     hive = loaded(text_of(hive=f"{{url: {url}, ca_file: /etc/ca.pem}}")).hive
     assert hive is not None
@@ -89,7 +89,7 @@ def test_the_url_of_hive_says_service_protection_and_tls() -> None:
         ("{principle: etl@K2H.TEST}", "kerberos.principle: unknown key (did you mean principal?)"),
     ],
 )  # fmt: skip
-def test_a_login_that_is_none_is_told(section: str, problem: str) -> None:
+def test_a_malformed_login_is_reported(section: str, problem: str) -> None:
     found = problems_of(text_of(more=f"kerberos: {section}\n"))
     assert any(problem in line for line in found), found
 
@@ -113,7 +113,7 @@ def test_a_login_that_is_none_is_told(section: str, problem: str) -> None:
         ("{url: 'hive://h', kerberos: {principal: e@R, cache: /c}}", "hive.kerberos: is used only with auth=KERBEROS"),
     ],
 )  # fmt: skip
-def test_what_contradicts_a_url_of_hive_is_told(hive: str, problem: str) -> None:
+def test_what_contradicts_a_url_of_hive_is_reported(hive: str, problem: str) -> None:
     found = problems_of(text_of(hive=hive))
     assert any(problem in line for line in found), found
 
@@ -135,6 +135,6 @@ def test_kerberos_for_hive_needs_a_section() -> None:
         ("uri: 'file:///data', kerberos: {principal: e@R, cache: /c}", "storage.kerberos: is used only with hdfs://"),
     ],
 )  # fmt: skip
-def test_what_contradicts_in_the_storage_is_told(storage: str, problem: str) -> None:
+def test_contradictions_in_the_storage_section_are_reported(storage: str, problem: str) -> None:
     found = problems_of(text_of(storage, more=""))
     assert any(problem in line for line in found), found

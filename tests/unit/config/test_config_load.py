@@ -44,7 +44,7 @@ def problems_of(text: str, **environ: str) -> list[str]:
 
 
 def only_table(lines: str) -> TableRule:
-    """The table of a map whose table has the further `lines`, each `key: value`."""
+    """Load a map whose table has the further `lines`, each `key: value`, and return the table."""
     indented = "".join(f"    {line}\n" for line in lines.splitlines())
     return load_text(HEAD + TABLE + indented, "map.yaml", {}).tables[0]
 
@@ -171,11 +171,11 @@ def test_a_file_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
         ("a: &a [*a]\n", "map.yaml:1: a[0]: an alias is inside its own anchor"),
     ],
 )
-def test_a_text_that_is_no_map_is_refused_with_its_line(text: str, message: str) -> None:
+def test_a_text_that_is_not_a_map_is_refused_with_its_line(text: str, message: str) -> None:
     assert any(message in line for line in problems_of(text))
 
 
-def test_a_parser_error_shows_nothing_of_the_text() -> None:
+def test_a_parser_error_shows_no_part_of_the_text() -> None:
     assert "hunter2" not in "".join(problems_of("kafka: {sasl.password: *hunter2}\n"))
 
 
@@ -203,7 +203,7 @@ def test_the_traps_of_yaml_are_reported_not_guessed(written: str, message: str) 
     assert f"map.yaml:{7 if key == 'topics' else 8}:" in found[0]
 
 
-def test_a_key_that_stands_twice_names_both_lines() -> None:
+def test_a_repeated_key_names_both_lines() -> None:
     found = problems_of(HEAD + "service: again\n" + TABLE)
     assert found == ["map.yaml:5: service: the key is repeated (first in line 1)"]
 
@@ -253,7 +253,7 @@ def test_a_secret_is_read_from_its_file_without_the_last_line_break(tmp_path: Pa
     ]
 
 
-def test_the_fingerprint_is_of_the_text_as_written_and_knows_no_secret() -> None:
+def test_the_fingerprint_is_that_of_the_text_without_secrets() -> None:
     text = (HEAD + TABLE).replace('9092"}', '9092", sasl.password: "${P}"}')
     one, other = (load_text(text, "m", {"P": secret}) for secret in ("hunter2", "hunter3"))
     assert one.fingerprint == other.fingerprint
@@ -261,7 +261,7 @@ def test_the_fingerprint_is_of_the_text_as_written_and_knows_no_secret() -> None
     assert load_text(text + "# note\n", "m", {"P": "x"}).fingerprint != one.fingerprint
 
 
-def test_defaults_hold_for_every_table_that_does_not_say_otherwise() -> None:
+def test_defaults_apply_to_every_table_that_does_not_override_them() -> None:
     text = f"""{HEAD}
 defaults: {{source: binlog, flush: {{interval: 5m, bytes: 1MB}}, zone: Europe/Berlin}}
 {TABLE}    flush: {{interval: 500ms}}
@@ -386,7 +386,7 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ("create: 1", "expected true or false"),
     ],
 )
-def test_what_cannot_hold_between_the_keys_of_a_table_is_refused(lines: str, message: str) -> None:
+def test_keys_of_a_table_that_contradict_each_other_are_refused(lines: str, message: str) -> None:
     found = table_problems(lines)
     assert len(found) == 1, found
     assert message in found[0]
@@ -439,7 +439,7 @@ def test_files_are_compressed_by_a_codec_that_every_hive_reads_in_their_format(
         ),
     ],
 )
-def test_a_table_that_cannot_be_is_refused(table: str, message: str) -> None:
+def test_an_impossible_table_is_refused(table: str, message: str) -> None:
     found = problems_of(f"{HEAD}{TABLE}  - {table}\n")
     assert len(found) == 1, found
     assert message in found[0]
@@ -476,19 +476,19 @@ def test_a_table_that_cannot_be_is_refused(table: str, message: str) -> None:
         ("dead_letters", "{table: letters}", "expected db.table"),
     ],
 )
-def test_what_cannot_be_in_a_section_is_refused(line: str, other: str, message: str) -> None:
+def test_impossible_values_of_a_section_are_refused(line: str, other: str, message: str) -> None:
     kept = "".join(f"{text}\n" for text in HEAD.splitlines() if not text.startswith(line))
     found = problems_of(f"{kept}{line}: {other}\n{TABLE}")
     assert len(found) == 1, found
     assert message in found[0]
 
 
-def test_a_property_only_the_installed_library_knows_is_asked_of_it() -> None:
+def test_a_property_that_only_the_installed_library_knows_is_accepted() -> None:
     text = (HEAD + TABLE).replace('9092"}', '9092", delivery.timeout.ms: 1000}')
     assert dict(load_text(text, "m", {}).kafka.properties)["delivery.timeout.ms"] == "1000"
 
 
-def test_a_key_without_a_value_is_a_key_left_out_where_its_value_depends_on_others() -> None:
+def test_a_derived_key_without_a_value_counts_as_left_out() -> None:
     text = (HEAD + TABLE).replace('8020"}', '8020", ledger_root: , warehouse: null}')
     assert load_text(text, "m", {}).storage == load_text(HEAD + TABLE, "m", {}).storage
 
@@ -507,12 +507,12 @@ def test_a_map_loads_in_a_fresh_process_without_arrow_spark_or_kafka() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
 
 
-def test_a_secret_file_whose_name_no_file_can_have_is_a_problem_with_its_line() -> None:
+def test_an_impossible_name_of_a_secret_file_is_reported_with_its_line() -> None:
     head = HEAD.replace('"127.0.0.1:9092"', '"127.0.0.1:9092", sasl.password: "file:a\\0b"')
     (problem,) = problems_of(head + TABLE)
     assert "map.yaml:2:" in problem and "no file has such a name" in problem
 
 
-def test_a_number_of_thousands_of_digits_is_a_problem_with_its_line() -> None:
+def test_a_number_of_thousands_of_digits_is_reported_with_its_line() -> None:
     problems = problems_of(HEAD + TABLE + f"limits: {{open_files: {'9' * 5000}}}\n")
     assert any(problem.startswith("map.yaml:9:") for problem in problems)

@@ -1,4 +1,4 @@
-"""The map's registry and Avro options: taken over as written, and every contradiction told at its line."""
+"""The map's registry and Avro options; contradictions are reported with their lines."""
 
 import json
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_secrets_of_the_registry_come_from_variables_and_files_and_are_never_sho
         assert REDACTED in json.dumps(shown(service)["registry"])
 
 
-def test_a_schema_stands_in_the_map_or_in_a_file(tmp_path: Path) -> None:
+def test_a_schema_is_in_the_map_or_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "flight.avsc").write_text(SCHEMA + "\n")
     for text in (SCHEMA, f"file:{tmp_path}/flight.avsc"):
         table = load_text(HEAD + PLAIN % text, "m", {}).tables[0]
@@ -91,9 +91,9 @@ def test_a_schema_stands_in_the_map_or_in_a_file(tmp_path: Path) -> None:
         ("token: t", "registry.url: is required"),
     ],
 )  # fmt: skip
-def test_a_wrong_registry_is_told_at_its_line(keys: str, problem: str) -> None:
-    (told,) = problems_of(f"{HEAD}registry: {{{keys}}}\n{TABLE}")
-    assert told.startswith(f"m:5: {problem}")
+def test_a_wrong_registry_is_reported_with_its_line(keys: str, problem: str) -> None:
+    (message,) = problems_of(f"{HEAD}registry: {{{keys}}}\n{TABLE}")
+    assert message.startswith(f"m:5: {problem}")
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,11 @@ def test_a_wrong_registry_is_told_at_its_line(keys: str, problem: str) -> None:
          "m:7: tables[0].columns.carrier.from: a path is $"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_together_is_told_where_it_stands(text: str, problem: str) -> None:
-    told = problems_of(HEAD + text)
-    assert any(line.startswith(problem) for line in told), told
+def test_contradictions_between_registry_and_tables_are_reported_with_their_lines(
+    text: str, problem: str
+) -> None:
+    problems = problems_of(HEAD + text)
+    assert any(line.startswith(problem) for line in problems), problems
 
 
 def test_a_table_may_turn_off_the_schema_or_the_format_of_the_defaults() -> None:
@@ -146,7 +148,7 @@ def test_a_table_may_turn_off_the_schema_or_the_format_of_the_defaults() -> None
         ("schema_evolution: add, subject: x, format: json", False),
     ],
 )
-def test_fields_and_subjects_are_named_where_schemas_say_something(keys: str, good: bool) -> None:
+def test_ignored_fields_and_subjects_need_records_that_name_schemas(keys: str, good: bool) -> None:
     table = TABLE.replace("format: avro", keys if "format" in keys else f"format: avro, {keys}")
     second = "  - {table: air.other, topics: [other], columns: {a: string}, format: avro}\n"
     text = f"{HEAD}registry: {{{URL}}}\n{table}{second}"
@@ -156,14 +158,14 @@ def test_fields_and_subjects_are_named_where_schemas_say_something(keys: str, go
         assert "is used with schema_evolution add or stop" in problems_of(text)[0]
 
 
-def test_the_framing_of_records_is_taken_over_for_values_and_keys() -> None:
+def test_the_framing_applies_to_values_and_keys() -> None:
     more = "format: protobuf, framing: header, protobuf_indexes: unsigned"
     (table,) = load_text(f"{HEAD}registry: {{{URL}}}\n{TABLE.replace('format: avro', more)}", "m", {}).tables
     assert (table.wire_format.framing, table.wire_format.indexes) == ("header", "unsigned")
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "message"),
     [
         ("format: json, framing: id8", "framing: is used with avro, protobuf or json_schema"),
         (f"format: avro, framing: id8, avro_schema: '{SCHEMA}'", "framing: is used with avro, protobuf or"),
@@ -171,7 +173,7 @@ def test_the_framing_of_records_is_taken_over_for_values_and_keys() -> None:
         ("format: avro, framing: glue", "framing: expected id4, id8 or header"),
     ],
 )
-def test_a_framing_without_records_that_name_their_schema_is_a_mistake(table: str, told: str) -> None:
+def test_a_framing_without_records_that_name_their_schema_is_a_mistake(table: str, message: str) -> None:
     registry = "" if "json" in table or "avro_schema" in table else f"registry: {{{URL}}}\n"
     found = problems_of(f"{HEAD}{registry}{TABLE.replace('format: avro', table)}")
-    assert any(told in problem for problem in found), found
+    assert any(message in problem for problem in found), found

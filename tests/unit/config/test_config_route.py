@@ -1,4 +1,4 @@
-"""Rules and existing topics give concrete tables; names are made legal by one rule, and nothing is merged silently."""
+"""Rules and existing topics make concrete tables; names are made legal, and nothing is merged silently."""
 
 import re
 
@@ -26,13 +26,13 @@ def flows(routing: Routing) -> dict[str, tuple[str, ...]]:
     return {name: table.topics for name, table in routing.tables.items()}
 
 
-def test_a_rule_with_topics_gives_its_table_also_before_they_exist() -> None:
+def test_a_rule_with_topics_makes_its_table_even_before_they_exist() -> None:
     routing = route(rules("table: a.b, topics: [x, y]"), ["y", "z"])
     assert flows(routing) == {"a.b": ("y",)}
     assert routing.tables["a.b"].missing == ("x",)
 
 
-def test_a_pattern_gives_a_table_for_each_name_its_topics_make() -> None:
+def test_a_pattern_makes_a_table_for_each_name_its_topics_make() -> None:
     family = rules(r"table: 'shop_{db}.{2}_log', pattern: 'shop\.(?P<db>\w+)\.(.+)'")
     routing = route(family, ["shop.sales.orders", "shop.hr.people", "shop.sales", "xshop.a.b"])
     assert flows(routing) == {
@@ -44,7 +44,7 @@ def test_a_pattern_gives_a_table_for_each_name_its_topics_make() -> None:
     assert rule.location == "hdfs://nn:8020/warehouse/shop_hr.db/people_log"
 
 
-def test_a_pattern_without_groups_in_the_name_gathers_its_topics_in_one_table() -> None:
+def test_a_pattern_without_groups_in_the_name_puts_its_topics_into_one_table() -> None:
     assert flows(route(rules("table: a.b, pattern: 'x-.*'"), ["x-2", "x-1", "y"])) == {"a.b": ("x-1", "x-2")}
 
 
@@ -82,8 +82,8 @@ def test_two_new_topics_that_make_one_name_are_both_refused() -> None:
     assert r"(?!crm\.eu\.Leads\-2$)" in error.remedy
 
 
-def test_two_topics_whose_groups_only_make_one_name_when_they_are_joined_are_refused() -> None:
-    """crm.eu_a.b and crm.eu.a_b are crm.{1}_{2} with other groups."""
+def test_two_topics_with_different_groups_but_one_name_are_refused() -> None:
+    """crm.eu_a.b and crm.eu.a_b have different groups in crm.{1}_{2}."""
     one, other = "crm.eu.a_b", "crm.eu_a.b"
     routing = route(crm(), [one, other])
     assert flows(routing) == {}
@@ -94,14 +94,14 @@ def test_two_topics_whose_groups_only_make_one_name_when_they_are_joined_are_ref
     }
 
 
-def test_topics_whose_groups_in_the_name_are_the_same_flow_into_one_table() -> None:
+def test_topics_with_the_same_groups_in_the_name_go_into_one_table() -> None:
     family = rules(r"table: 'crm.{2}', pattern: 'crm\.(\w+)\.(.+)'")
     assert flows(route(family, ["crm.eu.leads", "crm.us.leads"])) == {
         "crm.leads": ("crm.eu.leads", "crm.us.leads")
     }
 
 
-def test_a_pattern_that_leaves_one_of_them_out_as_the_error_says_decides() -> None:
+def test_excluding_one_topic_as_the_error_says_decides_the_conflict() -> None:
     left_out = r"table: 'crm.{1}_{2}', pattern: '(?!crm\.eu\.LEADS\-2$)crm\.(\w+)\.(.+)'"
     routing = route(
         rules(left_out, f"table: crm.capitals, topics: [{CAPITALS}]"), [LEADS, CAPITALS], read=reads(LEADS)
@@ -114,7 +114,7 @@ def reads(*topics: str, table: str = TABLE) -> dict[str, frozenset[str] | None]:
     return {table: frozenset(topics)}
 
 
-def test_what_the_ledger_reads_keeps_the_table_whatever_the_names_order() -> None:
+def test_the_topic_that_the_ledger_reads_keeps_the_table_in_any_order_of_names() -> None:
     for kept, newcomer in ((LEADS, CAPITALS), (CAPITALS, LEADS)):
         routing = route(crm(), [LEADS, CAPITALS], read=reads(kept))
         assert flows(routing) == {TABLE: (kept,)}
@@ -122,7 +122,7 @@ def test_what_the_ledger_reads_keeps_the_table_whatever_the_names_order() -> Non
         assert f"the table reads {kept}" in routing.conflicts[0].message
 
 
-def test_a_topic_that_is_gone_keeps_the_table_that_its_ledger_reads() -> None:
+def test_a_deleted_topic_keeps_the_table_whose_ledger_reads_it() -> None:
     routing = route(crm(), [CAPITALS], read=reads(LEADS))
     assert flows(routing) == {TABLE: ()}
     assert refused(routing) == [(CAPITALS, TABLE)]
@@ -142,14 +142,14 @@ def test_topics_of_another_pattern_in_the_ledger_decide_nothing() -> None:
     assert flows(route(crm(), [LEADS], read=reads("old.name"))) == {TABLE: (LEADS,)}
 
 
-def test_what_a_ledger_reads_by_a_later_rule_keeps_the_table_from_an_earlier_one() -> None:
+def test_a_later_rule_whose_topic_the_ledger_reads_beats_an_earlier_one() -> None:
     family = rules("table: 'a.{1}', pattern: 's-(.*)'", "table: 'a.{1}', pattern: 't-(.*)'")
     assert flows(route(family, ["s-x", "t-x"])) == {"a.x": ("s-x",)}
     routing = route(family, ["s-x", "t-x"], read=reads("t-x", table="a.x"))
     assert flows(routing) == {"a.x": ("t-x",)} and refused(routing) == [("s-x", "a.x")]
 
 
-def test_a_topic_that_an_earlier_entry_brings_into_the_table_is_no_conflict_of_a_later_pattern() -> None:
+def test_a_topic_of_an_earlier_entry_is_not_a_conflict_of_a_later_pattern() -> None:
     family = rules("table: raw.flights, topics: [flights]", "table: 'raw.{0}', pattern: '.*'")
     routing = route(family, ["flights", "planes"], read=reads("flights", table="raw.flights"))
     assert flows(routing) == {"raw.flights": ("flights",), "raw.planes": ("planes",)}
@@ -165,7 +165,7 @@ def test_the_first_rule_of_the_map_keeps_a_name() -> None:
     ]
 
 
-def test_a_rule_with_topics_none_of_which_exists_keeps_its_name_and_a_later_one_is_refused() -> None:
+def test_a_rule_without_existing_topics_keeps_its_name_from_a_later_one() -> None:
     first, later = "table: a.x, topics: [one]", "table: a.x, topics: [two]"
     assert route(rules(first), []).tables["a.x"].missing == ("one",)
     routing = route(rules(later, "table: 'a.{1}', pattern: 't-(.*)'"), ["t-x"])
@@ -193,13 +193,13 @@ def test_a_name_that_stays_illegal_is_a_conflict() -> None:
     assert [c.topic for c in routing.conflicts] == ["t-", "t" + "x" * 200]
 
 
-def test_one_topic_may_flow_into_several_tables() -> None:
+def test_one_topic_may_go_into_several_tables() -> None:
     routing = route(rules("table: a.x, topics: [t]", "table: a.y, pattern: t"), ["t"])
     assert flows(routing) == {"a.x": ("t",), "a.y": ("t",)}
     assert routing.conflicts == ()
 
 
-def test_kafkas_own_topics_flow_only_where_they_are_listed() -> None:
+def test_kafkas_internal_topics_are_read_only_if_listed() -> None:
     names = ["__consumer_offsets", "x"]
     assert flows(route(rules("table: a.b, pattern: '.*'"), names)) == {"a.b": ("x",)}
     assert flows(route(rules("table: a.b, topics: [__consumer_offsets]"), names)) == {

@@ -1,4 +1,4 @@
-"""No secret of the map is ever shown: not in a repr, not in a mistake, not in what `validate` prints."""
+"""No secret of the map is shown in a repr, a mistake, a log line or the output of `validate`."""
 
 import json
 import logging
@@ -61,11 +61,11 @@ def test_no_log_line_of_a_command_holds_a_secret(
 
     with logging_kept():
         assert with_map(str(path), LogFormat.JSON, logging.INFO, command) == 0
-    told = capsys.readouterr().err
-    assert told.count("refused: ***") == len(SECRETS) + 1 and "4711" not in told
+    message = capsys.readouterr().err
+    assert message.count("refused: ***") == len(SECRETS) + 1 and "4711" not in message
 
 
-def test_what_is_shown_holds_every_value_but_the_secrets() -> None:
+def test_every_value_except_secrets_is_shown() -> None:
     service = load_text(MAP, "m", SECRETS)
     text = json.dumps(shown(service))
     assert "4711" not in text
@@ -117,7 +117,7 @@ def test_names_of_secrets_are_known(name: str) -> None:
     assert is_sensitive(name)
 
 
-def test_the_names_of_librdkafkas_properties_are_those_of_the_installed_library() -> None:
+def test_the_installed_librdkafka_knows_every_listed_property() -> None:
     from confluent_kafka import Consumer, KafkaException
 
     from kafka2hive.config.keys.librdkafka import NAMES, ONLY, OWNED

@@ -1,4 +1,4 @@
-"""A map from somebody else: checking it loads no code, and shows no file and no secret of the one who checks it."""
+"""Checking a map from somebody else loads no code and shows no file or secret of the user who checks it."""
 
 import json
 from pathlib import Path
@@ -56,13 +56,13 @@ def test_no_file_that_a_property_names_is_shown(name: str, mine: Path) -> None:
 def test_no_file_that_a_table_names_is_shown(table: str, mine: Path) -> None:
     text = map_of(table=table.format(mine=mine))
     try:
-        told = json.dumps(shown(load_text(text, "m", {})), default=str)
+        message = json.dumps(shown(load_text(text, "m", {})), default=str)
     except MapInvalid as error:
-        told = str(error)
-    assert "4711" not in told
+        message = str(error)
+    assert "4711" not in message
 
 
-def test_a_variable_stands_for_a_part_of_a_value_and_is_no_map_of_its_own() -> None:
+def test_a_variable_is_part_of_a_value_and_never_read_as_yaml() -> None:
     hostile = "x}\nkafka: {bootstrap.servers: 'evil:1'}"
     service = load_text(map_of(', client.rack: "${V}"'), "m", {"V": hostile})
     kafka = dict(service.kafka.properties)

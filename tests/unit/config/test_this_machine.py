@@ -1,4 +1,4 @@
-"""What `validate` finds on this machine before any service is asked: keytab, cache, Hadoop's files."""
+"""The checks of this machine before any service is asked: keytab, ticket cache, tokens, Hadoop's files."""
 
 import os
 import re
@@ -49,14 +49,14 @@ def write_site(folder: Path, file: str, **keys: str) -> None:
     (folder / file).write_text(f"<configuration>{entries}</configuration>")
 
 
-def test_a_keytab_tells_its_principals_and_skips_deleted_ones() -> None:
+def test_the_principals_of_a_keytab_are_read_without_deleted_ones() -> None:
     content = keytab("etl@K2H.TEST", "etl/worker.example.com@K2H.TEST", hole=b"\xff" * 40)
     assert principals(content) == {"etl@K2H.TEST", "etl/worker.example.com@K2H.TEST"}
     assert principals(content + bytes(64)) == principals(content)  # what ktutil fills a file up with
     assert principals(b"\x05\x02") == frozenset()
 
 
-def test_a_keytab_that_ends_anywhere_is_damaged_or_holds_what_came_before() -> None:
+def test_a_truncated_keytab_is_damaged_or_holds_only_complete_entries() -> None:
     content = keytab("etl@K2H.TEST", "nfs@K2H.TEST")
     for length in range(len(content)):
         try:
@@ -65,7 +65,7 @@ def test_a_keytab_that_ends_anywhere_is_damaged_or_holds_what_came_before() -> N
             assert re.search("keytab|cut off|damaged", str(error))
 
 
-def test_a_keytab_that_is_missing_foreign_or_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_missing_or_foreign_keytab_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "etl.keytab"
     storage = replace(HDFS, properties=PROTECTED, kerberos=KerberosOptions("etl@K2H.TEST", str(file)))
     assert f"[kerberos.keytab] the keytab {file} cannot be read: No such file" in refusal(storage)
@@ -84,7 +84,7 @@ def test_a_keytab_of_another_user_is_refused(tmp_path: Path) -> None:
     assert "Permission denied" in refusal(storage)
 
 
-def test_a_ticket_cache_must_be_there(tmp_path: Path) -> None:
+def test_a_ticket_cache_must_exist(tmp_path: Path) -> None:
     storage = replace(
         HDFS, properties=PROTECTED, kerberos=KerberosOptions("e@R", cache=f"FILE:{tmp_path}/cc")
     )
@@ -94,7 +94,7 @@ def test_a_ticket_cache_must_be_there(tmp_path: Path) -> None:
     check(replace(storage, kerberos=KerberosOptions("e@R", cache="KCM:")))  # no file
 
 
-def test_kerberised_hdfs_needs_its_transfer_protection_said(tmp_path: Path) -> None:
+def test_kerberised_hdfs_needs_a_transfer_protection(tmp_path: Path) -> None:
     kerberos = KerberosOptions("e@R", cache="KCM:")
     assert "[storage.transfer_protection]" in refusal(replace(HDFS, kerberos=kerberos))
     write_site(tmp_path / "conf", "hdfs-site.xml", dfs_data_transfer_protection="integrity")
@@ -106,7 +106,7 @@ def test_kerberised_hdfs_needs_its_transfer_protection_said(tmp_path: Path) -> N
     check(replace(HDFS, kerberos=kerberos, properties=simple))
 
 
-def test_hadoops_files_alone_say_kerberos_and_the_maps_keys_win(tmp_path: Path) -> None:
+def test_hadoops_files_can_turn_on_kerberos_and_the_maps_keys_win(tmp_path: Path) -> None:
     write_site(tmp_path, "core-site.xml", hadoop_security_authentication="kerberos")
     storage = replace(HDFS, config_dir=str(tmp_path))
     assert uses_kerberos(storage, {})
@@ -117,7 +117,7 @@ def test_hadoops_files_alone_say_kerberos_and_the_maps_keys_win(tmp_path: Path) 
     check(own)
 
 
-def test_authorities_of_hive_that_are_missing_or_no_certificates_are_refused(tmp_path: Path) -> None:
+def test_a_ca_file_that_is_missing_or_has_no_certificates_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     text = MAP + f"hive: {{url: 'hive://h:1/default?ssl=true', ca_file: {file}}}\n"
 
@@ -138,7 +138,7 @@ TOKENS = (
 )
 
 
-def test_the_tokens_of_a_file_must_be_for_the_storage_as_it_is_written(tmp_path: Path) -> None:
+def test_a_token_file_must_have_a_token_for_the_storage(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     environ = {"HADOOP_TOKEN_FILE_LOCATION": str(file)}
     properties = (*PROTECTED, ("hadoop.security.authentication", "kerberos"))
@@ -159,7 +159,7 @@ def test_the_tokens_of_a_file_must_be_for_the_storage_as_it_is_written(tmp_path:
     check(replace(other, kerberos=KerberosOptions("e@R", cache="KCM:")), environ)  # logs in by itself
 
 
-def test_tokens_that_are_cut_off_anywhere_are_refused() -> None:
+def test_a_truncated_token_file_is_refused() -> None:
     end = TOKENS.rindex(b"\x0f127.0.0.1:13376\x00") + 16
     for length in range(end):
         with pytest.raises(NoTokenFile):
@@ -167,14 +167,14 @@ def test_tokens_that_are_cut_off_anywhere_are_refused() -> None:
     assert hdfs_services(TOKENS[:end]) == {"127.0.0.1:13376"}
 
 
-def test_a_site_file_that_is_no_xml_is_refused(tmp_path: Path) -> None:
+def test_a_site_file_that_is_not_xml_is_refused(tmp_path: Path) -> None:
     (tmp_path / "hdfs-site.xml").write_text("<configuration>")
     assert f"[storage.config_dir] {tmp_path}/hdfs-site.xml cannot be read" in refusal(
         replace(HDFS, config_dir=str(tmp_path))
     )
 
 
-def test_a_map_without_kerberos_asks_nothing_of_this_machine() -> None:
+def test_a_map_without_kerberos_needs_nothing_of_this_machine() -> None:
     check(HDFS)
     check(StorageOptions("file:///d", "file:///d/l", "file:///d/w"), {"HADOOP_CONF_DIR": "/nowhere"})
 

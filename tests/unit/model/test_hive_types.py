@@ -47,7 +47,7 @@ def test_every_type_comes_back_from_its_own_text(dtype: pa.DataType) -> None:
         ("array< struct<a:int, `order`:map<string , date>> >", None),
     ],
 )
-def test_what_people_write_is_understood(text: str, dtype: pa.DataType | None) -> None:
+def test_common_spellings_of_types_are_accepted(text: str, dtype: pa.DataType | None) -> None:
     expected = dtype or pa.list_(pa.struct([("a", pa.int32()), ("order", pa.map_(pa.string(), pa.date32()))]))
     assert parse_hive_type(text).equals(expected)
 
@@ -77,7 +77,7 @@ def test_what_people_write_is_understood(text: str, dtype: pa.DataType | None) -
         ("struct<`a.b`:int>", 7, "from:"),
     ],
 )
-def test_an_error_names_the_position_and_a_way_out(text: str, position: int, hint: str) -> None:
+def test_an_error_names_the_position_and_a_remedy(text: str, position: int, hint: str) -> None:
     with pytest.raises(HiveTypeError) as error:
         parse_hive_type(text)
     assert error.value.position == position

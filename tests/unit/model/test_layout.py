@@ -1,4 +1,4 @@
-"""Names and paths: what is built is parsed back, what is not ours is not parsed, and nothing is hidden to Hive by mistake."""
+"""Names and paths are parsed back as they were built, foreign names are not parsed, and no data file is hidden from Hive."""
 
 import pytest
 from hypothesis import given
@@ -78,12 +78,12 @@ def test_partition_paths_round_trip_whatever_the_values_are(values: tuple[tuple[
 
 
 @given(owners, numbers)
-def test_beats_round_trip(owner: str, count: int) -> None:
+def test_heartbeat_names_round_trip(owner: str, count: int) -> None:
     assert parse_heartbeat_name(heartbeat_name(owner, count)) == (owner, count)
 
 
 @given(st.text(max_size=120))
-def test_any_text_is_either_exactly_ours_or_nothing(text: str) -> None:
+def test_a_text_is_parsed_only_if_it_is_exactly_a_name(text: str) -> None:
     generation = Generation.parse(text)
     assert generation is None or generation.name == text
     file = DataFileName.parse(text)
@@ -94,7 +94,7 @@ def test_any_text_is_either_exactly_ours_or_nothing(text: str) -> None:
     "name",
     ["e000041.final.tmp", "e41.final", "E000041.final", "e000041.Final", "g7.init", "xe000041.pending", ""],
 )
-def test_names_that_are_nearly_ours_are_ignored(name: str) -> None:
+def test_similar_names_are_ignored(name: str) -> None:
     assert parse_snapshot_name(name) is None
     assert Generation.parse(name) is None
 
@@ -103,7 +103,7 @@ UUID = "0" * 31 + "a"
 
 
 @pytest.mark.parametrize("digits", ["\u0660" * 6, "\uff11" * 6, "9" * 5000])
-def test_digits_of_other_scripts_and_thousands_of_digits_are_not_ours_and_no_error(digits: str) -> None:
+def test_digits_of_other_scripts_and_thousands_of_digits_are_ignored(digits: str) -> None:
     assert Generation.parse(f"g{digits}.init") is None
     assert parse_snapshot_name(f"e{digits}.final") is None
     assert not is_draft_name(f"e{digits}.{UUID}.in-progress")
@@ -115,13 +115,13 @@ def test_digits_of_other_scripts_and_thousands_of_digits_are_not_ours_and_no_err
 @pytest.mark.parametrize(
     "end", ["json.gz.final", "json.final.gz.gz", "json.final.bz2", "json.final.", "gz.final", ".final.gz"]
 )
-def test_a_codec_stands_after_the_state_once_and_is_one_that_is_written(end: str) -> None:
+def test_a_codec_follows_the_state_once_and_must_be_known(end: str) -> None:
     assert DataFileName.parse(f"all_task_1-00000000-g000001-e000001-{UUID}.json.final.gz") is not None
     found = DataFileName.parse(f"all_task_1-00000000-g000001-e000001-{UUID}.{end}")
     assert found is None or (end, found[0].extension) == ("gz.final", "gz")
 
 
-def test_a_number_with_needless_zeros_is_not_ours() -> None:
+def test_a_number_with_needless_zeros_is_ignored() -> None:
     assert is_draft_name(f"e000007.{UUID}.in-progress")
     assert not is_draft_name(f"e0000007.{UUID}.in-progress")
     assert parse_heartbeat_name(f"beat.host-1-{UUID}.7") == (f"host-1-{UUID}", 7)

@@ -1,4 +1,4 @@
-"""Numbers read as a person writes them."""
+"""Numbers and times as people write them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Columns that Hive does not read from Avro files as they were written are refused with the reason."""
+"""Columns whose values Hive would read differently from Avro files are refused with the reason."""
 
 import pytest
 
@@ -25,11 +25,11 @@ IMPOSSIBLE = [
 
 
 @pytest.mark.parametrize("kind", POSSIBLE)
-def test_what_hive_reads_equal_is_possible(kind: str) -> None:
+def test_types_that_hive_reads_unchanged_are_accepted(kind: str) -> None:
     assert list(avro_faults("Name", kind)) == []
 
 
 @pytest.mark.parametrize(("name", "kind", "reason"), IMPOSSIBLE)
-def test_what_hive_reads_otherwise_is_refused(name: str, kind: str, reason: str) -> None:
+def test_types_that_hive_reads_differently_are_refused(name: str, kind: str, reason: str) -> None:
     (fault,) = avro_faults(name, kind)
     assert reason in fault

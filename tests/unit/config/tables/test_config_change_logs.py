@@ -1,4 +1,4 @@
-"""Change logs in the map: their columns, and what does not go together."""
+"""Change logs in the map: their columns and contradictions."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_the_row_before_a_change_is_a_struct_of_the_columns() -> None:
     assert (table.columns[-1].name, table.columns[-1].type) == ("__before", "struct<id:bigint,name:string>")
 
 
-def test_decimals_are_as_the_record_says_unless_the_map_says_how() -> None:
+def test_decimals_follow_the_record_unless_the_map_sets_their_encoding() -> None:
     lines = "    source: {debezium: {before: true, decimals: base64}}\n    columns: {total: 'decimal(5,2)'}\n"
     assert told_decimals(only_table(lines).source) == "base64"
     assert told_decimals(only_table(lines.replace("base64", "text")).source) == "text"
@@ -36,14 +36,14 @@ def test_decimals_are_as_the_record_says_unless_the_map_says_how() -> None:
     assert told_decimals(only_table(f"    source: {{debezium: {{}}}}\n{COLUMNS}").source) is None
 
 
-def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None:
+def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
     table = only_table(f"    source: binlog\n{COLUMNS}")
     assert [c.name for c in table.columns] == ["id", "name"]
     assert change_log_of(table.source) is None
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("    source: {}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
         ("    source: {debezium: {}, maxwell: {}}\n" + COLUMNS, "exactly one of debezium, maxwell and canal"),
@@ -75,6 +75,6 @@ def test_records_that_are_kept_as_they_are_have_their_own_columns_only() -> None
         ),
     ],
 )
-def test_what_does_not_go_together_is_told(lines: str, told: str) -> None:
+def test_contradictions_are_reported(lines: str, message: str) -> None:
     text = "\n".join(map(str, problems_of("tables:\n  - table: air.films\n    topics: [films]\n" + lines)))
-    assert told in text
+    assert message in text

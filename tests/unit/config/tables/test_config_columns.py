@@ -1,4 +1,4 @@
-"""Columns that say where their value stands and what its numbers count; event times within structs."""
+"""Columns with paths and units; event times within structs."""
 
 import re
 
@@ -57,7 +57,7 @@ def test_any_keys_can_be_written_as_a_path(keys: list[str]) -> None:
         ("$" + ".a" * 17, "at most 16 steps"),
     ],
 )
-def test_what_is_no_path_is_said_with_its_place(text: str, words: str) -> None:
+def test_a_malformed_path_is_reported_with_its_place(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
         parse_json_path(text)
 
@@ -107,13 +107,13 @@ def test_both_forms_of_columns_mean_the_same(form: str) -> None:
         ("{s: 'struct<us-gross:int>'}", "columns.s", "cannot hold a struct field with '-'"),
     ],
 )
-def test_a_mistake_in_a_column_is_told_with_its_place(columns: str, line: str, words: str) -> None:
+def test_a_mistake_in_a_column_is_reported_with_its_place(columns: str, line: str, words: str) -> None:
     (first, *_) = problems_of(HEAD + TABLE + f"    columns: {columns}\n")
     assert f"tables[0].{line}: " in first and words in first
     assert first.startswith("map.yaml:8: ")
 
 
-def test_an_unquoted_type_with_a_comma_is_told_to_be_quoted() -> None:
+def test_an_unquoted_type_with_a_comma_must_be_quoted() -> None:
     found = problems_of(HEAD + TABLE + "    columns: {r: {type: decimal(10,2), from: $.r}}\n")
     assert any("['2)']: " in problem and 'as in {price: "decimal(10,2)"}' in problem for problem in found)
 
@@ -152,7 +152,7 @@ def indented(text: str) -> str:
         ("$['meta'].at", "at_number", ()),
     ],
 )
-def test_an_event_time_may_lie_within_a_struct_or_at_a_path(
+def test_an_event_time_may_be_within_a_struct_or_at_a_path(
     field: str, column: str, inner: tuple[str, ...]
 ) -> None:
     bucketing = only_table(indented(with_field(field))).bucketing
@@ -172,30 +172,30 @@ def test_an_event_time_may_lie_within_a_struct_or_at_a_path(
         ("prop.at", {}, "prop.at is not a column of the table"),
     ],
 )
-def test_an_event_time_that_is_none_is_refused(field: str, more: dict[str, object], words: str) -> None:
+def test_an_impossible_event_time_is_refused(field: str, more: dict[str, object], words: str) -> None:
     assert words in problems_of(HEAD + TABLE + indented(with_field(field, **more)))[0]
 
 
-def test_a_field_of_a_struct_that_hive_describes_is_taken_at_its_word() -> None:
+def test_a_field_of_hives_struct_is_not_checked() -> None:
     rule = only_table("    create: false\n    bucket: {field: props.at}\n")
     assert (rule.bucketing.field, rule.bucketing.inner) == ("props", ("at",))
     path = "    create: false\n    bucket: {field: $.props.at}\n"
     assert "this table has Hive's" in problems_of(HEAD + TABLE + path)[0]
 
 
-def test_a_columns_leeway_is_read_and_refused_where_it_makes_no_sense() -> None:
+def test_a_columns_leeway_is_refused_where_it_makes_no_sense() -> None:
     table = only_table(
         "    columns:\n      id: bigint\n      at: {type: timestamp, unit: ns, fraction: truncate}\n"
         "      sent: {type: timestamp, header: s, fraction: truncate}\n"
     )
     assert [column.leeway.fraction for column in table.columns] == ["exact", "truncate", "truncate"]
-    for wrong, told in (
+    for wrong, message in (
         ("{type: date, fraction: truncate}", "fraction: is used with a timestamp, x is date"),
         ("{type: 'array<timestamp>', fraction: truncate}", "is used with a timestamp, x is array<timestamp>"),
         ("{type: timestamp, fraction: round}", "expected exact or truncate"),
     ):
         text = "\n".join(map(str, problems_of(f"{TABLE}    columns: {{id: bigint, x: {wrong}}}\n")))
-        assert told in text, text
+        assert message in text, text
 
 
 def test_a_column_may_have_several_paths() -> None:
@@ -205,7 +205,7 @@ def test_a_column_may_have_several_paths() -> None:
     mail, number = table.columns
     assert (mail.path, mail.leeway.others) == (("mail",), (("e-mail",), ("contact", "mail")))
     assert (number.path, number.leeway.others) == (("no",), ())
-    for lines, told in (
+    for lines, message in (
         ("columns: {x: {type: int, from: []}}", "list should have at least 1 item"),
         ("columns: {x: {type: int, from: [$.a, $.b, $.a]}}", "a path is repeated"),
         ("columns: {x: {type: int, from: [$.a, b]}}", "begins with $, as in $.b"),
@@ -216,11 +216,11 @@ def test_a_column_may_have_several_paths() -> None:
         ("columns: {x: {type: int, from: [$.a, $.b]}}\n    format: csv", "takes the field at its place"),
     ):
         text = "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
-        assert told in text, text
+        assert message in text, text
 
 
 @pytest.mark.parametrize(
-    ("kind", "default", "told"),
+    ("kind", "default", "message"),
     [
         ("string", "x", ""),
         ("string", "''", ""),
@@ -251,16 +251,16 @@ def test_a_column_may_have_several_paths() -> None:
         ("array<int>", "1", "not with array<int>"),
     ],
 )
-def test_a_default_is_a_value_of_its_column(kind: str, default: str, told: str) -> None:
+def test_a_default_must_be_a_value_of_its_column(kind: str, default: str, message: str) -> None:
     columns = f"    columns: {{id: bigint, x: {{type: {kind}, default: {default}}}}}\n"
-    if told:
-        assert told in "\n".join(map(str, problems_of(TABLE + columns)))
+    if message:
+        assert message in "\n".join(map(str, problems_of(TABLE + columns)))
     else:
         assert only_table(columns).columns[1].leeway.default == yaml.safe_load(default) or kind != "string"
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("columns: {id: bigint, x: {type: int, header: h, default: 1}}", "is for fields of values"),
         ("columns: {x: {type: int, default: 1}}\n    format: csv", "is for fields of values"),
@@ -268,12 +268,12 @@ def test_a_default_is_a_value_of_its_column(kind: str, default: str, told: str) 
         ("columns: {x: {type: date, unit: d, default: '2013-01-01'}}", "is not for columns with a unit"),
     ],
 )
-def test_a_default_is_refused_where_it_makes_no_sense(lines: str, told: str) -> None:
-    assert told in "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
+def test_a_default_is_refused_where_it_makes_no_sense(lines: str, message: str) -> None:
+    assert message in "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("columns: {x: {type: 'decimal(5,2)', decimals: base64}}", ""),
         ("columns: {x: {type: int, decimals: base64}}", "is used with a decimal, x is int"),
@@ -291,8 +291,8 @@ def test_a_default_is_refused_where_it_makes_no_sense(lines: str, told: str) -> 
         ),
     ],
 )
-def test_decimals_as_bytes_are_for_columns_of_json(lines: str, told: str) -> None:
-    if told:
-        assert told in "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
+def test_decimals_as_bytes_are_for_columns_of_json(lines: str, message: str) -> None:
+    if message:
+        assert message in "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
     else:
         assert only_table(f"    {lines}\n").columns[0].leeway.decimals == "base64"

@@ -1,4 +1,4 @@
-"""Format csv in the map: its characters, and what does not go together."""
+"""Format csv in the map: its characters and contradictions."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests.unit.config.test_config_load import HEAD, problems_of
 COLUMNS = "    columns: {a: string, at: {type: timestamp, unit: s}}\n"
 
 
-def test_fields_are_written_by_rfc_4180_where_the_map_says_nothing() -> None:
+def test_fields_follow_rfc_4180_by_default() -> None:
     table = only_table(f"    format: csv\n{COLUMNS}")
     assert (table.format, table.csv) == ("csv", CsvOptions(",", '"', None, "", False))
     assert [(column.name, column.unit) for column in table.columns] == [("a", None), ("at", "s")]
@@ -25,7 +25,7 @@ def test_the_example_loads() -> None:
     assert tab.csv == CsvOptions("\t", "", "\\", "\\N")
 
 
-def test_defaults_may_say_how_fields_are_written_for_the_tables_that_have_some() -> None:
+def test_defaults_may_set_csv_for_the_tables_in_csv() -> None:
     defaults = "defaults: {csv: {delimiter: ';'}, format: csv}\n"
     second = "  - {table: air.lines, topics: [lines], format: raw}\n"
     csv, raw = load_text(HEAD + defaults + TABLE + COLUMNS + second, "map.yaml", {}).tables
@@ -33,7 +33,7 @@ def test_defaults_may_say_how_fields_are_written_for_the_tables_that_have_some()
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("csv: {delimiter: ';'}", "is used with format csv, the table's is json"),
         ("format: csv\n    csv: {delimiter: ''}", "expected one ASCII character"),
@@ -52,19 +52,19 @@ def test_defaults_may_say_how_fields_are_written_for_the_tables_that_have_some()
         ("format: csv\n    source: debezium", "for csv write source: binlog"),
     ],
 )
-def test_what_does_not_go_together_is_told(lines: str, told: str) -> None:
+def test_contradictions_are_reported(lines: str, message: str) -> None:
     text = "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n{COLUMNS}")))
-    assert told in text
+    assert message in text
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ("{a: {type: string, from: $.b}}", "takes the field at its place in the map"),
         ("{a: 'array<int>'}", "a field of csv is one text, a is array<int>"),
         ("{a: 'struct<b:int>'}", "a field of csv is one text"),
     ],
 )
-def test_a_field_is_one_text_at_its_place(columns: str, told: str) -> None:
+def test_a_field_is_one_text_at_its_place(columns: str, message: str) -> None:
     text = "\n".join(map(str, problems_of(f"{TABLE}    format: csv\n    columns: {columns}\n")))
-    assert told in text
+    assert message in text

@@ -1,4 +1,4 @@
-"""Columns of headers and keys in the map: what they come to, and what does not go together."""
+"""Columns of headers and keys in the map, and their contradictions."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_a_column_is_taken_from_a_header_from_the_key_or_from_the_value() -> Non
     )
 
 
-def test_a_raw_key_is_taken_whole_and_beside_a_raw_value() -> None:
+def test_a_raw_key_is_one_column_next_to_a_raw_value() -> None:
     lines = "    format: raw\n    columns: {line: string, k: {type: bigint, key: $}}\n"
     assert only_table(lines).columns == (
         Column("line", "string"),
@@ -47,7 +47,7 @@ def test_keys_in_avro_and_protobuf_use_the_registry(format: str) -> None:
         (", unknown_enum: name", "name"),
     ],
 )
-def test_a_column_of_an_enum_says_what_numbers_without_a_name_are(keys: str, word: str) -> None:
+def test_a_column_of_an_enum_decides_about_numbers_without_a_name(keys: str, word: str) -> None:
     lines = (
         "    format: protobuf\n    key_format: protobuf\n"
         f"    columns: {{n: {{type: string{keys}}}, id: {{type: string, key: $.id{keys}}}}}\n"
@@ -57,7 +57,7 @@ def test_a_column_of_an_enum_says_what_numbers_without_a_name_are(keys: str, wor
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("format: avro\n    columns: {a: {type: string, unknown_enum: name}}", "is for enums of Protobuf"),
         ("columns: {a: {type: string, unknown_enum: null}}", "is for enums of Protobuf"),
@@ -76,9 +76,9 @@ def test_a_column_of_an_enum_says_what_numbers_without_a_name_are(keys: str, wor
         ("format: protobuf\n    columns: {a: {type: string, unknown_enum: number}}", "expected refuse, name"),
     ],
 )
-def test_numbers_without_a_name_are_of_columns_of_strings_in_protobuf(lines: str, told: str) -> None:
+def test_unknown_enum_is_for_columns_of_strings_in_protobuf(lines: str, message: str) -> None:
     text = "\n".join(map(str, problems_of(f"{REGISTRY}{TABLE}    {lines}\n")))
-    assert told in text, text
+    assert message in text, text
 
 
 def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
@@ -88,7 +88,7 @@ def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("columns: {a: {type: int, header: h, key: $}, b: int}", "columns.a: has header and key: keep one"),
         (
@@ -122,9 +122,9 @@ def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
         ),
     ],
 )
-def test_what_does_not_go_together_is_told(lines: str, told: str) -> None:
+def test_contradictions_are_reported(lines: str, message: str) -> None:
     text = "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
-    assert told in text
+    assert message in text
 
 
 def test_a_registry_for_keys_alone_is_used_and_one_without_them_is_not() -> None:

@@ -1,4 +1,4 @@
-"""How many rows a message holds, in the map: what goes together, and the example."""
+"""`rows` in the map: what it allows, and the example."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests.unit.config.test_config_load import HEAD, problems_of
 COLUMNS = "    columns: {a: string}\n"
 
 
-def test_a_message_is_one_row_where_the_map_says_nothing() -> None:
+def test_a_message_is_one_row_by_default() -> None:
     table = only_table(COLUMNS)
     assert (table.rows, table.may_hold_several) == ("one", False)
 
@@ -39,7 +39,7 @@ def test_the_example_loads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("rows: many", "expected one, lines or array"),
         ("rows: array\n    format: csv", "array is for format json and json_schema: the table's is csv"),
@@ -54,12 +54,12 @@ def test_the_example_loads() -> None:
         ("rows: lines\n    source: canal", "a message of a change log has one envelope"),
     ],
 )
-def test_what_does_not_go_together_is_told(lines: str, told: str) -> None:
+def test_contradictions_are_reported(lines: str, message: str) -> None:
     (problem,) = problems_of(HEAD + TABLE + f"    {lines}\n" + COLUMNS)
-    assert told in problem
+    assert message in problem
 
 
-def test_defaults_may_say_it_for_the_tables_in_json() -> None:
+def test_defaults_may_set_rows_for_the_tables_in_json() -> None:
     second = "  - {table: air.lines, topics: [lines], format: raw}\n"
     json, raw = load_text(HEAD + "defaults: {rows: lines}\n" + TABLE + COLUMNS + second, "m", {}).tables
     assert json.may_hold_several

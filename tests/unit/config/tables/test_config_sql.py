@@ -1,4 +1,4 @@
-"""`sql` and `records` in the map: what goes together, and which side of the SELECT each column is on."""
+"""`sql` and `records` in the map: contradictions, and the side of the SELECT that each column is on."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests.unit.config.test_config_load import HEAD, problems_of
 SQL = "    sql: SELECT * FROM records\n"
 
 
-def test_records_are_decoded_and_columns_are_hives() -> None:
+def test_records_are_decoded_and_columns_are_those_of_hive() -> None:
     table = only_table(
         "    columns: {twice: bigint}\n    records: {n: {type: bigint, from: $.a.n}}\n"
         "    sql: SELECT n * 2 AS twice FROM records\n"
@@ -49,7 +49,7 @@ def test_the_example_loads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("columns: {n: int}\n    records: {n: int}", "is used only with sql"),
         ("columns: {n: int}\n    lookups: {a: 'file:///a'}", "is used only with sql"),
@@ -85,6 +85,6 @@ def test_the_example_loads() -> None:
         ),
     ],
 )
-def test_what_does_not_go_together_is_told(lines: str, told: str) -> None:
+def test_contradictions_are_reported(lines: str, message: str) -> None:
     problems = problems_of(f"{HEAD}{TABLE}    {lines}\n")
-    assert any(told in problem for problem in problems), problems
+    assert any(message in problem for problem in problems), problems

@@ -1,4 +1,4 @@
-"""Who may be fenced: nobody alive, unless `--takeover` is meant for it, and never because two processes look alike."""
+"""Which owners may be fenced: no live one without `--takeover`, and none because two processes look alike."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ TWIN = replace(ME, started=2, namespace="pid:[2]")
 
 @dataclass
 class Host:
-    """The Processes port as ME sees it: of its own pid namespace it knows who is there."""
+    """The Processes port as ME sees it: it knows which processes of its pid namespace are alive."""
 
     gone: list[ProcessIdentity] = field(default_factory=list)
 
@@ -38,7 +38,7 @@ class Host:
 
 
 class Clock(SkippedTime):
-    """While a second passes, everyone who lives beats."""
+    """A clock: while a second passes, every live process writes a heartbeat."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ def test_an_owner_of_this_host_that_is_gone_is_dead_at_once(world: World) -> Non
     assert world.clock.seconds == 0
 
 
-def test_who_owned_a_table_at_the_start_is_fenced_then_and_at_every_retry(world: World) -> None:
+def test_an_owner_at_the_start_is_fenced_then_and_at_every_retry(world: World) -> None:
     world.own(FIRST)
     world.live(FIRST)
     check = world.check(take_over=True)
@@ -149,7 +149,7 @@ def test_who_owned_a_table_at_the_start_is_fenced_then_and_at_every_retry(world:
     )
 
 
-def test_who_comes_later_is_respected(world: World) -> None:
+def test_a_later_owner_is_respected(world: World) -> None:
     world.own(FIRST)
     world.live(FIRST)
     world.live(LATER)
