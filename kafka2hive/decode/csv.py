@@ -14,7 +14,7 @@ from kafka2hive.decode.columns.named import check_columns
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.rows.csv import CsvLines
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
-from kafka2hive.decode.values.batch import Mask, cast_or_null, message_bytes
+from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, mask_of, message_bytes
 from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.plugins import Decoded, Decoder, Reason
@@ -189,7 +189,7 @@ class ParsedFields:
             good &= ~special
             if self._knows_quotes:
                 matched = pc.match_substring_regex(texts.filter(pa.array(special)), self._whole)
-                good[special] = matched.to_numpy(zero_copy_only=False)
+                good[special] = mask_of(matched)
         good &= size > broken.astype(np.int32) + returned
         marked = np.flatnonzero(good)
         good[marked[raw[starts[marked]] == _MARK]] = False
@@ -217,8 +217,6 @@ def _counted(marks: Mask, offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int6
     """Count the marks of each message."""
     return np.diff(np.searchsorted(np.flatnonzero(marks), offsets))
 
-
-Places = npt.NDArray[np.int64]
 
 _NOWHERE = np.empty(0, np.int64)
 _WORDS_AND_DIGITS = "true and false", "true, false, 1 and 0"
@@ -297,7 +295,7 @@ class CsvDecoder:
         is_header = np.ones(len(places), np.bool_)
         for text, fields in zip(self._header, columns, strict=True):
             written = pc.fill_null(fields, self._null_text)
-            is_header &= pc.equal(written, text).to_numpy(zero_copy_only=False)
+            is_header &= mask_of(pc.equal(written, text))
             if not is_header.any():
                 return _NOWHERE, columns, places
         rest = pa.array(~is_header)

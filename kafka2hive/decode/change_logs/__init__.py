@@ -1,1 +1,1 @@
-"""Envelopes of change logs, unpacked: which image is the row, its operation, its time and position."""
+"""Unpack the envelopes of change logs: the row's image, the operation, the change's time and position."""

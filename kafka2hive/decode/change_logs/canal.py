@@ -1,9 +1,8 @@
-"""Flat messages of Canal (JSON) to rows: the operation, and the rows in `data` that one statement changed, all values texts."""
+"""Decode Canal's flat JSON: a message holds an operation and, in `data`, the rows that one statement changed, as texts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,20 +11,23 @@ from kafka2hive.config.keys.change_log import CHANGE_COLUMNS, OPERATION, POSITIO
 from kafka2hive.decode.change_logs.decoder import check_change_columns
 from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.contract.spec import OpenDecoder
 from kafka2hive.decode.rows.decoder import MOST_ROWS, too_many, with_ordinal
+from kafka2hive.decode.values.batch import Places, mask_of
 from kafka2hive.decode.values.texts import TextColumn
-from kafka2hive.plugins import Decoded, Decoder, Reason
+from kafka2hive.plugins import Decoded, Reason
 
 OPERATIONS = {"INSERT": "c", "UPDATE": "u", "DELETE": "d", "TRUNCATE": "t"}
 _KNOWN = pa.array(OPERATIONS, pa.string())
 _LETTERS = pa.array(OPERATIONS.values(), pa.string())
 _WITHOUT_ROW = "TRUNCATE"
-Places = npt.NDArray[np.int64]
 
 
 class CanalDecoder:
-    """See Decoder. Rejects with reasons of JSON, `change_log.op`, `change_log.row`, `rows.many`, and `canal.` for texts
-    that do not fill their columns.
+    """Decodes Canal's messages.
+
+    Rejects with the reasons of JSON, `change_log.op`, `change_log.row`, `rows.many`, and `canal.` for texts that do not fill
+    their columns.
     """
 
     def __init__(
@@ -33,12 +35,10 @@ class CanalDecoder:
         schema: pa.Schema,
         sources: Sequence[Source],
         zone: str,
-        open_decoder: Callable[[pa.Schema, Sequence[Source]], Decoder],
+        open_decoder: OpenDecoder,
         changes: Changes | None = None,
     ) -> None:
-        """`sources`: of each column of the row one key. Raises ValueError for others, and for columns that
-        cannot be filled.
-        """
+        """`sources`: one key for each column of the row. Raises ValueError for paths, and for columns that cannot be filled."""
         check_change_columns(ChangeLog.CANAL, schema)
         self.schema = schema
         own = [(f, s) for f, s in zip(schema, sources, strict=True) if f.name not in CHANGE_COLUMNS]
@@ -69,10 +69,10 @@ class CanalDecoder:
         operations = rows.column("type")
         numbers, images = _spread(rows.column("data"), pc.not_equal(operations, _WITHOUT_ROW))
         places = places[numbers]
-        of_row = pa.array(numbers)
+        message = pa.array(numbers)
         columns: dict[str, pa.Array] = {
-            OPERATION: _LETTERS.take(pc.index_in(operations, _KNOWN)).take(of_row),
-            TIME: rows.column("ts").take(of_row),
+            OPERATION: _LETTERS.take(pc.index_in(operations, _KNOWN)).take(message),
+            TIME: rows.column("ts").take(message),
             POSITION: pa.nulls(len(numbers), pa.string()),
         }
         good = np.ones(len(numbers), np.bool_)
@@ -82,7 +82,7 @@ class CanalDecoder:
             for at, reason in unfit.items():
                 ordinal = at - int(np.searchsorted(numbers, numbers[at]))
                 refused.setdefault(int(places[at]), with_ordinal(reason, ordinal))
-        if refused:  # one bad row refuses the whole message
+        if refused:  # a message with one refused row is refused as a whole
             good = ~np.isin(places, list(refused))
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
         rejected = sorted(refused)
@@ -96,13 +96,13 @@ class CanalDecoder:
     def _with_rows(
         self, rows: pa.RecordBatch, places: Places, refused: dict[int, Reason]
     ) -> tuple[pa.RecordBatch, Places]:
-        """The changes of rows, and truncations; what is neither goes to `refused`."""
+        """Return the messages that change rows or truncate, and their places; add the reasons against the others to `refused`."""
         operations, data = rows.column("type"), rows.column("data")
         counts = pc.fill_null(pc.list_value_length(data), 0).to_numpy()
-        known = pc.is_in(operations, _KNOWN).to_numpy(zero_copy_only=False)
-        truncates = pc.fill_null(pc.equal(operations, _WITHOUT_ROW), False).to_numpy(zero_copy_only=False)
+        known = mask_of(pc.is_in(operations, _KNOWN))
+        truncates = mask_of(pc.equal(operations, _WITHOUT_ROW))
         numbers, images = _spread(data, pa.array(known & ~truncates))
-        missing = np.bincount(numbers[images.is_null().to_numpy(zero_copy_only=False)], minlength=len(rows))
+        missing = np.bincount(numbers[mask_of(images.is_null())], minlength=len(rows))
         good = known & (truncates | ((counts > 0) & (counts <= MOST_ROWS) & (missing == 0)))
         for at in np.flatnonzero(~good).tolist():
             refused[int(places[at])] = _reason(operations[at].as_py(), int(counts[at]))
@@ -122,11 +122,12 @@ def _reason(operation: str | None, count: int) -> Reason:
 
 
 def _spread(lists: pa.ListArray, wanted: pa.BooleanArray) -> tuple[Places, pa.StructArray]:
-    """All elements of the wanted lists, one null for each of the others, and the number of the list of each."""
+    """Return the elements of the wanted lists, one null for each other list, and the number of the list of each element."""
     starts = lists.offsets.to_numpy().astype(np.int64)
-    inside = wanted.to_numpy(zero_copy_only=False) & lists.is_valid().to_numpy(zero_copy_only=False)
-    lengths = np.where(inside, np.diff(starts), 1)
+    is_wanted = mask_of(wanted) & mask_of(lists.is_valid())
+    lengths = np.where(is_wanted, np.diff(starts), 1)
     numbers = np.repeat(np.arange(len(lists)), lengths)
     within = np.arange(len(numbers)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    there = inside[numbers]
-    return numbers, lists.values.take(pa.array(np.where(there, starts[numbers] + within, 0), mask=~there))
+    is_element = is_wanted[numbers]
+    places = np.where(is_element, starts[numbers] + within, 0)
+    return numbers, lists.values.take(pa.array(places, mask=~is_element))

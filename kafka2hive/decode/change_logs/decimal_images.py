@@ -1,7 +1,7 @@
-"""Images of rows whose decimals may be texts, numbers or Kafka Connect's bytes in base64.
+"""Read images whose decimals may be texts, numbers or Kafka Connect's bytes in base64.
 
-A text such as "1990" is a number and also the base64 of another one. What it is, the schema beside the record says, or the
-map; where neither does, it is refused. Where the schema says bytes, a number is one nevertheless: converters with
+A text such as "1990" is a number and also the base64 of another one. The record's schema or the map decides; if neither
+does, the record is refused. JSON numbers are accepted even if the schema says bytes, because converters with
 `decimal.format: NUMERIC` write them so.
 """
 
@@ -12,7 +12,6 @@ from functools import cache
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,11 +21,10 @@ from kafka2hive.decode.change_logs.images import (
     ImageColumns,
     ImageRows,
     Images,
-    Open,
     PlainImages,
     Plan,
+    decoder_of,
     merged,
-    opened,
     rows_of,
 )
 from kafka2hive.decode.change_logs.schema_decimals import (
@@ -34,35 +32,36 @@ from kafka2hive.decode.change_logs.schema_decimals import (
     NUMBER,
     OTHER,
     TEXT,
-    UNTOLD,
+    UNKNOWN,
+    Forms,
     SchemaDecimals,
-    Told,
 )
 from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.contract.spec import OpenDecoder
+from kafka2hive.decode.values.batch import Mask, Places, mask_of
 from kafka2hive.decode.values.connect_decimals import rescaled
 from kafka2hive.decode.values.scalars import NO_NUMBER
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.plugins import Reason
 
 BOTH = re.compile(r"\+?[0-9]+(?:[eE]\+?[0-9]+)?")
-"""What numbers are spelled with and base64, too; of a length that four divides it is both."""
+"""Texts that are numbers, and also base64 if their length is a multiple of four."""
 
 _ESCAPE = r"\\u"
 _SHOWN = 40
 _ROOM = 76
-"""Digits, more than any column has."""
+"""Digits: more than any column has."""
 
 
 def ambiguous(
-    values: pa.BinaryArray, column: pa.Array, wanted: ImageColumns, open_decoder: Open
+    values: pa.BinaryArray, column: pa.Array, wanted: ImageColumns, open_decoder: OpenDecoder
 ) -> dict[int, Reason]:
-    """Which records have such a text for this decimal, and why they are refused.
+    """Return by record the reasons against texts of this decimal that are both a number and base64.
 
-    `column` has been read of the same records as texts or numbers: only a whole number that is not negative may be one.
+    `column`: the same records' values, read as texts or numbers; only a whole number that is not negative may be such a text.
     """
-    wide = column.cast(
-        pa.decimal256(_ROOM, column.type.scale)
-    )  # in the column's own digits Arrow may fail to round
+    # Arrow's trunc may fail within the column's own precision
+    wide = column.cast(pa.decimal256(_ROOM, column.type.scale))
     whole = pc.and_(pc.equal(wide, pc.trunc(wide)), pc.greater_equal(wide, pa.scalar(0, wide.type)))
     return {
         place: Reason(
@@ -77,35 +76,35 @@ def ambiguous(
 
 
 def texts_among(
-    values: pa.BinaryArray, candidates: pa.BooleanArray, wanted: ImageColumns, open_decoder: Open
+    values: pa.BinaryArray, candidates: pa.BooleanArray, wanted: ImageColumns, open_decoder: OpenDecoder
 ) -> dict[int, str]:
-    """The texts that stand for a column in the candidates among some records; numbers and nulls are none.
+    """Return by record the texts that a column has in the candidates; numbers and nulls are left out.
 
-    They are read only where a quote stands behind the key.
+    Only records with a quote behind the key are decoded for it.
     """
     key = wanted.source.keys[-1]
     if key.isascii():
         quoted = rf'(?i)"{re.escape(key)}"[ \t\r\n]*:[ \t\r\n]*"|{_ESCAPE}'
         candidates = pc.and_(candidates, pc.match_substring_regex(values, quoted))
-    places = np.flatnonzero(pc.fill_null(candidates, False).to_numpy(zero_copy_only=False))
+    places = np.flatnonzero(mask_of(candidates))
     if not len(places):
         return {}
-    decoder = opened([ImageColumns(wanted.name, pa.string(), wanted.source)], open_decoder)
-    texts = rows_of(decoder.decode(values.take(pa.array(places)))).at(places)
-    found = zip(texts.places.tolist(), texts.rows.column(0).to_pylist(), strict=True)
-    return {place: text for place, text in found if text is not None}
+    decoder = decoder_of([ImageColumns(wanted.name, pa.string(), wanted.source)], open_decoder)
+    part = rows_of(decoder.decode(values.take(pa.array(places)))).at(places)
+    texts = zip(part.places.tolist(), part.rows.column(0).to_pylist(), strict=True)
+    return {place: text for place, text in texts if text is not None}
 
 
 DecimalForm = Literal["own", "text", "base64"]
-"""`own`: those of the format, which are never in doubt. `text`: as texts or numbers. `base64`: as bytes."""
+"""How decimals are written: `own`: as the format defines. `text`: as texts or numbers. `base64`: as bytes."""
 
-_REMEMBERED = 100
-"""Decoders; a table has one for each form that its records have."""
+_MOST_READERS = 100
+"""Limit of readers in memory; a table needs one for each combination of forms in its records."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Decimal:
-    """A column, or a field of the row before the change; `key`: in the row, None where it is none of the row's own."""
+    """A decimal column, or a decimal field of the row before the change. `key`: in the row, None for a path or no key of it."""
 
     name: str
     type: pa.Decimal128Type
@@ -114,13 +113,14 @@ class _Decimal:
 
 def images_of(
     plan: Plan,
-    open_decoder: Open,
+    open_decoder: OpenDecoder,
     row: Sequence[tuple[pa.Field, Source]],
     schema: pa.Schema,
     form: DecimalForm | None,
 ) -> Images:
-    """`row`: the columns of the row; `schema`: all of the table's. Raises ValueError where a column with parts holds decimals
-    and nobody says how they are written.
+    """Return what reads the images. `row`: the columns of the row; `schema`: all columns; `form`: None if the map does not say.
+
+    Raises ValueError if a nested column holds decimals and the map does not say how they are written.
     """
     decimals = [
         _Decimal(field.name, field.type, source.keys[0] if len(source.keys) == 1 else None)
@@ -146,43 +146,45 @@ def images_of(
 
 
 class DecimalImages:
-    """See the module."""
+    """Reads images whose decimals are written in any form, each record by the form of its decimals."""
 
     def __init__(
-        self, plan: Plan, open_decoder: Open, decimals: Sequence[_Decimal], form: DecimalForm | None
+        self, plan: Plan, open_decoder: OpenDecoder, decimals: Sequence[_Decimal], form: DecimalForm | None
     ) -> None:
         self._plan = plan
         self._open_decoder = open_decoder
         self._decimals = decimals
         self._form = form
-        self._opened: dict[tuple[int, str, tuple[int, ...]], _Reader] = {}
+        self._readers: dict[tuple[int, str, tuple[int, ...]], _Reader] = {}
         self._are_numbers = False
-        self._told = cache(lambda: SchemaDecimals(open_decoder, [one.key for one in decimals]))
+        self._schema_decimals = cache(lambda: SchemaDecimals(open_decoder, [one.key for one in decimals]))
 
     def read(self, values: pa.BinaryArray, prefix: int, image: str) -> ImageRows:
-        told = np.full((len(values), len(self._decimals)), UNTOLD, np.int16)
+        forms = np.full((len(values), len(self._decimals)), UNKNOWN, np.int16)
         refused: dict[int, Reason] = {}
         if prefix and len(values):
-            told, refused = self._told().of(values)
-        for place, why in self._contradicted(told).items():
+            forms, refused = self._schema_decimals().forms(values)
+        for place, why in self._contradictions(forms).items():
             refused.setdefault(place, why)
         if self._form == "text":
-            told = np.where(told >= LEAST_SCALE, np.int16(NUMBER), np.int16(TEXT))
+            forms = np.where(forms >= LEAST_SCALE, np.int16(NUMBER), np.int16(TEXT))
         if self._form == "base64":
-            told[:] = [one.type.scale for one in self._decimals]
+            forms[:] = [one.type.scale for one in self._decimals]
         good = np.ones(len(values), np.bool_)
         good[list(refused)] = False
         parts = []
-        for forms, places in _groups(told, good):
+        for same, places in _places_by_forms(forms, good):
             part = values if len(places) == len(values) else values.take(pa.array(places))
-            parts.append(self._of_one_form(part, prefix, image, forms).at(places))
+            parts.append(self._of_one_form(part, prefix, image, same).at(places))
         whole = merged(parts)
         return ImageRows(whole.rows, whole.places, refused | whole.refused)
 
     def _of_one_form(
         self, values: pa.BinaryArray, prefix: int, image: str, forms: tuple[int, ...]
     ) -> ImageRows:
-        """What is told to be bytes may be numbers; first is tried what most records of the last batch had."""
+        """Read records of the same forms. What should be bytes may be numbers; what most records of the last batch had is tried
+        first.
+        """
         if self._form is not None or max(forms) < LEAST_SCALE:
             return self._reader(prefix, image, forms).read(values)
         readers = [
@@ -190,34 +192,33 @@ class DecimalImages:
             self._reader(prefix, image, tuple(NUMBER if form >= LEAST_SCALE else form for form in forms)),
         ]
         first = int(self._are_numbers)
-        found = readers[first].read(values)
-        if not found.refused:
-            return found
-        places = np.array(sorted(found.refused), dtype=np.int64)
-        again = readers[1 - first].read(values.take(pa.array(places))).at(places)
-        if len(again.rows) > len(found.rows):
+        part = readers[first].read(values)
+        if not part.refused:
+            return part
+        places = np.array(sorted(part.refused), dtype=np.int64)
+        other = readers[1 - first].read(values.take(pa.array(places))).at(places)
+        if len(other.rows) > len(part.rows):
             self._are_numbers = not self._are_numbers
-        of_bytes, of_numbers = (found, again) if first == 0 else (again, found)
+        of_bytes, of_numbers = (part, other) if first == 0 else (other, part)
         refused = {
             place: of_numbers.refused[place] if why.code == "json.type" else why
             for place, why in of_bytes.refused.items()
             if place in of_numbers.refused
         }
-        return merged([ImageRows(found.rows, found.places, {}), ImageRows(again.rows, again.places, refused)])
+        return merged([ImageRows(part.rows, part.places, {}), ImageRows(other.rows, other.places, refused)])
 
-    def _contradicted(self, told: Told) -> dict[int, Reason]:
-        """The records whose schema says something else of a decimal than the map, or no decimal at all; and what."""
-        found: dict[int, Reason] = {}
+    def _contradictions(self, forms: Forms) -> dict[int, Reason]:
+        """Return by record the reasons against schemas that contradict the map, or say that a decimal is no decimal."""
+        reasons: dict[int, Reason] = {}
         for column, one in enumerate(self._decimals):
-            codes = told[:, column]
+            codes = forms[:, column]
             bad = codes == OTHER
             if self._form == "base64":
-                bad = (codes != UNTOLD) & (codes != one.type.scale)
+                bad = (codes != UNKNOWN) & (codes != one.type.scale)
             for at in np.flatnonzero(bad).tolist():
-                found.setdefault(
-                    at, Reason("change_log.scale", self._contradiction(one, int(codes[at])), one.name)
-                )
-        return found
+                text = self._contradiction(one, int(codes[at]))
+                reasons.setdefault(at, Reason("change_log.scale", text, one.name))
+        return reasons
 
     def _contradiction(self, one: _Decimal, code: int) -> str:
         if self._form == "base64":
@@ -226,52 +227,51 @@ class DecimalImages:
         return f"{one.key} is a decimal, the record's schema says bytes of no known scale"
 
     def _reader(self, prefix: int, image: str, forms: tuple[int, ...]) -> "_Reader":
-        wanted = prefix, image, forms
-        if wanted not in self._opened:
-            if len(self._opened) >= _REMEMBERED:
-                self._opened.clear()
+        key = prefix, image, forms
+        if key not in self._readers:
+            if len(self._readers) >= _MOST_READERS:
+                self._readers.clear()
             plan = self._plan(prefix, image)
-            self._opened[wanted] = _Reader(
-                plan, self._open_decoder, self._decimals, forms, is_said=self._form is not None
+            self._readers[key] = _Reader(
+                plan, self._open_decoder, self._decimals, forms, is_in_map=self._form is not None
             )
-        return self._opened[wanted]
+        return self._readers[key]
 
 
 class _Reader:
-    """Reads records whose decimals are written in the same `forms`: of each TEXT, NUMBER, UNTOLD, or the scale of its
-    bytes.
+    """Reads records with the same forms of decimals: TEXT, NUMBER, UNKNOWN, or the scale of bytes.
 
-    The row before the change is read field by field, as each has a form of its own.
+    The row before the change is read field by field, because each decimal in it has its own form.
     """
 
     def __init__(
         self,
         plan: Sequence[ImageColumns],
-        open_decoder: Open,
+        open_decoder: OpenDecoder,
         decimals: Sequence[_Decimal],
         forms: Sequence[int],
-        is_said: bool,
+        is_in_map: bool,
     ) -> None:
-        """`is_said`: the map says how decimals are written."""
+        """`is_in_map`: whether the map says how decimals are written."""
         self._plan = plan
-        self._is_said = is_said
+        self._is_in_map = is_in_map
         self._open_decoder = open_decoder
         self._forms = {one.name: (one.type, form) for one, form in zip(decimals, forms, strict=True)}
         self._flat = [flat for one in plan for flat in _flat(one)]
         wire = [self._wire(one) for one in self._flat]
-        self._decoder = opened(wire, open_decoder)
+        self._decoder = decoder_of(wire, open_decoder)
 
     def read(self, values: pa.BinaryArray) -> ImageRows:
         part = rows_of(self._decoder.decode(values))
-        told = {place: self._as_written(why) for place, why in part.refused.items()}
-        part = ImageRows(part.rows, part.places, told)
+        reasons = {place: self._with_hint(why) for place, why in part.refused.items()}
+        part = ImageRows(part.rows, part.places, reasons)
         columns = dict(zip(part.rows.schema.names, part.rows.columns, strict=True))
         refused: dict[int, Reason] = {}
         for one in self._flat:
             kind, form = self._forms.get(one.name, (None, TEXT))
-            if form in (UNTOLD, NUMBER):
+            if form in (UNKNOWN, NUMBER):
                 taken = values if len(part.places) == len(values) else values.take(pa.array(part.places))
-                judge = ambiguous if form == UNTOLD else _texts
+                judge = ambiguous if form == UNKNOWN else _texts
                 refused |= judge(taken, columns[one.name], one, self._open_decoder)
             elif form != TEXT:
                 columns[one.name], bad = rescaled(columns[one.name], kind, form)
@@ -283,20 +283,20 @@ class _Reader:
         rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
         return ImageRows(rows, part.places, part.refused).refusing(refused)
 
-    def _as_written(self, reason: Reason) -> Reason:
-        """What is to be said of a text that is no number, where a decimal may be bytes."""
+    def _with_hint(self, reason: Reason) -> Reason:
+        """Return the reason against a text that is no number with a hint if it may be bytes; any other reason unchanged."""
         _, form = self._forms.get(reason.column, (None, TEXT))
         if reason.code != "json.type" or reason.path or not reason.got.endswith(NO_NUMBER):
             return reason
-        if form == NUMBER and self._is_said:
+        if form == NUMBER and self._is_in_map:
             return _no_number(reason.column)
-        if form == UNTOLD:
+        if form == UNKNOWN:
             hint = ": bytes in base64 need source: {debezium: {decimals: base64}}"
             return replace(reason, text=reason.text + hint)
         return reason
 
     def _wire(self, one: ImageColumns) -> ImageColumns:
-        """As the decoder reads it."""
+        """Return the column as the decoder must read it."""
         kind, form = self._forms.get(one.name, (None, TEXT))
         if form < LEAST_SCALE:
             return one
@@ -305,11 +305,11 @@ class _Reader:
 
 
 def _texts(
-    values: pa.BinaryArray, column: pa.Array, wanted: ImageColumns, open_decoder: Open
+    values: pa.BinaryArray, column: pa.Array, wanted: ImageColumns, open_decoder: OpenDecoder
 ) -> dict[int, Reason]:
-    """Why texts are refused that the map takes for such, or that would be bytes."""
-    found = texts_among(values, column.is_valid(), wanted, open_decoder)
-    return dict.fromkeys(found, _no_number(wanted.name))
+    """Return by record the reasons against texts where only numbers are accepted."""
+    texts = texts_among(values, column.is_valid(), wanted, open_decoder)
+    return dict.fromkeys(texts, _no_number(wanted.name))
 
 
 def _no_number(column: str) -> Reason:
@@ -339,12 +339,12 @@ def _whole(one: ImageColumns, columns: dict[str, pa.Array]) -> pa.Array:
     return pa.StructArray.from_arrays(fields, fields=list(one.type), mask=columns[BEFORE].is_null())
 
 
-def _groups(told: Told, good: npt.NDArray[np.bool_]) -> list[tuple[tuple[int, ...], npt.NDArray[np.int64]]]:
-    """The good records by what is told of them; at least one group, be it empty."""
+def _places_by_forms(forms: Forms, good: Mask) -> list[tuple[tuple[int, ...], Places]]:
+    """Return the good records' places by their forms; without good records one group without places."""
     places = np.flatnonzero(good)
     if not len(places):
-        return [((TEXT,) * told.shape[1], places)]
-    kinds, of = np.unique(told[places], axis=0, return_inverse=True)
+        return [((TEXT,) * forms.shape[1], places)]
+    kinds, of = np.unique(forms[places], axis=0, return_inverse=True)
     of = of.reshape(-1)
     return [(tuple(kind.tolist()), places[of == number]) for number, kind in enumerate(kinds)]
 

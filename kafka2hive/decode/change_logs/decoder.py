@@ -1,7 +1,7 @@
-"""Records of a change log to rows: the envelope is unpacked to the row's image and the columns of a change.
+"""Decode records of a change log: a row is an image in the envelope, and the columns of a change are the envelope's values.
 
-The format's own decoder reads the columns out of each image, and the envelope's values beside them; which image is the row
-is decided here, by the operation, on whole columns. So every format that can take a column by a path can do it.
+The format's own decoder reads the images and the envelope; this module decides on whole columns, by the operation, which
+image is the row. So it works with every format that fills columns by paths.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,28 +18,29 @@ from kafka2hive.decode.change_logs.decimal_images import DecimalForm, images_of
 from kafka2hive.decode.change_logs.images import (
     ImageColumns,
     ImageRows,
-    Numbers,
-    Open,
     absent,
     joined,
     presence,
 )
 from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.contract.spec import OpenDecoder
+from kafka2hive.decode.values.batch import Mask, Places, mask_of
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Decoded, Reason
 
 PREFIXES: tuple[tuple[str, ...], ...] = ((), ("payload",))
-"""The envelope is the record, or stands beside its schema (JSON converters with schemas.enable)."""
+"""Paths to the envelope: it is the record, or its payload (JSON converters with schemas.enable)."""
 
 _LSN_DIGITS, _ROW_DIGITS = 20, 10
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """`operations`: of each its letter and the image that is the row, None for one without. `images`: the first is needed.
+    """Where a tool writes what it says of a change.
 
-    `position`: the envelope's values, as path and Hive type, from which `position_of` makes texts that sort as the source
-    wrote them. `time_ms`: the change's time is so many milliseconds times its number.
+    `operations`: by name the letter, and the image that is the row (None: no row). `images`: names of images; the first one is
+    read for every record. `time_ms`: milliseconds in the unit of `time`. `position`: paths and Hive types of the values from
+    which `position_of` makes texts that sort in the order of the changes.
     """
 
     operation: str
@@ -57,27 +57,27 @@ def _padded(number: pa.Array, digits: int, missing: str | None = None) -> pa.Str
     return pc.utf8_lpad(text if missing is None else pc.fill_null(text, missing), digits, "0")
 
 
-def _there(column: pa.Array) -> bool:
+def _has_values(column: pa.Array) -> bool:
     return bool(column.null_count < len(column))
 
 
 def _debezium_position(values: Sequence[pa.Array]) -> pa.StringArray:
-    """PostgreSQL's lsn; MySQL's file, pos and row; SQL Server's LSNs; Oracle's scn: whichever the connector gives."""
+    """Return PostgreSQL's lsn, MySQL's file, pos and row, SQL Server's LSNs or Oracle's scn."""
     lsn, file, pos, row, commit_lsn, change_lsn, serial, scn = values
-    given: list[
+    positions: list[
         pa.StringArray
-    ] = []  # one of them as a rule: the texts of all would take longer than the decoder
-    if _there(lsn):
-        given.append(_padded(lsn, _LSN_DIGITS))
-    if _there(file):
+    ] = []  # usually of one database: texts for all would take longer than decoding
+    if _has_values(lsn):
+        positions.append(_padded(lsn, _LSN_DIGITS))
+    if _has_values(file):
         numbers = _padded(pos, _LSN_DIGITS), _padded(row, _ROW_DIGITS, "0")
-        given.append(pc.binary_join_element_wise(file, *numbers, ":"))
-    if _there(commit_lsn):
+        positions.append(pc.binary_join_element_wise(file, *numbers, ":"))
+    if _has_values(commit_lsn):
         numbers = pc.fill_null(change_lsn, ""), _padded(serial, _ROW_DIGITS, "0")
-        given.append(pc.binary_join_element_wise(commit_lsn, *numbers, ":"))
-    if _there(scn):
-        given.append(_padded(scn, _LSN_DIGITS))
-    return pc.coalesce(*given) if given else pa.nulls(len(lsn), pa.string())
+        positions.append(pc.binary_join_element_wise(commit_lsn, *numbers, ":"))
+    if _has_values(scn):
+        positions.append(_padded(scn, _LSN_DIGITS))
+    return pc.coalesce(*positions) if positions else pa.nulls(len(lsn), pa.string())
 
 
 def _only(values: Sequence[pa.Array]) -> pa.StringArray:
@@ -104,7 +104,7 @@ ENVELOPES = {
             (("source", "row"), "bigint"),
             (("source", "commit_lsn"), "string"),
             (("source", "change_lsn"), "string"),
-            (("source", "event_serial_no"), "decimal(20,0)"),  # a number, or the text of one
+            (("source", "event_serial_no"), "decimal(20,0)"),  # a number, or a number as text
             (("source", "scn"), "string"),
         ),
         position_of=_debezium_position,
@@ -127,28 +127,27 @@ ENVELOPES = {
 
 
 def check_change_columns(log: ChangeLog, schema: pa.Schema) -> None:
-    """Raises ValueError if the operation has no column, or if one of CHANGE_COLUMNS has the wrong type."""
+    """Check the columns of the change. Raises ValueError without the operation's, or if one has the wrong type."""
     for name, kind in CHANGE_COLUMNS.items():
-        found = schema.field(name).type if name in schema.names else None
-        if found != parse_hive_type(kind) and (found is not None or name == OPERATION):
+        dtype = schema.field(name).type if name in schema.names else None
+        if dtype != parse_hive_type(kind) and (dtype is not None or name == OPERATION):
             raise ValueError(f"a table of {log.value} changes has a column {name} {kind}")
 
 
 class ChangeLogDecoder:
-    """See Decoder. Rejects with the format's own reasons and `change_log.op`, `change_log.row`."""
+    """Decodes change logs. Rejects with the format's reasons, `change_log.op`, `change_log.row` and `change_log.time`."""
 
     def __init__(
         self,
         log: ChangeLog,
         schema: pa.Schema,
         sources: Sequence[Source],
-        open_decoder: Open,
+        open_decoder: OpenDecoder,
         decimals: DecimalForm | None = "own",
     ) -> None:
-        """`schema` has the column of the operation; `sources` are relative to the row's image. `decimals`: how those of the row
-        are written; None: as each record's schema says.
+        """`sources`: relative to the row's image. `decimals`: how the row's decimals are written; None: as each schema says.
 
-        Raises ValueError where it has not, or one of them has another type than CHANGE_COLUMNS says.
+        Raises ValueError; see check_change_columns and images_of.
         """
         check_change_columns(log, schema)
         self.schema = schema
@@ -158,15 +157,16 @@ class ChangeLogDecoder:
         ]
         self._own = [field.name for field, _ in self._row]
         self._images = images_of(
-            plan=self._wanted, open_decoder=open_decoder, row=self._row, schema=schema, form=decimals
+            plan=self._columns, open_decoder=open_decoder, row=self._row, schema=schema, form=decimals
         )
         first = self._envelope.images[0]
-        self._open_presence = cache(lambda place: open_decoder(*presence((*PREFIXES[place], first))))
-        self._first = 0
+        self._open_presence = cache(lambda prefix: open_decoder(*presence((*PREFIXES[prefix], first))))
+        self._usual_prefix = 0
 
-    def _wanted(self, prefix: int, image: str) -> list[ImageColumns]:
-        """What is read of a record whose envelope stands at this prefix and whose row is this image: the row's columns under
-        their own names, which reasons say.
+    def _columns(self, prefix: int, image: str) -> list[ImageColumns]:
+        """Return what to read of records whose envelope is at this prefix and whose row is this image.
+
+        The row's columns have their own names, so that reasons name them.
         """
         envelope, path = self._envelope, PREFIXES[prefix]
         wanted = [ImageColumns(OPERATION, pa.string(), Source((*path, envelope.operation)))]
@@ -184,80 +184,80 @@ class ChangeLogDecoder:
         return wanted
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        """The envelope is looked for where the last batch had most of them, then at the other place.
+        """See Decoder.
 
-        First the image after the change is read; where the row is another image, that one is.
+        First read the envelope where most of the last batch had it, then where the others may have it; first the image after
+        the change, then again the records whose row is another image.
         """
-        first, other = self._first, 1 - self._first
-        found = self._read(values, np.arange(len(values)), first, 0)
-        bare = found.rows.column(OPERATION).is_null().to_numpy(zero_copy_only=False)
-        parts = [(found, first)]
-        if bare.any():
-            again = self._read(values, found.places[bare], other, 0)
-            parts = [(found.only(~bare), first), (again, other)]
-            self._first = other if 2 * bare.sum() > len(values) else first
+        first, other = self._usual_prefix, 1 - self._usual_prefix
+        part = self._read(values, np.arange(len(values)), first, 0)
+        without = mask_of(part.rows.column(OPERATION).is_null())
+        parts = [(part, first)]
+        if without.any():
+            parts = [
+                (part.only(~without), first),
+                (self._read(values, part.places[without], other, 0), other),
+            ]
+            self._usual_prefix = other if 2 * without.sum() > len(values) else first
         unpacked = []
-        for part, place in parts:
+        for part, prefix in parts:
             images = self._image_of(part)
-            unpacked.append(self._unpacked(self._with_image(values, part.only(images == 0), place)))
+            unpacked.append(self._unpacked(self._with_image(values, part.only(images == 0), prefix)))
             for number in range(1, len(self._envelope.images)):
                 if (images == number).any():
-                    again = self._read(values, part.places[images == number], place, number)
-                    unpacked.append(self._unpacked(again))
+                    of_image = self._read(values, part.places[images == number], prefix, number)
+                    unpacked.append(self._unpacked(of_image))
         return joined(unpacked)
 
-    def _read(self, values: pa.BinaryArray, places: Numbers, prefix: int, image: int) -> ImageRows:
+    def _read(self, values: pa.BinaryArray, places: Places, prefix: int, image: int) -> ImageRows:
         if len(places) < len(values):
             values = values.take(pa.array(places))
         return self._images.read(values, prefix, self._envelope.images[image]).at(places)
 
-    def _with_image(self, values: pa.BinaryArray, part: ImageRows, place: int) -> ImageRows:
-        """Without the rows whose operation needs the first image where that is not there.
+    def _with_image(self, values: pa.BinaryArray, part: ImageRows, prefix: int) -> ImageRows:
+        """Refuse the rows whose operation needs the first image if that is missing.
 
-        An image with any value is there. Only for the others it is looked for, as that is a second walk over the message.
+        An image with any value exists; only the other messages are decoded a second time.
         """
         envelope = self._envelope
         first = envelope.images[0]
-        # the row before a deletion is there only where the source logs it
+        # the other image, before a deletion, exists only if the source logs it
         needed = pa.array([image == first for _, image in envelope.operations.values()])
-        in_doubt = pc.fill_null(needed.take(self._known(part.rows)), False).to_numpy(zero_copy_only=False)
+        in_doubt = mask_of(needed.take(self._operations(part.rows)))
         for name in self._own:
             column = part.rows.column(name)
             if not column.null_count:
                 return part
-            in_doubt = in_doubt & column.is_null().to_numpy(zero_copy_only=False)
+            in_doubt = in_doubt & mask_of(column.is_null())
         at = np.flatnonzero(in_doubt)
         if not len(at):
             return part
         places = part.places[at]
         why = absent(
-            self._open_presence(place),
+            self._open_presence(prefix),
             values.take(pa.array(places)),
             part.rows.column(OPERATION).take(pa.array(at)),
             first,
         )
-        wanted = np.ones(len(part.rows), np.bool_)
-        wanted[at[list(why)]] = False
-        refused = part.refused | {int(places[number]): reason for number, reason in why.items()}
-        return ImageRows(part.rows, part.places, refused).only(wanted)
+        return part.refusing({int(at[number]): reason for number, reason in why.items()})
 
-    def _known(self, rows: pa.RecordBatch) -> pa.Int32Array:
-        """Numbers of the operations, null where one is not known."""
+    def _operations(self, rows: pa.RecordBatch) -> pa.Int32Array:
+        """Return the numbers of the rows' operations, null for unknown ones."""
         return pc.index_in(rows.column(OPERATION), pa.array(self._envelope.operations.keys(), pa.string()))
 
-    def _image_of(self, part: ImageRows) -> Numbers:
-        """Which image is the row; the first where there is none."""
+    def _image_of(self, part: ImageRows) -> Places:
+        """Return the number of the image that is the row; 0, the first, for an operation without a row."""
         numbers = {name: number for number, name in enumerate(self._envelope.images)}
         of = pa.array([numbers.get(image or "", 0) for _, image in self._envelope.operations.values()])
-        images: Numbers = pc.fill_null(of.take(self._known(part.rows)), 0).to_numpy()
+        images: Places = pc.fill_null(of.take(self._operations(part.rows)), 0).to_numpy()
         return images
 
     def _unpacked(self, part: ImageRows) -> ImageRows:
-        """The table's rows of those whose operation is known."""
+        """Return the table's rows of the records whose operation is known; refuse the others."""
         rows = part.rows
-        operations, known = rows.column(OPERATION), self._known(rows)
+        operations, known = rows.column(OPERATION), self._operations(rows)
         refused = dict(part.refused)
-        bad = known.is_null().to_numpy(zero_copy_only=False)
+        bad = mask_of(known.is_null())
         for at in np.flatnonzero(bad).tolist():
             refused[int(part.places[at])] = self._reason(operations[at].as_py())
         beyond = ~bad & self._beyond(rows)
@@ -276,19 +276,20 @@ class ChangeLogDecoder:
             return Reason("change_log.op", f"no operation at {at}")
         return Reason("change_log.op", f"unknown operation {operation[:40]!r}")
 
-    def _beyond(self, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-        """Whose time in milliseconds is no bigint."""
+    def _beyond(self, rows: pa.RecordBatch) -> Mask:
+        """Return the mask of rows whose time in milliseconds exceeds a bigint."""
         limit = (2**63 - 1) // self._envelope.time_ms
         if TIME not in self.schema.names or limit == 2**63 - 1:
             return np.zeros(len(rows), np.bool_)
         times = pc.fill_null(rows.column(TIME), 0).to_numpy()
-        beyond: npt.NDArray[np.bool_] = (times > limit) | (times < -limit)
+        beyond: Mask = (times > limit) | (times < -limit)
         return beyond
 
     def _of_change(self, rows: pa.RecordBatch) -> dict[str, pa.Array]:
+        """Return the columns of the change by name."""
         envelope = self._envelope
         letters = pa.array([letter for letter, _ in envelope.operations.values()], pa.string())
-        columns = {OPERATION: letters.take(self._known(rows))}
+        columns = {OPERATION: letters.take(self._operations(rows))}
         if TIME in self.schema.names:
             columns[TIME] = pc.multiply(rows.column(TIME), envelope.time_ms)
         if POSITION in self.schema.names:

@@ -1,4 +1,4 @@
-"""Change logs in any format with names: the format's own decoder reads the envelope and the images of the row."""
+"""Make decoders of change logs: in any format with named fields, whose own decoder reads the envelopes and images."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from kafka2hive.plugins import Decoder
 
 
 def make(spec: DecoderSpec) -> Decoder:
-    """Raises ValueError, see check_change_columns."""
+    """Make the decoder. Raises ValueError for columns that cannot be filled; see check_change_columns."""
     assert spec.change_log is not None
     record = replace(spec, change_log=None, rows="one")
 

@@ -1,4 +1,4 @@
-"""An image of the row, read out of records by the decoder of their format, with the envelope's values beside it."""
+"""Read an image of the row and values of the envelope from records, by the decoder of the records' format."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,28 +6,29 @@ from functools import cache
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.contract.spec import OpenDecoder
+from kafka2hive.decode.values.batch import Mask, Places, mask_of
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
 IMAGE = pa.struct([("_a_row", pa.bool_())])
-"""Not null wherever an object stands; nobody's row has the member."""
+"""A type that is not null for any object, because its only member is in no row."""
 
 
 def presence(path: tuple[str, ...]) -> tuple[pa.Schema, list[Source]]:
-    """What a decoder must read for `absent`, of the image at this path."""
+    """Return the columns and sources of the decoder that `absent` needs. `path`: of the image."""
     return pa.schema([("image", IMAGE)]), [Source(path)]
 
 
 def absent(
     decoder: Decoder, values: pa.BinaryArray, operations: pa.StringArray, image: str
 ) -> dict[int, Reason]:
-    """The messages without the image, each with the reason; `operations` has the operation of each message."""
+    """Return the reasons against messages without the image, by position. `operations`: one for each message."""
     read = decoder.decode(values)
     refused: dict[int, Reason] = dict(zip(read.rejected.to_pylist(), read.reasons, strict=True))
-    missing = read.rows.column("image").is_null().to_numpy(zero_copy_only=False)
+    missing = mask_of(read.rows.column("image").is_null())
     for number in read.accepted.to_numpy()[missing].tolist():
         refused[number] = Reason(
             "change_log.row", f"operation {operations[number]} without an object at {image}"
@@ -35,24 +36,22 @@ def absent(
     return refused
 
 
-Numbers = npt.NDArray[np.int64]
-
-
 @dataclass(frozen=True, slots=True)
 class ImageRows:
-    """`places`: the messages' positions in the batch. `refused`: positions, and why."""
+    """Rows, and `places`: the position of each row's message in the batch. `refused`: the reasons against others, by position."""
 
     rows: pa.RecordBatch
-    places: Numbers
+    places: Places
     refused: dict[int, Reason]
 
-    def only(self, wanted: npt.NDArray[np.bool_]) -> "ImageRows":
+    def only(self, wanted: Mask) -> "ImageRows":
+        """Return the rows in the mask, and all reasons."""
         if wanted.all():
             return self
         return ImageRows(self.rows.filter(pa.array(wanted)), self.places[wanted], self.refused)
 
     def refusing(self, refused: Mapping[int, Reason]) -> "ImageRows":
-        """Without these rows, by their numbers; and why."""
+        """Return the other rows, with the reasons against these. `refused`: reasons by row number."""
         if not refused:
             return self
         wanted = np.ones(len(self.rows), np.bool_)
@@ -60,13 +59,14 @@ class ImageRows:
         more = {int(self.places[number]): reason for number, reason in refused.items()}
         return ImageRows(self.rows, self.places, more | self.refused).only(wanted)
 
-    def at(self, places: Numbers) -> "ImageRows":
-        """The same of messages that are those at `places` of a larger batch."""
+    def at(self, places: Places) -> "ImageRows":
+        """Return the same with positions in a larger batch, in which the messages are at `places`."""
         refused = {int(places[place]): reason for place, reason in self.refused.items()}
         return ImageRows(self.rows, places[self.places], refused)
 
 
 def rows_of(decoded: Decoded) -> ImageRows:
+    """Return a decoder's result as ImageRows."""
     refused = dict(zip(decoded.rejected.to_pylist(), decoded.reasons, strict=True))
     return ImageRows(decoded.rows, decoded.accepted.to_numpy().astype(np.int64), refused)
 
@@ -95,13 +95,9 @@ def joined(parts: Sequence[ImageRows]) -> Decoded:
     )
 
 
-Open = Callable[[pa.Schema, Sequence[Source]], Decoder]
-"""The decoder of the table's format for these columns."""
-
-
 @dataclass(frozen=True, slots=True)
 class ImageColumns:
-    """A column, and where it stands in the record."""
+    """A column that is read from records, and where its value stands."""
 
     name: str
     type: pa.DataType
@@ -109,25 +105,26 @@ class ImageColumns:
 
 
 Plan = Callable[[int, str], list[ImageColumns]]
-"""What is read where the envelope stands at this prefix, by its number, and the row is the image of this name."""
+"""Returns what to read from records whose envelope is at the prefix with this number and whose row is the image of this name."""
 
 
-def opened(wanted: Sequence[ImageColumns], open_decoder: Open) -> Decoder:
+def decoder_of(wanted: Sequence[ImageColumns], open_decoder: OpenDecoder) -> Decoder:
+    """Return the decoder that reads these columns."""
     schema = pa.schema([(one.name, one.type) for one in wanted])
     return open_decoder(schema, [one.source for one in wanted])
 
 
 class Images(Protocol):
     def read(self, values: pa.BinaryArray, prefix: int, image: str) -> ImageRows:
-        """The columns of the plan, of the records that have them."""
+        """Return the columns of the plan. `prefix`: number of the envelope's place, `image`: name of the row's image."""
         ...
 
 
 class PlainImages:
-    """Reads values as the format defines them."""
+    """Reads images whose values are all written as the format defines."""
 
-    def __init__(self, plan: Plan, open_decoder: Open) -> None:
-        self._open = cache(lambda prefix, image: opened(plan(prefix, image), open_decoder))
+    def __init__(self, plan: Plan, open_decoder: OpenDecoder) -> None:
+        self._open = cache(lambda prefix, image: decoder_of(plan(prefix, image), open_decoder))
 
     def read(self, values: pa.BinaryArray, prefix: int, image: str) -> ImageRows:
         return rows_of(self._open(prefix, image).decode(values))

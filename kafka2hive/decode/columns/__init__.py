@@ -1,1 +1,1 @@
-"""Options of single columns, in every format with named fields: leeway, several paths, defaults."""
+"""Apply the map's options of single columns, in every format with named fields: leeway, several paths, defaults."""

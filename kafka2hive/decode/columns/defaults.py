@@ -14,14 +14,14 @@ from kafka2hive.plugins import Decoded, Decoder
 
 
 def with_defaults(decoder: Decoder, sources: Sequence[Source], zone: str, changes: Changes) -> Decoder:
-    """The decoder itself where no column has one. Raises ValueError for a default that is no value of its column."""
+    """Return the decoder itself if no column has a default. Raises ValueError for a default that its column cannot hold."""
     if all(source.leeway.default is None for source in sources):
         return decoder
     return DefaultsDecoder(decoder, sources, zone, changes)
 
 
 class DefaultsDecoder:
-    """See the module and Decoder."""
+    """Decodes messages for columns with defaults, and counts the values that it fills."""
 
     def __init__(self, decoder: Decoder, sources: Sequence[Source], zone: str, changes: Changes) -> None:
         self.schema = decoder.schema

@@ -1,9 +1,6 @@
-"""JSON's columns with leeway: read as what they are written as, and made the table's columns from that.
+"""Fill JSON's columns that have leeway: the strict decoder reads texts, numbers or bytes, and these become the columns."""
 
-A format's decoder stays as strict as it is; what it reads for such a column is a text or a whole number.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +9,7 @@ import pyarrow as pa
 from kafka2hive.config.keys.columns import STRICT
 from kafka2hive.decode.contract.changes import FRACTION, Changes
 from kafka2hive.decode.contract.sources import Source, labels, own_columns
+from kafka2hive.decode.contract.spec import OpenDecoder
 from kafka2hive.decode.values.connect_decimals import decimals_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers, zone_of
 from kafka2hive.decode.values.texts import TextColumn
@@ -19,13 +17,12 @@ from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
-Open = Callable[[pa.Schema, Sequence[Source]], Decoder]
 Made = tuple[pa.Array, Mapping[int, Reason]]
-"""A column, and of each row that it refuses the reason."""
+"""A column, and by row number the reasons against values that it cannot hold."""
 
 
 def with_leeway(
-    schema: pa.Schema, zone: str, sources: Sequence[Source], changes: Changes, open_decoder: Open
+    schema: pa.Schema, zone: str, sources: Sequence[Source], changes: Changes, open_decoder: OpenDecoder
 ) -> Decoder:
     """Return the decoder itself if no column has leeway."""
     if all(_is_strict(source, zone) for source in sources):
@@ -42,12 +39,15 @@ def _is_strict(source: Source, zone: str) -> bool:
 
 
 def _is_day(source: Source, zone: str) -> bool:
-    """A number of days, which a decoder of this zone would take for an instant."""
+    """Return whether it is a number of days, which a decoder of this zone would take for an instant."""
     return source.unit is not None and zone_of(source.unit, zone) != zone
 
 
 def without(decoded: Decoded, rows: pa.RecordBatch, refused: Mapping[int, Reason]) -> Decoded:
-    """The same with other columns, less the rows that these refuse. Of messages that have one row each."""
+    """Return the result with other columns and without the rows in `refused` (reasons by row number).
+
+    Every message must have one row at most.
+    """
     if not refused:
         return replace(decoded, rows=rows)
     places = decoded.accepted.to_numpy()
@@ -66,7 +66,7 @@ def without(decoded: Decoded, rows: pa.RecordBatch, refused: Mapping[int, Reason
 
 
 class LeewayDecoder:
-    """See the module and Decoder."""
+    """Decodes JSON for columns with leeway. Rejects with the decoder's reasons, `json.range` and `json.decimal`."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class LeewayDecoder:
         zone: str,
         sources: Sequence[Source],
         changes: Changes,
-        open_decoder: Open,
+        open_decoder: OpenDecoder,
     ) -> None:
         self.schema = schema
         self._make = [
@@ -171,7 +171,7 @@ class _Bytes:
 def _maker(
     target: LeewayTarget, zone: str, source: Source, changes: Changes
 ) -> _Texts | _Numbers | _Bytes | None:
-    """None: the decoder reads the column itself."""
+    """Return what makes the column; None if the decoder reads it directly."""
     if source.leeway.decimals == "base64" and pa.types.is_decimal128(target.type):
         return _Bytes(target)
     is_cut = source.leeway.fraction == "truncate" and target.type == NAIVE

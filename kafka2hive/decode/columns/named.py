@@ -9,7 +9,7 @@ from kafka2hive.plugins import Decoder
 
 
 def of_named_columns(spec: DecoderSpec, make: MakeDecoder) -> Decoder:
-    """The format's decoder, which `make` makes, for columns with several paths or defaults, too."""
+    """Return the format's decoder (made by `make`) for columns that may have several paths and defaults."""
     sources = spec.source_of_each()
     decoder = with_several_paths(
         spec.format, spec.schema, sources, lambda columns, of: make(spec.of_columns(columns, of))
@@ -18,7 +18,7 @@ def of_named_columns(spec: DecoderSpec, make: MakeDecoder) -> Decoder:
 
 
 def check_columns(spec: DecoderSpec) -> None:
-    """Raises ValueError (no columns, or two of one name; an unknown zone), HiveTypeError."""
+    """Raise ValueError without columns, for two columns of a name or an unknown zone; HiveTypeError for an unknown type."""
     schema = spec.schema
     if len(schema) == 0 or len(set(schema.names)) != len(schema):
         raise ValueError(

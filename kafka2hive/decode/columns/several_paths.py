@@ -1,24 +1,25 @@
-"""Columns whose value may stand at one of several paths: each path is read as a separate column, and the first value wins.
+"""Fill columns that have several paths: each path is read as a separate column, and the value that is not null counts.
 
-A value that is missing or null is none. Two paths with different values make a dead letter: nobody knows which is right.
+A message with different values at two paths becomes a dead letter, because it is unknown which one is right.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys.json_path import path_text
-from kafka2hive.decode.columns.leeway import Open, without
+from kafka2hive.decode.columns.leeway import without
 from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.contract.spec import OpenDecoder
+from kafka2hive.decode.values.batch import Mask, mask_of
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
 
 def with_several_paths(
-    format: str, schema: pa.Schema, sources: Sequence[Source], open_decoder: Open
+    format: str, schema: pa.Schema, sources: Sequence[Source], open_decoder: OpenDecoder
 ) -> Decoder:
     """Return the decoder itself if each column has one path."""
     if not any(source.leeway.others for source in sources):
@@ -27,9 +28,11 @@ def with_several_paths(
 
 
 class SeveralPathsDecoder:
-    """See the module and Decoder."""
+    """Decodes messages for columns with several paths. Rejects with the decoder's reasons, and with `ambiguous`."""
 
-    def __init__(self, format: str, schema: pa.Schema, sources: Sequence[Source], open_decoder: Open) -> None:
+    def __init__(
+        self, format: str, schema: pa.Schema, sources: Sequence[Source], open_decoder: OpenDecoder
+    ) -> None:
         self.schema = schema
         self._format = format
         self._sources = sources
@@ -69,14 +72,14 @@ def _first(column: pa.Array, other: pa.Array) -> pa.Array:
     if not column.null_count:
         return column
     rows = np.arange(len(column))
-    missing = column.is_null().to_numpy(zero_copy_only=False)
+    missing = mask_of(column.is_null())
     return pa.concat_arrays([column, other]).take(pa.array(np.where(missing, len(column) + rows, rows)))
 
 
-def _differ(column: pa.Array, other: pa.Array) -> npt.NDArray[np.bool_]:
+def _differ(column: pa.Array, other: pa.Array) -> Mask:
     """Return the mask of rows in which both have a value and the values differ."""
-    both = pc.and_(column.is_valid(), other.is_valid()).to_numpy(zero_copy_only=False)
-    differ: npt.NDArray[np.bool_] = np.zeros(len(column), np.bool_)
+    both = mask_of(pc.and_(column.is_valid(), other.is_valid()))
+    differ: Mask = np.zeros(len(column), np.bool_)
     places = np.flatnonzero(both)
     if not len(places):
         return differ
@@ -88,5 +91,5 @@ def _differ(column: pa.Array, other: pa.Array) -> npt.NDArray[np.bool_]:
     equal = pc.equal(first, second)
     if pa.types.is_floating(column.type):
         equal = pc.or_(equal, pc.and_(pc.is_nan(first), pc.is_nan(second)))
-    differ[places] = ~equal.to_numpy(zero_copy_only=False)
+    differ[places] = ~mask_of(equal)
     return differ

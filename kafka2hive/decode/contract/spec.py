@@ -53,5 +53,8 @@ class DecoderSpec:
         return replace(self, schema=schema, sources=sources)
 
 
+OpenDecoder = Callable[["pa.Schema", Sequence[Source]], Decoder]
+"""Returns a table's decoder for other columns of the same messages."""
+
 MakeDecoder = Callable[[DecoderSpec], Decoder]
 """Raises ValueError for an unknown zone, or a schema that the format cannot fill."""

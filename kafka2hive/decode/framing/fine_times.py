@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.decode.contract.changes import FRACTION, Changes
 from kafka2hive.decode.contract.sources import Source, labels, own_columns
-from kafka2hive.decode.values.batch import Mask
+from kafka2hive.decode.values.batch import Mask, mask_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE
@@ -97,12 +97,12 @@ class FinerTimes:
         if written is Written.INSTANT:
             return (*of_epoch_numbers(column, NAIVE, "ns", self._zone, truncate=True), finer)
         values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
-        nulls = column.is_null().to_numpy(zero_copy_only=False)
+        nulls = mask_of(column.is_null())
         walls = pa.array(values // 1_000, pa.int64(), mask=nulls).cast(NAIVE)
         return walls, np.zeros(len(column), np.bool_), finer  # no bigint of nanoseconds is out of range
 
     def _stamps(self, column: pa.StructArray) -> tuple[pa.Array, Mask, Mask]:
-        is_valid = column.is_valid().to_numpy(zero_copy_only=False)
+        is_valid = mask_of(column.is_valid())
         seconds, nanos = (
             np.where(
                 is_valid, pc.fill_null(pc.struct_field(column, name), 0).to_numpy(zero_copy_only=False), 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
@@ -32,6 +33,12 @@ def cast_or_null(array: pa.Array, dtype: pa.DataType) -> tuple[pa.Array, Mask]:
                 middle = (start + end) // 2
                 waiting += [(middle, end), (start, middle)]
     return (pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)), bad
+
+
+def mask_of(flags: pa.BooleanArray) -> Mask:
+    """Return the mask of a boolean column, which may be written to; null counts as false."""
+    mask: Mask = pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
+    return mask if mask.flags.writeable else mask.copy()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.decode.values.batch import Mask, cast_or_null, message_bytes
+from kafka2hive.decode.values.batch import Mask, cast_or_null, mask_of, message_bytes
 
 NAME = "org.apache.kafka.connect.data.Decimal"
 _BYTES = 16
@@ -16,14 +16,12 @@ def rescaled(values: pa.BinaryArray, dtype: pa.Decimal128Type, scale: int) -> tu
     if scale == dtype.scale:
         return decimals_of(values, dtype)
     if abs(scale) > MOST_DIGITS:
-        return pa.nulls(len(values), dtype), values.is_valid().to_numpy(zero_copy_only=False)
+        return pa.nulls(len(values), dtype), mask_of(values.is_valid())
     digits = min(dtype.precision - dtype.scale + scale, MOST_DIGITS)
     # of more digits Arrow's cast to a larger scale gives another number, and no error
     found, bad = decimals_of(values, pa.decimal128(max(digits, 1), scale))
     if digits < 1:
-        bad |= pc.fill_null(pc.not_equal(found, pa.scalar(0, found.type)), False).to_numpy(
-            zero_copy_only=False
-        )
+        bad |= mask_of(pc.not_equal(found, pa.scalar(0, found.type)))
         return pc.if_else(values.is_valid(), pa.scalar(0, dtype), pa.scalar(None, dtype)), bad
     column, unfit = cast_or_null(found, dtype)
     return column, bad | unfit
@@ -43,7 +41,7 @@ def decimals_of(values: pa.BinaryArray, dtype: pa.Decimal128Type) -> tuple[pa.Ar
         digits[:, _BYTES - 1 - place] = np.where(place < size, raw[np.maximum(ends - 1 - place, 0)], beyond)
     bad |= _beyond(digits, 10**dtype.precision)
     if values.null_count:
-        bad &= values.is_valid().to_numpy(zero_copy_only=False)
+        bad &= mask_of(values.is_valid())
     digits[bad] = 0
     data = pa.py_buffer(np.ascontiguousarray(digits[:, ::-1]).tobytes())
     column = pa.Array.from_buffers(dtype, len(values), [None, data])

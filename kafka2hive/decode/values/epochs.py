@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.decode.values.batch import Mask
+from kafka2hive.decode.values.batch import Mask, mask_of
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
 
 UNITS = {"d": (86_400_000_000, 1), "s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
@@ -34,7 +34,7 @@ def of_epoch_numbers(
         wall_clock(pa.array(micros, pa.int64()).cast(NAIVE), zone_of(unit, zone)).cast(pa.int64()).to_numpy()
     )
     bad |= (walls < EARLIEST) | (walls > LATEST)
-    nulls = numbers.is_null().to_numpy(zero_copy_only=False) if numbers.null_count else None
+    nulls = mask_of(numbers.is_null()) if numbers.null_count else None
     if dtype == NAIVE:
         return pa.array(np.where(bad, 0, walls), pa.int64(), mask=nulls).cast(NAIVE), bad
     days = (np.where(bad, 0, walls) // DAY).astype(np.int32)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.decode.values.batch import Mask, cast_or_null
+from kafka2hive.decode.values.batch import Mask, cast_or_null, mask_of
 from kafka2hive.decode.values.scalars import standard_base64
 from kafka2hive.model.wall_clock import EARLIEST, LATEST, NAIVE, wall_clock
 
@@ -59,8 +59,7 @@ def _has_offset(texts: pa.StringArray) -> Mask:
 
 def _has_no_minutes(texts: pa.StringArray) -> Mask:
     colon = pc.equal(pc.utf8_slice_codeunits(texts, 13, 14), ":")
-    mask: Mask = pc.fill_null(pc.invert(colon), False).to_numpy(zero_copy_only=False)
-    return mask
+    return mask_of(pc.invert(colon))
 
 
 def _beyond(parsed: pa.Array) -> Mask:

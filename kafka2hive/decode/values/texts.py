@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.keys.columns import STRICT, Leeway
 from kafka2hive.decode.contract.changes import FRACTION, Changes
-from kafka2hive.decode.values.batch import Mask, cast_or_null
+from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, mask_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.json_values import Fraction, ValueRefusal, Whole
 from kafka2hive.decode.values.scalars import epoch_number, taker
@@ -67,15 +67,15 @@ def truncated(texts: pa.StringArray) -> tuple[pa.StringArray, Mask]:
     """ISO times; and which of them were finer."""
     if (pc.max(pc.binary_length(texts)).as_py() or 0) < _SHORTEST:
         return texts, np.zeros(len(texts), np.bool_)
-    finer = pc.fill_null(pc.match_substring_regex(texts, _FINER), False)
+    finer = mask_of(pc.match_substring_regex(texts, _FINER))
     shorter = pc.replace_substring_regex(texts, _FINER, r"\1\2")
-    return shorter, finer.to_numpy(zero_copy_only=False)
+    return shorter, finer
 
 
 def finer_numbers(texts: pa.StringArray, unit: str) -> Mask:
     """Which numbers that count from 1970, as they stand in JSON, are no whole microseconds."""
     numbers, _ = cast_or_null(texts, pa.int64())
-    is_plain = pc.fill_null(pc.equal(numbers.cast(pa.string()), texts), False).to_numpy(zero_copy_only=False)
+    is_plain = mask_of(pc.equal(numbers.cast(pa.string()), texts))
     finer: Mask = finer_than_micros(numbers, unit) & is_plain
     return finer
 
@@ -131,7 +131,7 @@ class TextColumn:
         fast = self._fast(texts)
         column, doubtful = fast.column, fast.doubtful
         if texts.null_count:
-            doubtful = doubtful & texts.is_valid().to_numpy(zero_copy_only=False)
+            doubtful = doubtful & mask_of(texts.is_valid())
         if not doubtful.any():
             return column, {}
         return self._exactly(texts, column, np.flatnonzero(doubtful))
@@ -153,13 +153,13 @@ class TextColumn:
         dtype = self.dtype
         if pa.types.is_boolean(dtype):
             column = pc.equal(texts, "true")
-            return Converted(column, _mask(pc.invert(pc.or_(column, pc.equal(texts, "false")))))
+            return Converted(column, mask_of(pc.invert(pc.or_(column, pc.equal(texts, "false")))))
         if self._unit is not None or pa.types.is_integer(dtype):
             return self._whole_numbers(texts)
         if not (pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)):
             return of_texts(texts, dtype, self._zone)
         pattern = _plain_decimal(dtype) if pa.types.is_decimal(dtype) else _NUMBER
-        doubtful = _mask(pc.invert(pc.match_substring_regex(texts, pattern)))
+        doubtful = mask_of(pc.invert(pc.match_substring_regex(texts, pattern)))
         plain = pc.if_else(pa.array(doubtful), None, texts) if doubtful.any() else texts
         numbers, bad = cast_or_null(plain, dtype)
         if pa.types.is_floating(dtype):
@@ -169,7 +169,7 @@ class TextColumn:
     def _whole_numbers(self, texts: pa.StringArray) -> Converted:
         numbers, doubtful = cast_or_null(texts, self.dtype if self._unit is None else pa.int64())
         # spelled as its own text: no sign, zero or blank too many, and none of the forms that only Arrow knows
-        doubtful = doubtful | _mask(pc.not_equal(numbers.cast(pa.string()), texts))
+        doubtful = doubtful | mask_of(pc.not_equal(numbers.cast(pa.string()), texts))
         if self._unit is None:
             return Converted(numbers, doubtful)
         column, bad = of_epoch_numbers(
@@ -178,7 +178,7 @@ class TextColumn:
         return Converted(column, doubtful | bad)
 
     def _exactly(
-        self, texts: pa.StringArray, column: pa.Array, places: np.ndarray[Any, np.dtype[np.int64]]
+        self, texts: pa.StringArray, column: pa.Array, places: Places
     ) -> tuple[pa.Array, dict[int, Reason]]:
         """The column with what the exact way makes of the texts at `places`."""
         refused: dict[int, Reason] = {}
@@ -199,9 +199,3 @@ def _plain_decimal(dtype: pa.Decimal128Type) -> str:
     """Digits that fit on both sides of the point: beyond 38 of them Arrow gives another number, and no error."""
     before, after = dtype.precision - dtype.scale, dtype.scale
     return f"^-?{f'[0-9]{{1,{before}}}' if before else '0'}{f'([.][0-9]{{1,{after}}})?' if after else ''}$"
-
-
-def _mask(found: pa.BooleanArray) -> Mask:
-    """Of a column in which null is nothing to doubt."""
-    mask: Mask = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
-    return mask.copy() if not mask.flags.writeable else mask
