@@ -23,6 +23,15 @@ def install(
     )
 
 
+def lay_out(folder: Path, name: str, entries: str, module: str) -> None:
+    """Write a package of one module as it lies in a site directory; `entries` are the lines of its entry points."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entries)
+    (folder / f"{name}.py").write_text(module)
+
+
 def _wheel(
     folder: Path,
     project: str,

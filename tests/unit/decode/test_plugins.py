@@ -15,9 +15,10 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.plan.contract import TableManifest
 from kafka2hive.plugins import Decoded, DecoderContext, Reason
 from tests.harness.fake_consumer import FakeLog
+from tests.harness.map_text import HEAD, problems_of
 from tests.harness.one_task import run_task_of, total
+from tests.harness.package import lay_out
 from tests.harness.task_files import MemoryFiles, offsets, read_rows, table_settings
-from tests.unit.config.test_config_load import HEAD, problems_of
 
 MODULE = '''
 import sys
@@ -74,17 +75,9 @@ parity = some_numbers:Parity
 """
 
 
-def write_distribution(folder: Path, name: str, entries: str) -> None:
-    info = folder / f"{name}-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(entries)
-
-
 @pytest.fixture(autouse=True)
 def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_distribution(tmp_path, "some_numbers", ENTRIES)
-    (tmp_path / "some_numbers.py").write_text(MODULE)
+    lay_out(tmp_path, "some_numbers", ENTRIES, MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
@@ -145,7 +138,7 @@ def test_a_plug_in_that_is_wrong_is_an_error_of_its_table(
 
 
 def test_a_name_that_two_packages_offer_is_refused(tmp_path: Path) -> None:
-    write_distribution(tmp_path, "other_numbers", ENTRIES)
+    lay_out(tmp_path, "other_numbers", ENTRIES, "")
     assert installed(PluginKind.DECODER) == ("gone", "gone", "numbers", "numbers")
     with pytest.raises(TableError, match="several packages offer numbers"):
         load(PluginKind.DECODER, "numbers")

@@ -24,10 +24,11 @@ from kafka2hive.service.verify.files import damage_of
 from kafka2hive.storage.port import OutcomeUnknown
 from kafka2hive.task.write.limits import TaskLimits
 from tests.harness.fake_consumer import FakeLog
+from tests.harness.map_text import HEAD, problems_of
 from tests.harness.one_task import run_task_of, total
+from tests.harness.package import lay_out
 from tests.harness.task_files import MemoryFiles, offsets, table_settings
-from tests.unit.config.test_config_load import HEAD, problems_of
-from tests.unit.decode.test_plugins import TABLE, write_distribution
+from tests.unit.decode.test_plugins import TABLE
 from tests.unit.hive.test_hive_text import FOUND, WISH
 
 MODULE = '''
@@ -104,8 +105,7 @@ SCHEMA = pa.schema([("n", pa.int64())])
 
 @pytest.fixture(autouse=True)
 def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_distribution(tmp_path, "some_files", ENTRIES)
-    (tmp_path / "some_files.py").write_text(MODULE)
+    lay_out(tmp_path, "some_files", ENTRIES, MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
 
 

@@ -22,7 +22,7 @@ from kafka2hive.storage.port import (
     Unavailable,
 )
 from tests.harness.cli_ledger import TABLE, logging_kept
-from tests.unit.service.run.test_once import Clock, make_wiring
+from tests.harness.epoch_loop import Clock, make_wiring
 
 
 class Refusing:

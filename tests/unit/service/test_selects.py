@@ -15,8 +15,8 @@ from kafka2hive.service.validate.selects import selects_of
 from kafka2hive.service.validate.sql_check import check_selects, check_selects_online
 from kafka2hive.service.wiring import wire
 from tests.harness.cli_ledger import NOBODY
-from tests.unit.service.run.test_once import Kafka as EarlyAndLate
-from tests.unit.service.run.test_once import make_loop_and_tables, make_wiring
+from tests.harness.epoch_loop import Kafka as EarlyAndLate
+from tests.harness.epoch_loop import make_loop_and_tables, make_wiring
 
 MAP = f"""\
 service: s

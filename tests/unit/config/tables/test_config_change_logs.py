@@ -4,8 +4,7 @@ import pytest
 
 from kafka2hive.config.keys import StartKind
 from kafka2hive.config.keys.change_log import ChangeLog, change_log_of, told_decimals
-from tests.unit.config.tables.test_config_columns import only_table
-from tests.unit.config.test_config_load import problems_of
+from tests.harness.map_text import FILMS, films, problems_of
 
 COLUMNS = "    columns: {id: bigint, name: string}\n"
 ADDED = [("__op", "string"), ("__ts_ms", "bigint"), ("__source_position", "string")]
@@ -17,27 +16,27 @@ ADDED = [("__op", "string"), ("__ts_ms", "bigint"), ("__source_position", "strin
 def test_an_unpacked_change_log_has_columns_of_the_change_and_begins_at_the_earliest_offset(
     source: str,
 ) -> None:
-    table = only_table(f"    source: {source}\n{COLUMNS}    bucket: {{field: __ts_ms, unit: ms}}\n")
+    table = films(f"    source: {source}\n{COLUMNS}    bucket: {{field: __ts_ms, unit: ms}}\n")
     assert [(c.name, c.type) for c in table.columns] == [("id", "bigint"), ("name", "string"), *ADDED]
     assert change_log_of(table.source) is ChangeLog(source.strip("{}").partition(":")[0])
     assert (table.start.kind, table.bucketing.field) == (StartKind.EARLIEST, "__ts_ms")
 
 
 def test_the_row_before_a_change_is_a_struct_of_the_columns() -> None:
-    table = only_table(f"    source: {{debezium: {{before: true}}}}\n{COLUMNS}")
+    table = films(f"    source: {{debezium: {{before: true}}}}\n{COLUMNS}")
     assert (table.columns[-1].name, table.columns[-1].type) == ("__before", "struct<id:bigint,name:string>")
 
 
 def test_decimals_follow_the_record_unless_the_map_sets_their_encoding() -> None:
     lines = "    source: {debezium: {before: true, decimals: base64}}\n    columns: {total: 'decimal(5,2)'}\n"
-    assert told_decimals(only_table(lines).source) == "base64"
-    assert told_decimals(only_table(lines.replace("base64", "text")).source) == "text"
-    assert told_decimals(only_table(f"    source: debezium\n{COLUMNS}").source) is None
-    assert told_decimals(only_table(f"    source: {{debezium: {{}}}}\n{COLUMNS}").source) is None
+    assert told_decimals(films(lines).source) == "base64"
+    assert told_decimals(films(lines.replace("base64", "text")).source) == "text"
+    assert told_decimals(films(f"    source: debezium\n{COLUMNS}").source) is None
+    assert told_decimals(films(f"    source: {{debezium: {{}}}}\n{COLUMNS}").source) is None
 
 
 def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
-    table = only_table(f"    source: binlog\n{COLUMNS}")
+    table = films(f"    source: binlog\n{COLUMNS}")
     assert [c.name for c in table.columns] == ["id", "name"]
     assert change_log_of(table.source) is None
 
@@ -76,5 +75,5 @@ def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
     ],
 )
 def test_contradictions_are_reported(lines: str, message: str) -> None:
-    text = "\n".join(map(str, problems_of("tables:\n  - table: air.films\n    topics: [films]\n" + lines)))
+    text = "\n".join(map(str, problems_of(FILMS + lines)))
     assert message in text

@@ -7,16 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka2hive.config.keys import Column, TableRule
+from kafka2hive.config.keys import Column
 from kafka2hive.config.keys.json_path import parse_json_path, path_text
-from kafka2hive.config.load import load_text
-from tests.unit.config.test_config_load import HEAD, problems_of
-
-TABLE = "tables:\n  - table: air.films\n    topics: [films]\n"
-
-
-def only_table(lines: str) -> TableRule:
-    return load_text(HEAD + TABLE + lines, "map.yaml", {}).tables[0]
+from tests.harness.map_text import FILMS, HEAD, films, problems_of
 
 
 @pytest.mark.parametrize(
@@ -71,7 +64,7 @@ FORMS = [
 
 @pytest.mark.parametrize("form", FORMS)
 def test_both_forms_of_columns_mean_the_same(form: str) -> None:
-    assert only_table(form).columns == (
+    assert films(form).columns == (
         Column("id", "bigint"),
         Column("gross", "int", ("US Gross",)),
         Column("at", "timestamp", (), "ms"),
@@ -108,19 +101,19 @@ def test_both_forms_of_columns_mean_the_same(form: str) -> None:
     ],
 )
 def test_a_mistake_in_a_column_is_reported_with_its_place(columns: str, line: str, words: str) -> None:
-    (first, *_) = problems_of(HEAD + TABLE + f"    columns: {columns}\n")
+    (first, *_) = problems_of(HEAD + FILMS + f"    columns: {columns}\n")
     assert f"tables[0].{line}: " in first and words in first
     assert first.startswith("map.yaml:8: ")
 
 
 def test_an_unquoted_type_with_a_comma_must_be_quoted() -> None:
-    found = problems_of(HEAD + TABLE + "    columns: {r: {type: decimal(10,2), from: $.r}}\n")
+    found = problems_of(HEAD + FILMS + "    columns: {r: {type: decimal(10,2), from: $.r}}\n")
     assert any("['2)']: " in problem and 'as in {price: "decimal(10,2)"}' in problem for problem in found)
 
 
 def test_a_raw_column_has_no_path() -> None:
     lines = "    format: raw\n    columns: {v: {type: string, from: $.x}}\n"
-    assert "the whole value" in problems_of(HEAD + TABLE + lines)[0]
+    assert "the whole value" in problems_of(HEAD + FILMS + lines)[0]
 
 
 COLUMNS = {
@@ -155,7 +148,7 @@ def indented(text: str) -> str:
 def test_an_event_time_may_be_within_a_struct_or_at_a_path(
     field: str, column: str, inner: tuple[str, ...]
 ) -> None:
-    bucketing = only_table(indented(with_field(field))).bucketing
+    bucketing = films(indented(with_field(field))).bucketing
     assert (bucketing.field, bucketing.inner) == (column, inner)
 
 
@@ -173,18 +166,18 @@ def test_an_event_time_may_be_within_a_struct_or_at_a_path(
     ],
 )
 def test_an_impossible_event_time_is_refused(field: str, more: dict[str, object], words: str) -> None:
-    assert words in problems_of(HEAD + TABLE + indented(with_field(field, **more)))[0]
+    assert words in problems_of(HEAD + FILMS + indented(with_field(field, **more)))[0]
 
 
 def test_a_field_of_hives_struct_is_not_checked() -> None:
-    rule = only_table("    create: false\n    bucket: {field: props.at}\n")
+    rule = films("    create: false\n    bucket: {field: props.at}\n")
     assert (rule.bucketing.field, rule.bucketing.inner) == ("props", ("at",))
     path = "    create: false\n    bucket: {field: $.props.at}\n"
-    assert "this table has Hive's" in problems_of(HEAD + TABLE + path)[0]
+    assert "this table has Hive's" in problems_of(HEAD + FILMS + path)[0]
 
 
 def test_a_columns_leeway_is_refused_where_it_makes_no_sense() -> None:
-    table = only_table(
+    table = films(
         "    columns:\n      id: bigint\n      at: {type: timestamp, unit: ns, fraction: truncate}\n"
         "      sent: {type: timestamp, header: s, fraction: truncate}\n"
     )
@@ -194,12 +187,12 @@ def test_a_columns_leeway_is_refused_where_it_makes_no_sense() -> None:
         ("{type: 'array<timestamp>', fraction: truncate}", "is used with a timestamp, x is array<timestamp>"),
         ("{type: timestamp, fraction: round}", "expected exact or truncate"),
     ):
-        text = "\n".join(map(str, problems_of(f"{TABLE}    columns: {{id: bigint, x: {wrong}}}\n")))
+        text = "\n".join(map(str, problems_of(f"{FILMS}    columns: {{id: bigint, x: {wrong}}}\n")))
         assert message in text, text
 
 
 def test_a_column_may_have_several_paths() -> None:
-    table = only_table(
+    table = films(
         "    columns: {mail: {type: string, from: [$.mail, '$.e-mail', $.contact.mail]}, id: {type: int, from: [$.no]}}\n"
     )
     mail, number = table.columns
@@ -215,7 +208,7 @@ def test_a_column_may_have_several_paths() -> None:
         ),
         ("columns: {x: {type: int, from: [$.a, $.b]}}\n    format: csv", "takes the field at its place"),
     ):
-        text = "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
+        text = "\n".join(map(str, problems_of(f"{FILMS}    {lines}\n")))
         assert message in text, text
 
 
@@ -254,9 +247,9 @@ def test_a_column_may_have_several_paths() -> None:
 def test_a_default_must_be_a_value_of_its_column(kind: str, default: str, message: str) -> None:
     columns = f"    columns: {{id: bigint, x: {{type: {kind}, default: {default}}}}}\n"
     if message:
-        assert message in "\n".join(map(str, problems_of(TABLE + columns)))
+        assert message in "\n".join(map(str, problems_of(FILMS + columns)))
     else:
-        assert only_table(columns).columns[1].leeway.default == yaml.safe_load(default) or kind != "string"
+        assert films(columns).columns[1].leeway.default == yaml.safe_load(default) or kind != "string"
 
 
 @pytest.mark.parametrize(
@@ -269,7 +262,7 @@ def test_a_default_must_be_a_value_of_its_column(kind: str, default: str, messag
     ],
 )
 def test_a_default_is_refused_where_it_makes_no_sense(lines: str, message: str) -> None:
-    assert message in "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
+    assert message in "\n".join(map(str, problems_of(f"{FILMS}    {lines}\n")))
 
 
 @pytest.mark.parametrize(
@@ -293,6 +286,6 @@ def test_a_default_is_refused_where_it_makes_no_sense(lines: str, message: str) 
 )
 def test_decimals_as_bytes_are_for_columns_of_json(lines: str, message: str) -> None:
     if message:
-        assert message in "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
+        assert message in "\n".join(map(str, problems_of(f"{FILMS}    {lines}\n")))
     else:
-        assert only_table(f"    {lines}\n").columns[0].leeway.decimals == "base64"
+        assert films(f"    {lines}\n").columns[0].leeway.decimals == "base64"

@@ -6,14 +6,13 @@ import pytest
 
 from kafka2hive.config.keys import CsvOptions
 from kafka2hive.config.load import load_map, load_text
-from tests.unit.config.tables.test_config_columns import TABLE, only_table
-from tests.unit.config.test_config_load import HEAD, problems_of
+from tests.harness.map_text import FILMS, HEAD, films, problems_of
 
 COLUMNS = "    columns: {a: string, at: {type: timestamp, unit: s}}\n"
 
 
 def test_fields_follow_rfc_4180_by_default() -> None:
-    table = only_table(f"    format: csv\n{COLUMNS}")
+    table = films(f"    format: csv\n{COLUMNS}")
     assert (table.format, table.csv) == ("csv", CsvOptions(",", '"', None, "", False))
     assert [(column.name, column.unit) for column in table.columns] == [("a", None), ("at", "s")]
 
@@ -28,7 +27,7 @@ def test_the_example_loads() -> None:
 def test_defaults_may_set_csv_for_the_tables_in_csv() -> None:
     defaults = "defaults: {csv: {delimiter: ';'}, format: csv}\n"
     second = "  - {table: air.lines, topics: [lines], format: raw}\n"
-    csv, raw = load_text(HEAD + defaults + TABLE + COLUMNS + second, "map.yaml", {}).tables
+    csv, raw = load_text(HEAD + defaults + FILMS + COLUMNS + second, "map.yaml", {}).tables
     assert (csv.csv.delimiter, raw.format) == (";", "raw")
 
 
@@ -53,7 +52,7 @@ def test_defaults_may_set_csv_for_the_tables_in_csv() -> None:
     ],
 )
 def test_contradictions_are_reported(lines: str, message: str) -> None:
-    text = "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n{COLUMNS}")))
+    text = "\n".join(map(str, problems_of(f"{FILMS}    {lines}\n{COLUMNS}")))
     assert message in text
 
 
@@ -66,5 +65,5 @@ def test_contradictions_are_reported(lines: str, message: str) -> None:
     ],
 )
 def test_a_field_is_one_text_at_its_place(columns: str, message: str) -> None:
-    text = "\n".join(map(str, problems_of(f"{TABLE}    format: csv\n    columns: {columns}\n")))
+    text = "\n".join(map(str, problems_of(f"{FILMS}    format: csv\n    columns: {columns}\n")))
     assert message in text

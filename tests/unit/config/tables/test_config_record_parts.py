@@ -4,8 +4,7 @@ import pytest
 
 from kafka2hive.config.keys import Column, RecordPart
 from kafka2hive.config.load import load_text
-from tests.unit.config.tables.test_config_columns import TABLE, only_table
-from tests.unit.config.test_config_load import HEAD, problems_of
+from tests.harness.map_text import FILMS, HEAD, films, problems_of
 
 REGISTRY = "registry: {url: 'http://registry:8081'}\n"
 
@@ -15,7 +14,7 @@ def test_a_column_is_taken_from_a_header_from_the_key_or_from_the_value() -> Non
         "    key_format: json\n    columns:\n      n: bigint\n      tenant: {type: string, header: tenant-id}\n"
         "      sent: {type: timestamp, header: $sent, unit: ms}\n      id: {type: bigint, key: $.a.id}\n"
     )
-    assert only_table(lines).columns == (
+    assert films(lines).columns == (
         Column("n", "bigint"),
         Column("tenant", "string", ("tenant-id",), None, RecordPart.HEADER),
         Column("sent", "timestamp", ("$sent",), "ms", RecordPart.HEADER),
@@ -25,7 +24,7 @@ def test_a_column_is_taken_from_a_header_from_the_key_or_from_the_value() -> Non
 
 def test_a_raw_key_is_one_column_next_to_a_raw_value() -> None:
     lines = "    format: raw\n    columns: {line: string, k: {type: bigint, key: $}}\n"
-    assert only_table(lines).columns == (
+    assert films(lines).columns == (
         Column("line", "string"),
         Column("k", "bigint", (), None, RecordPart.KEY),
     )
@@ -34,7 +33,7 @@ def test_a_raw_key_is_one_column_next_to_a_raw_value() -> None:
 @pytest.mark.parametrize("format", ["avro", "protobuf"])
 def test_keys_in_avro_and_protobuf_use_the_registry(format: str) -> None:
     lines = f"    key_format: {format}\n    columns: {{n: bigint, id: {{type: bigint, key: $.id}}}}\n"
-    (table,) = load_text(HEAD + REGISTRY + TABLE + lines, "map.yaml", {}).tables
+    (table,) = load_text(HEAD + REGISTRY + FILMS + lines, "map.yaml", {}).tables
     assert (table.format, table.key_format) == ("json", format)
 
 
@@ -52,7 +51,7 @@ def test_a_column_of_an_enum_decides_about_numbers_without_a_name(keys: str, wor
         "    format: protobuf\n    key_format: protobuf\n"
         f"    columns: {{n: {{type: string{keys}}}, id: {{type: string, key: $.id{keys}}}}}\n"
     )
-    (table,) = load_text(HEAD + REGISTRY + TABLE + lines, "map.yaml", {}).tables
+    (table,) = load_text(HEAD + REGISTRY + FILMS + lines, "map.yaml", {}).tables
     assert [column.leeway.unknown_enum for column in table.columns] == [word, word]
 
 
@@ -77,13 +76,13 @@ def test_a_column_of_an_enum_decides_about_numbers_without_a_name(keys: str, wor
     ],
 )
 def test_unknown_enum_is_for_columns_of_strings_in_protobuf(lines: str, message: str) -> None:
-    text = "\n".join(map(str, problems_of(f"{REGISTRY}{TABLE}    {lines}\n")))
+    text = "\n".join(map(str, problems_of(f"{REGISTRY}{FILMS}    {lines}\n")))
     assert message in text, text
 
 
 def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
     lines = "    source: {debezium: {before: true}}\n    columns: {a: int, id: {type: bigint, key: $.id}}\n    key_format: json\n"
-    columns = only_table(lines).columns
+    columns = films(lines).columns
     assert [(c.name, c.type) for c in columns[-1:]] == [("__before", "struct<a:int>")]
 
 
@@ -123,12 +122,12 @@ def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
     ],
 )
 def test_contradictions_are_reported(lines: str, message: str) -> None:
-    text = "\n".join(map(str, problems_of(f"{TABLE}    {lines}\n")))
+    text = "\n".join(map(str, problems_of(f"{FILMS}    {lines}\n")))
     assert message in text
 
 
 def test_a_registry_for_keys_alone_is_used_and_one_without_them_is_not() -> None:
     found = problems_of(
-        HEAD + REGISTRY + TABLE + "    key_format: json\n    columns: {a: {type: int, key: $.i}, b: int}\n"
+        HEAD + REGISTRY + FILMS + "    key_format: json\n    columns: {a: {type: int, key: $.i}, b: int}\n"
     )
     assert "no table uses it" in "\n".join(map(str, found))

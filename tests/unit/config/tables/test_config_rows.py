@@ -6,14 +6,13 @@ import pytest
 
 from kafka2hive.config.keys import MetadataColumn
 from kafka2hive.config.load import load_map, load_text
-from tests.unit.config.tables.test_config_columns import TABLE, only_table
-from tests.unit.config.test_config_load import HEAD, problems_of
+from tests.harness.map_text import FILMS, HEAD, films, problems_of
 
 COLUMNS = "    columns: {a: string}\n"
 
 
 def test_a_message_is_one_row_by_default() -> None:
-    table = only_table(COLUMNS)
+    table = films(COLUMNS)
     assert (table.rows, table.may_hold_several) == ("one", False)
 
 
@@ -28,7 +27,7 @@ def test_a_message_is_one_row_by_default() -> None:
     ],
 )
 def test_some_messages_may_hold_several(lines: str) -> None:
-    assert only_table(f"    {lines}\n{COLUMNS}").may_hold_several
+    assert films(f"    {lines}\n{COLUMNS}").may_hold_several
 
 
 def test_the_example_loads() -> None:
@@ -55,12 +54,12 @@ def test_the_example_loads() -> None:
     ],
 )
 def test_contradictions_are_reported(lines: str, message: str) -> None:
-    (problem,) = problems_of(HEAD + TABLE + f"    {lines}\n" + COLUMNS)
+    (problem,) = problems_of(HEAD + FILMS + f"    {lines}\n" + COLUMNS)
     assert message in problem
 
 
 def test_defaults_may_set_rows_for_the_tables_in_json() -> None:
     second = "  - {table: air.lines, topics: [lines], format: raw}\n"
-    json, raw = load_text(HEAD + "defaults: {rows: lines}\n" + TABLE + COLUMNS + second, "m", {}).tables
+    json, raw = load_text(HEAD + "defaults: {rows: lines}\n" + FILMS + COLUMNS + second, "m", {}).tables
     assert json.may_hold_several
     assert raw.format == "raw"

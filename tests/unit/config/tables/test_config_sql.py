@@ -6,14 +6,13 @@ import pytest
 
 from kafka2hive.config.keys import Column
 from kafka2hive.config.load import load_map
-from tests.unit.config.tables.test_config_columns import TABLE, only_table
-from tests.unit.config.test_config_load import HEAD, problems_of
+from tests.harness.map_text import FILMS, HEAD, films, problems_of
 
 SQL = "    sql: SELECT * FROM records\n"
 
 
 def test_records_are_decoded_and_columns_are_those_of_hive() -> None:
-    table = only_table(
+    table = films(
         "    columns: {twice: bigint}\n    records: {n: {type: bigint, from: $.a.n}}\n"
         "    sql: SELECT n * 2 AS twice FROM records\n"
     )
@@ -23,18 +22,18 @@ def test_records_are_decoded_and_columns_are_those_of_hive() -> None:
 
 
 def test_without_records_they_are_those_of_the_table() -> None:
-    table = only_table(f"    columns: {{n: {{type: bigint, from: $.a.n}}}}\n{SQL}")
+    table = films(f"    columns: {{n: {{type: bigint, from: $.a.n}}}}\n{SQL}")
     assert (table.columns, table.records) == ((Column("n", "bigint", ("a", "n")),), ())
 
 
 def test_the_bucket_is_of_the_tables_columns() -> None:
     columns = "    columns: {landed: date}\n    records: {at: timestamp}\n    bucket: {field: landed}\n"
-    table = only_table(columns + "    sql: SELECT to_date(at) AS landed FROM records\n")
+    table = films(columns + "    sql: SELECT to_date(at) AS landed FROM records\n")
     assert table.bucketing.field == "landed"
 
 
 def test_a_change_logs_columns_are_those_of_the_records() -> None:
-    table = only_table(
+    table = films(
         "    source: debezium\n    columns: {op: string}\n    records: {n: bigint}\n"
         "    sql: SELECT __op AS op FROM records\n"
     )
@@ -86,5 +85,5 @@ def test_the_example_loads() -> None:
     ],
 )
 def test_contradictions_are_reported(lines: str, message: str) -> None:
-    problems = problems_of(f"{HEAD}{TABLE}    {lines}\n")
+    problems = problems_of(f"{HEAD}{FILMS}    {lines}\n")
     assert any(message in problem for problem in problems), problems

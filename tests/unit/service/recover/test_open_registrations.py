@@ -11,8 +11,7 @@ from kafka2hive.service.recover.result import RecoverOrder
 from kafka2hive.service.recover.service import recover
 from kafka2hive.service.tables.registrar import RegisteredInHive
 from tests.harness.cli_ledger import TABLE, Service, pending_service
-from tests.unit.service.owned_table import restate
-from tests.unit.service.run.test_once import (
+from tests.harness.epoch_loop import (
     HiveAnswers,
     Kafka,
     make_loop_and_tables,
@@ -20,6 +19,7 @@ from tests.unit.service.run.test_once import (
     next_epoch,
     only_tombstones,
 )
+from tests.unit.service.owned_table import restate
 
 FIRST = HivePartition("air.early", "dt=1", "file:///w/early/dt=1")
 SECOND = HivePartition("air.early", "dt=2", "file:///w/early/dt=2")

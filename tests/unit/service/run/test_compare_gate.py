@@ -24,9 +24,7 @@ from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.tables.registrar import NoRegistrar, RefusedByHive, RegisteredInHive
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import write_file
-from tests.harness.task_files import delivered_as
-from tests.harness.values import data_file, file_name
-from tests.unit.service.run.test_once import (
+from tests.harness.epoch_loop import (
     EARLY,
     HiveAnswers,
     Kafka,
@@ -37,6 +35,8 @@ from tests.unit.service.run.test_once import (
     planned,
     run,
 )
+from tests.harness.task_files import delivered_as
+from tests.harness.values import data_file, file_name
 
 LETTERS = "air.once_dead_letters"
 AWAY = NoAnswer("connection refused")

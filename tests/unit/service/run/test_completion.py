@@ -23,12 +23,12 @@ from kafka2hive.model.snapshot import ForgottenRegistration
 from kafka2hive.service.run.completion import ASK_SECONDS, CompletionTracker
 from kafka2hive.service.tables.read_through import Ends, ReadThrough
 from kafka2hive.service.tables.table_state import Table, Unowned
+from tests.harness import epoch_loop
 from tests.harness.cli_ledger import local, wired
 from tests.harness.clock import SkippedTime
 from tests.harness.values import snapshot
 from tests.simulation.service.maps import rule_of
 from tests.unit.service.owned_table import own, restate
-from tests.unit.service.run import test_once
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 T1, T2, T3 = 1_000_000, 2_000_000, 3_000_000
@@ -373,56 +373,56 @@ def test_a_table_that_does_not_ask_says_so_once() -> None:
     assert story.completion.ask(story.table, RegistrationUpdate()) == NoTracking()
 
 
-def loop_of(folder: Path, kafka: test_once.Kafka, early: str, **more: Any) -> tuple[Any, Any, Policy]:
+def loop_of(folder: Path, kafka: epoch_loop.Kafka, early: str, **more: Any) -> tuple[Any, Any, Policy]:
     """Tables air.early and air.late; the first asks which partitions are complete."""
     tables = (
         "defaults: {start: earliest, format: raw}\n"
         f"tables: [{{table: air.early, {early}, completion: {{}}}}, {{table: air.late, topics: [late]}}]"
     )
     real = wired(folder, tables, service="once")
-    wiring = replace(real, ports=replace(real.ports, clock=test_once.Clock()))
-    loop, owned_tables = test_once.make_loop_and_tables(wiring, kafka, once=False, **more)
+    wiring = replace(real, ports=replace(real.ports, clock=epoch_loop.Clock()))
+    loop, owned_tables = epoch_loop.make_loop_and_tables(wiring, kafka, once=False, **more)
     policy = Policy()
     owned_tables.completion = CompletionTracker(wiring.ports.clock, False, policy.of)
     return loop, owned_tables, policy
 
 
 def test_a_run_counts_as_read_what_its_ledger_has(tmp_path: Path) -> None:
-    loop, owned_tables, policy = loop_of(tmp_path, test_once.Kafka(), "topics: [early]")
+    loop, owned_tables, policy = loop_of(tmp_path, epoch_loop.Kafka(), "topics: [early]")
     table = owned_tables.tables["air.early"]
-    epoch = test_once.next_epoch(loop)
+    epoch = epoch_loop.next_epoch(loop)
     assert through_of(table) is None and policy.asked == []
-    test_once.run(loop, epoch)
+    epoch_loop.run(loop, epoch)
     (asked,) = policy.asked
-    assert asked == ([], test_once.Clock().epoch_ms())
+    assert asked == ([], epoch_loop.Clock().epoch_ms())
     assert through_of(table) == asked[1]
     assert table.owned.state.tracking == Tracking(1, "2025-11-21T08:00:00Z")
 
 
 def test_a_commit_that_fails_leaves_nothing_that_counts_as_read(tmp_path: Path) -> None:
-    loop, owned_tables, _ = loop_of(tmp_path, test_once.Kafka(), "topics: [early]")
+    loop, owned_tables, _ = loop_of(tmp_path, epoch_loop.Kafka(), "topics: [early]")
     table = owned_tables.tables["air.early"]
-    epoch = test_once.next_epoch(loop)
+    epoch = epoch_loop.next_epoch(loop)
     files = owned_tables._wiring.ports.files
-    full = replace(owned_tables._wiring.ports, files=test_once.FullForDrafts(files))
+    full = replace(owned_tables._wiring.ports, files=epoch_loop.FullForDrafts(files))
     wiring, owned_tables._wiring = owned_tables._wiring, replace(owned_tables._wiring, ports=full)
-    test_once.run(loop, epoch)
+    epoch_loop.run(loop, epoch)
     assert isinstance(table.ownership, Unowned)
     owned_tables._wiring = wiring
     wiring.ports.clock.seconds += 300
-    again = test_once.next_epoch(loop)
+    again = epoch_loop.next_epoch(loop)
     assert through_of(table) is None
-    test_once.run(loop, again)
+    epoch_loop.run(loop, again)
     assert through_of(table) is not None
 
 
 def test_a_certificate_that_was_not_written_is_tried_again_though_nothing_else_comes(tmp_path: Path) -> None:
     loop, owned_tables, _ = loop_of(
-        tmp_path, test_once.Kafka(), "topics: [early]", schemas=test_once.AtOnce()
+        tmp_path, epoch_loop.Kafka(), "topics: [early]", schemas=epoch_loop.AtOnce()
     )
     table, clock = owned_tables.tables["air.early"], owned_tables._wiring.ports.clock
     while (epoch := loop.plan()) is not None:
-        test_once.run(loop, epoch)
+        epoch_loop.run(loop, epoch)
     place = HivePartition(table.name, DAYS[0], f"{table.location}/{DAYS[0]}")
     failed = Certificate(partition=place, since=1, files=1, rows=2, through="", policy="", success_file="")
     restate(table, certificates=(failed,))
@@ -446,9 +446,9 @@ def test_a_certificate_that_was_not_written_is_tried_again_though_nothing_else_c
 
 
 def test_a_topic_that_came_while_tables_were_taken_over_is_not_taken_for_read(tmp_path: Path) -> None:
-    kafka, new = test_once.Kafka(), TopicPartition("early2", 0)
+    kafka, new = epoch_loop.Kafka(), TopicPartition("early2", 0)
 
-    class SlowSchemas(test_once.Schemas):
+    class SlowSchemas(epoch_loop.Schemas):
         """The second try for air.late takes longer than metadata are kept; meanwhile another topic comes."""
 
         def resolve(self, table: Table) -> TableSettings:
@@ -460,20 +460,20 @@ def test_a_topic_that_came_while_tables_were_taken_over_is_not_taken_for_read(tm
     loop, owned_tables, _ = loop_of(tmp_path, kafka, "pattern: 'early.*'", schemas=SlowSchemas())
     clock = owned_tables._wiring.ports.clock
     table = owned_tables.tables["air.early"]
-    test_once.run(loop, test_once.next_epoch(loop))
+    epoch_loop.run(loop, epoch_loop.next_epoch(loop))
     before = through_of(table)
     clock.seconds += 6
     born_ms = clock.epoch_ms()
     epoch = loop.plan()
     assert new in kafka.ends
     if epoch is not None:
-        test_once.run(loop, epoch)
+        epoch_loop.run(loop, epoch)
     assert table.owned.state.position(new) is None
     assert before is not None and through_of(table) == before < born_ms
     for _ in range(4):
         clock.seconds += 20
         if (epoch := loop.plan()) is not None:
-            test_once.run(loop, epoch)
+            epoch_loop.run(loop, epoch)
     position = table.owned.state.position(new)
     assert position is not None and position.end == 3
     after = through_of(table)
@@ -481,7 +481,7 @@ def test_a_topic_that_came_while_tables_were_taken_over_is_not_taken_for_read(tm
 
 
 def test_metadata_that_are_renewed_after_a_look_do_not_make_its_ends_newer(tmp_path: Path) -> None:
-    class Slow(test_once.Kafka):
+    class Slow(epoch_loop.Kafka):
         """When `slow`, ends take longer to arrive than metadata are kept, and records come meanwhile."""
 
         slow = False
@@ -490,14 +490,14 @@ def test_metadata_that_are_renewed_after_a_look_do_not_make_its_ends_newer(tmp_p
             answer = dict(super().high_watermarks(wanted))
             if self.slow:
                 clock.seconds += 20
-                self.ends[test_once.EARLY] += 2
+                self.ends[epoch_loop.EARLY] += 2
             return answer
 
     kafka = Slow()
-    loop, owned_tables, _ = loop_of(tmp_path, kafka, "topics: [early]", schemas=test_once.AtOnce())
+    loop, owned_tables, _ = loop_of(tmp_path, kafka, "topics: [early]", schemas=epoch_loop.AtOnce())
     table, clock = owned_tables.tables["air.early"], owned_tables._wiring.ports.clock
     while (epoch := loop.plan()) is not None:
-        test_once.run(loop, epoch)
+        epoch_loop.run(loop, epoch)
     owned_tables.set_aside(owned_tables.tables["air.late"], TableError("hive.refused", "later"))
     clock.seconds += 20
     kafka.slow, began_ms = True, clock.epoch_ms()

@@ -13,8 +13,8 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.plugins import OpenBucket
 from kafka2hive.service.run.completion import AfterDelay, Decider
+from tests.harness.package import lay_out
 from tests.simulation.service.maps import rule_of
-from tests.unit.decode.test_plugins import write_distribution
 
 MODULE = '''
 import sys
@@ -70,8 +70,7 @@ SECOND = timedelta(seconds=1)
 
 @pytest.fixture(autouse=True)
 def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_distribution(tmp_path, "some_policies", ENTRIES)
-    (tmp_path / "some_policies.py").write_text(MODULE)
+    lay_out(tmp_path, "some_policies", ENTRIES, MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
 
 

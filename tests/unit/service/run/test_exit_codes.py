@@ -15,7 +15,7 @@ from kafka2hive.model.errors import (
     TableError,
 )
 from kafka2hive.service.run.result import exit_code, no_table_can_go_on
-from tests.unit.service.run.test_once import Kafka, make_loop_and_tables, make_wiring
+from tests.harness.epoch_loop import Kafka, make_loop_and_tables, make_wiring
 
 STOP = ManualActionRequired("ledger.missing", "a file is missing", "restore it")
 LATER = TableError("hive.columns", "no column b", "add it")

@@ -8,9 +8,7 @@ from kafka2hive.model.completeness import OpenPartition
 from kafka2hive.model.files import HivePartition
 from kafka2hive.service.run.completion import ASK_SECONDS, CompletionTracker
 from kafka2hive.service.run.table_steps import RECORD_SECONDS
-from tests.unit.service.owned_table import restate
-from tests.unit.service.run.test_completion import Policy
-from tests.unit.service.run.test_once import (
+from tests.harness.epoch_loop import (
     EARLY,
     LATE,
     AtOnce,
@@ -21,6 +19,8 @@ from tests.unit.service.run.test_once import (
     planned,
     run,
 )
+from tests.unit.service.owned_table import restate
+from tests.unit.service.run.test_completion import Policy
 
 DAY = HivePartition("air.early", "dt=2026-11-24", "file:///w/dt=2026-11-24")
 FLUSH = 60.0

@@ -8,7 +8,7 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.service.run.hive_gate import Gate
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import wired
-from tests.unit.service.run.test_once import (
+from tests.harness.epoch_loop import (
     EARLY,
     AtOnce,
     Clock,

@@ -13,7 +13,7 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.service.run.open_transactions import NOTICED_SECONDS
 from kafka2hive.service.tables.table_state import HeldRecords
 from tests.harness.cli_ledger import wired
-from tests.unit.service.run.test_once import (
+from tests.harness.epoch_loop import (
     EARLY,
     LATE,
     AtOnce,

@@ -18,7 +18,7 @@ from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.wiring import Wiring, wire
 from tests.harness.cli_ledger import TABLE, write_map
 from tests.harness.clock import SkippedTime
-from tests.unit.service.run.test_once import HiveAnswers, Kafka, make_loop_and_tables, make_wiring
+from tests.harness.epoch_loop import HiveAnswers, Kafka, make_loop_and_tables, make_wiring
 
 AWAY = ServiceUnavailable("kafka.unavailable", "Kafka at b1:9092,b2:9092 did not answer (metadata): refused")
 

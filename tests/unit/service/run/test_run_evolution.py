@@ -32,17 +32,9 @@ from kafka2hive.service.tables.schema_columns import NewestSchemas
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import wired
+from tests.harness.epoch_loop import EARLY, Clock, Kafka, next_epoch, only_tombstones, planned, run
 from tests.harness.task_files import table_settings
 from tests.simulation.service.maps import rule_of
-from tests.unit.service.run.test_once import (
-    EARLY,
-    Clock,
-    Kafka,
-    next_epoch,
-    only_tombstones,
-    planned,
-    run,
-)
 
 REFRESH = 300.0
 

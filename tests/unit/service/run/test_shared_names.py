@@ -14,8 +14,8 @@ from kafka2hive.service.run.result import exit_code
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import wired
-from tests.unit.service.run.test_once import Clock, Schemas, make_loop_and_tables, planned, run
-from tests.unit.service.run.test_once import Kafka as TwoTopics
+from tests.harness.epoch_loop import Clock, Schemas, make_loop_and_tables, planned, run
+from tests.harness.epoch_loop import Kafka as TwoTopics
 
 LEADS, CAPITALS, OTHER = "crm.eu.Leads-2", "crm.eu.LEADS-2", "crm.eu.deals"
 TABLE = "crm.eu_leads_2"

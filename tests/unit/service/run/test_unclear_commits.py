@@ -17,15 +17,7 @@ from kafka2hive.service.tables.table_state import Unowned
 from kafka2hive.service.verify.history import audit_history
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileSystem, OutcomeUnknown, StorageError
-from tests.unit.service.run.test_once import (
-    EARLY,
-    Kafka,
-    make_loop_and_tables,
-    make_wiring,
-    next_epoch,
-    planned,
-    run,
-)
+from tests.harness.epoch_loop import EARLY, Kafka, make_loop_and_tables, make_wiring, next_epoch, planned, run
 
 TABLE = "air.early"
 
