@@ -1,1 +1,1 @@
-"""Deterministic simulation of the production ledger code: docs/simulation.md."""
+"""The deterministic simulation of the production ledger code: docs/simulation.md."""

@@ -1,7 +1,7 @@
 """Actors: drivers and task attempts, each in a greenlet that hands control back at every port call.
 
-One hand-over per call is enough: between the reply of a call and the request of the next an actor only computes, so
-"killed before the next effect" and "killed before the last reply" leave the same world.
+One hand-over per call suffices: between the reply to a call and the next request an actor only computes, so "killed before
+the next effect" and "killed before the last reply" leave the same world.
 """
 
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 
 class Actor:
-    """`stays` is asked at every call: whether this actor goes on at once, without a switch to the hub and back.
+    """One actor. `stays` is called at each port call and returns whether the actor continues without a switch to the hub.
 
-    `hub` is the greenlet it hands over to, by default the one that makes it: a twin is made by a driver but is not its.
+    `hub` is the greenlet to which it hands over, by default the one that creates it. A twin has another hub than its creator.
     """
 
     __slots__ = ("dead", "greenlet", "hub", "name", "stays", "wakes_at")
@@ -32,7 +32,7 @@ class Actor:
         self.wakes_at = 0
 
     def hand_over(self) -> None:
-        """Let others go on. Never returns to a crashed actor, whatever its `finally` clauses try."""
+        """Let other actors run. In a crashed actor it never returns, even from `finally` clauses."""
         if self.dead:
             raise GreenletExit
         if self.stays(self):
@@ -42,7 +42,7 @@ class Actor:
             raise GreenletExit
 
     def crash(self) -> None:
-        """`kill -9`: it is gone between two effects; what it sent is done or queued, what it knew is lost."""
+        """Simulate `kill -9` between two effects: requests that were sent are done or queued, memory is lost."""
         self.dead = True
-        if self.greenlet:  # started and not ended
+        if self.greenlet:  # it has started and not ended
             self.greenlet.throw(GreenletExit)

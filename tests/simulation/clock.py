@@ -1,4 +1,4 @@
-"""Time in the simulation: it passes only while somebody sleeps, and sleeping lets others go on."""
+"""Time in the simulation: it passes only while an actor sleeps, and sleeping lets other actors run."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -8,7 +8,7 @@ Result = TypeVar("Result")
 
 
 class SimulatedClock:
-    """`now` never moves: the protocol must not depend on it."""
+    """The Clock port. `now` never changes, because the protocol must not depend on it."""
 
     def __init__(self, hand_over: Callable[[], None] = lambda: None) -> None:
         self._hand_over = hand_over
@@ -29,10 +29,10 @@ class SimulatedClock:
 
 
 class AnyOrder:
-    """The Concurrency port: items in a random order, so a crash leaves any subset done.
+    """The Concurrency port: it runs items in a random order, so that a crash leaves any subset done.
 
-    One after the other is enough: calls of one actor on different paths commute. After an error some of the rest
-    still runs, as calls already under way would.
+    Running them one after another suffices, because calls of one actor on different paths commute. After an error some of the
+    other items still run, as calls that were already under way would.
     """
 
     def __init__(self, below: Callable[[int], int]) -> None:
@@ -48,7 +48,7 @@ class AnyOrder:
                 continue
             try:
                 results[index] = function(item)
-            except Exception as error:  # noqa: BLE001 - the port says: raised after all running calls have ended
+            except Exception as error:  # noqa: BLE001 - the port raises it after all running calls have ended
                 failure = failure or error
         if failure is not None:
             raise failure

@@ -1,4 +1,4 @@
-"""The modules a schedule runs, as one value: the real ones, or copies with one mistake built in (variant.py)."""
+"""The modules that a schedule runs, as one value: the real ones, or copies with one mistake (variant.py)."""
 
 from dataclasses import dataclass
 from types import ModuleType
@@ -11,7 +11,7 @@ from tests.simulation.service import repair
 
 @dataclass(frozen=True, slots=True)
 class Production:
-    """The ledger's and the publisher's modules, and the simulated processes and tasks around them."""
+    """The ledger's and the publisher's modules, and the simulated processes and tasks that use them."""
 
     draft: ModuleType = draft
     ledger_caller: ModuleType = ledger_caller

@@ -1,4 +1,4 @@
-"""`scripts/simulate`: as many schedules as wanted, a replay with its trace, or the search for mutants."""
+"""`scripts/simulate`: run schedules, replay one with its trace, or search for schedules that catch the mutants."""
 
 import argparse
 import sys
@@ -17,12 +17,12 @@ from tests.simulation.trace import run_traced
 
 
 def say(line: str) -> None:
-    """One line for the person who asked."""
+    """Print one line."""
     sys.stdout.write(line + "\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0: every promise held (with --mutants: every mutant was caught); 1: not."""
+    """Return exit code 0 if every promise held (with --mutants: if every mutant was caught), else 1."""
     options = _parser().parse_args(arguments)
     if options.mutants:
         return search_all(options.seed, options.schedules, options.jobs, say)

@@ -1,4 +1,4 @@
-"""Cases that must really have happened before a batch of schedules proves anything (docs/protocol.md, last section)."""
+"""The cases that must have happened before a batch of schedules proves anything (docs/protocol.md, last section)."""
 
 from collections import Counter
 
@@ -123,5 +123,5 @@ CASES = {"ledger": LEDGER, "service": SERVICE, "damage": DAMAGE}
 
 
 def never_happened(count: Counter[str], kind: str = "ledger") -> list[str]:
-    """The cases a batch did not see."""
+    """Return the cases that did not happen in a batch."""
     return [case for case in CASES[kind] if not count[case]]

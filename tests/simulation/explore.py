@@ -1,9 +1,9 @@
-"""Every interleaving, not a random one: depth-first over all choices of a small world, with state hashing.
+"""Explore every interleaving of a small world, depth-first over all choices, with state hashing.
 
-Some drivers on a table whose ledger exists: each takes it over, commits and promotes some epochs of two files. At every
-step any driver may go on, any late RPC may arrive, and, as long as the budget lasts, any fault may strike: one of the five
-of a mutation, or a crash; every kind at most once on a path. The state is (tree, what the watch knows, late RPCs, each
-driver's memory, budget); one that was seen is not entered again. At the end of every path the oracle judges.
+A few drivers share a table whose ledger exists: each takes it over, then commits and promotes epochs of two files. At each
+step any driver may continue, any late RPC may arrive, and, within the budget, any fault may occur: one of the five faults of a
+mutation, or a crash; each kind at most once per path. A state is (tree, memory of the watch, late RPCs, memory of each driver,
+budget); a state that was seen is not entered again. The oracle judges the end of each path.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ MUTATIONS = ("create", "rename", "delete", "mkdirs")
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """`states` are different ones, met over `steps` choices; `ends` of paths were judged, `histories` of drivers met."""
+    """The result: the number of different `states`, of `steps` between them, of judged `ends`, and of drivers' `histories`."""
 
     states: int
     steps: int
@@ -50,7 +50,7 @@ class Explored:
 
 
 class DecidedWorld(World):
-    """Nothing is left to chance: what goes wrong is a choice of the explorer."""
+    """A world without chance: the explorer chooses what fails."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -66,7 +66,7 @@ class DecidedWorld(World):
 
 
 class Budget(NamedTuple):
-    """How many faults may still strike, and which kinds: each at most once."""
+    """How many faults may still occur, and which kinds: each at most once."""
 
     faults: int
     kinds: tuple[str, ...] = (*FAULTS, CRASH)
@@ -78,14 +78,14 @@ class Budget(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """`what` happens (`go`, `late`, or a kind of fault) to `whom`: a driver's number, or an index of the late RPCs."""
+    """`what` happens (`go`, `late`, or a kind of fault) to `whom`: a driver's number, or the index of a late RPC."""
 
     what: str
     whom: int
 
 
 class Tree(WatchedNameNode):
-    """A NameNode that can be copied: directories are copied, files shared, since a file is replaced when it is closed."""
+    """A NameNode that can be copied. Copies share their files, because closing a file replaces it."""
 
     def __init__(self, count: Counter[str]) -> None:
         super().__init__(count)
@@ -106,7 +106,7 @@ class Tree(WatchedNameNode):
         return new
 
     def close(self, path: str, data: bytes) -> None:
-        """The file opened under `path` is found by its inode, wherever its directory has moved."""
+        """Close the file that was opened under `path`. It is found by its inode, even if its directory has moved."""
         written = FileNode()
         written.content = data
         node = self.open.pop(path)
@@ -117,7 +117,7 @@ class Tree(WatchedNameNode):
                     return
 
     def key(self) -> int:
-        """A number for the tree and for what the watch remembers."""
+        """Return a hash of the tree and of the memory of the watch."""
         return hash(
             (_frozen(self.root), tuple(self.generations), frozenset(self.promoted), frozenset(self.open))
         )
@@ -160,7 +160,7 @@ class State:
 
 
 class Explorer:
-    """The search over all states of one small world."""
+    """The search through all states of one small world."""
 
     def __init__(self, code: Production, drivers: int, epochs: int) -> None:
         self.code = code
@@ -177,7 +177,7 @@ class Explorer:
         return State(tree, (), tuple(driver.first for driver in self.drivers), Budget(faults))
 
     def take(self, state: State, choice: Choice) -> State:
-        """The state after a choice. Raises Violation."""
+        """Return the state after a choice. Raises Violation."""
         what, whom = choice
         trail = (state.trail, choice)
         if what == CRASH:
@@ -208,7 +208,7 @@ class Explorer:
         return State(tree, late, _with(state.memories, whom, after), budget, trail)
 
     def judge(self, state: State) -> None:
-        """The oracle's word about a path's end. Raises Violation."""
+        """Let the oracle judge the end of a path. Raises Violation."""
         world = DecidedWorld()
         world.namenode = state.tree.copy()
         world.late = list(state.late)
@@ -216,7 +216,7 @@ class Explorer:
 
 
 def execute(tree: Tree, call: Call) -> Answer:
-    """A call's effect and answer, now. Raises Violation."""
+    """Carry out a call and return its answer. Raises Violation."""
     try:
         match call.operation:
             case "create":
@@ -235,7 +235,7 @@ def execute(tree: Tree, call: Call) -> Answer:
 
 
 def _begin(tree: Tree) -> None:
-    """The ledger's first snapshot has the first position, so that every epoch of a driver is one of data."""
+    """Create a ledger that has the first position, so that each epoch of a driver is a data epoch."""
     path = join(LEDGER.table_directory, FIRST_GENERATION, snapshot_name(0, SnapshotState.FINAL))
     positions = tuple(Position(tp, 0, 0) for tp in TOPIC_PARTITIONS[:1])
     node = tree.node(path)
@@ -250,7 +250,7 @@ def _arrive(tree: Tree, request: Request) -> None:
         else:
             getattr(tree, request.operation)(request.path)
     except StorageError:
-        return  # nobody hears the answer
+        return  # nobody waits for the answer
 
 
 def _with(memories: tuple[Memory | None, ...], whom: int, memory: Memory | None) -> tuple[Memory | None, ...]:
@@ -265,7 +265,7 @@ def explore(
     code: Production = REAL,
     progress: Callable[[int], None] = lambda states: None,
 ) -> Explored:
-    """All paths. Stops at the first violation, or when `limit` states were seen (`complete` is then False)."""
+    """Explore all paths. Stop at the first violation, or after `limit` states (then `complete` is False)."""
     steps = ends = told = 0
     explorer = Explorer(code, drivers, epochs)
 

@@ -1,6 +1,6 @@
-"""How often what goes wrong. Every schedule draws rates of its own ("swarm"): some faults off, some rare, some frequent.
+"""The rates of faults. Each schedule draws its own ("swarm testing"): some faults are off, some rare, some frequent.
 
-All rates are chances per port call (mutations, reads) or per step of the scheduler (the rest).
+All rates are chances per port call (mutations, reads) or per step of the scheduler (the others).
 """
 
 from collections.abc import Callable
@@ -9,32 +9,32 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """`0.0` = never. The five faults of a mutation exclude each other; their order in `client.py` is the order here."""
+    """Chances; 0.0 means never. The five faults of a mutation exclude each other, and are tried in this order."""
 
-    unavailable: float = 0.0  # did not happen, said so
-    lost_request: float = 0.0  # did not happen, nobody knows
-    lost_reply: float = 0.0  # did happen, nobody knows
-    delayed: float = 0.0  # nobody knows, happens at any later time
-    duplicated: float = 0.0  # did happen, OK, and is executed once more at any later time
+    unavailable: float = 0.0  # not done, and the answer says so
+    lost_request: float = 0.0  # not done, without an answer
+    lost_reply: float = 0.0  # done, without an answer
+    delayed: float = 0.0  # done at any later time, without an answer
+    duplicated: float = 0.0  # done and answered, and done once more at any later time
     read_fails: float = 0.0
-    task_fails: float = 0.0  # per task attempt, beside what its port calls do
-    twin: float = 0.0  # per task: a second attempt runs beside it and outlives its driver
-    late: float = 0.0  # a delayed or duplicated RPC is executed now
+    task_fails: float = 0.0  # per task attempt, in addition to the faults of its port calls
+    twin: float = 0.0  # per task: a second attempt runs at the same time and outlives its driver
+    late: float = 0.0  # a delayed or duplicated RPC arrives
     crash: float = 0.0
     pause: float = 0.0
-    start: float = 0.0  # one more driver is started
-    trouble: float = 0.0  # a time of Denied or NoRoom begins
+    start: float = 0.0  # one more driver starts
+    trouble: float = 0.0  # a period of Denied or NoRoom begins
     hive_outage: float = 0.0
-    retention: float = 0.0  # a finished epoch's file is taken away (rule W3)
+    retention: float = 0.0  # retention deletes a file of a finished epoch (rule W3)
 
     @property
     def mutation(self) -> float:
-        """Chance that a mutation meets one of its five faults."""
+        """Return the chance that a mutation has one of its five faults."""
         return self.unavailable + self.lost_request + self.lost_reply + self.delayed + self.duplicated
 
     @property
     def events(self) -> float:
-        """Chance that something happens in a step beside the actors' own calls."""
+        """Return the chance of an event in a step, in addition to the actors' calls."""
         return (
             self.late
             + self.crash

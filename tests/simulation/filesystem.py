@@ -1,4 +1,4 @@
-"""The FileSystem port as one actor of the simulation sees it: every call hands over first, and may go wrong."""
+"""The FileSystem port of one actor: each call hands over first, and may fail."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,9 +19,9 @@ from tests.simulation.world import Request, World
 
 
 class SimulatedFileSystem:
-    """`hand_over` lets other actors go on; `last` is the actor's last mutation, for the coverage counters.
+    """The port of actor `who`. `hand_over` lets other actors run; `last` is its last mutation, for the coverage counters.
 
-    `faults` counts what went wrong for this actor: what it does about nothing is judged by that.
+    `faults` counts its faults: an actor that gives up without a fault is a finding.
     """
 
     def __init__(self, world: World, who: str = "-", hand_over: Callable[[], None] = lambda: None) -> None:
@@ -32,7 +32,7 @@ class SimulatedFileSystem:
         self.faults = 0
 
     def failed(self) -> None:
-        """Something went wrong for this actor."""
+        """Count a fault of this actor."""
         self.faults += 1
 
     def create(self, path: str) -> "SimulatedWriter":
@@ -100,7 +100,7 @@ class SimulatedFileSystem:
             world.tell(self.who, f"{request} = Denied (between two zones)")
             raise Denied(request.path)
         if world.uncertifiable and _certifies(world.uncertifiable, request):
-            world.count["certificates refused for ever"] += 1  # no fault: it is no reason for anything else
+            world.count["certificates refused for ever"] += 1  # not a fault: it must have no other effect
             world.tell(self.who, f"{request} = Denied (for ever)")
             raise Denied(request.path)
         if world.random() < world.mutation_faults:
@@ -141,35 +141,35 @@ class SimulatedFileSystem:
 
 
 def _forbidden(directory: str, request: Request) -> bool:
-    """Renames into a directory, but for its staging."""
+    """Return whether the request renames into the directory, except into its staging directory."""
     return request.target.startswith(directory + "/") and "/_tmp/" not in request.target
 
 
 def _leaves(zones: tuple[str, ...], request: Request) -> bool:
-    """A rename from one zone into another one."""
+    """Return whether the request renames from one zone into another."""
     between = {_zone(zones, request.path), _zone(zones, request.target)} if request.target else set()
     return len(between) == 2 and "" not in between
 
 
 def _zone(zones: tuple[str, ...], path: str) -> str:
-    """The encryption zone or mount that a path is in; nothing is renamed from one into another, ever."""
+    """Return the encryption zone or mount of a path. A rename between two of them always fails."""
     return next((zone for zone in zones if path == zone or path.startswith(zone + "/")), "")
 
 
 def _certifies(directory: str, request: Request) -> bool:
-    """A certificate of the table at this place would come to be."""
+    """Return whether the request would create a certificate of the table at this location."""
     return request.target.startswith(directory + "/") and bool(
         CERTIFICATE.fullmatch(base_name(request.target))
     )
 
 
 def _troubled(trouble: type[StorageError], request: Request) -> bool:
-    """A full disk or quota refuses what makes something; a permission refuses everything."""
+    """Return whether the trouble affects the request: a full disk or quota refuses creations, a missing permission everything."""
     return trouble is Denied or (trouble is NoRoom and request.operation in ("create", "mkdirs"))
 
 
 class SimulatedWriter:
-    """Readers see a part of what was written, any part, until close has succeeded."""
+    """A file that is being written: until close succeeds, readers see any part of what was written."""
 
     __slots__ = ("_buffer", "_files", "_node", "_path")
 
@@ -184,7 +184,7 @@ class SimulatedWriter:
         self._node.content = self._buffer[: self._files.world.below(len(self._buffer))]
 
     def close(self) -> None:
-        """The file is found by its inode, wherever its directory has moved, as on HDFS."""
+        """Close the file, which is found by its inode, as on HDFS, even if its directory has moved."""
         files = self._files
         files.hand_over()
         world = files.world

@@ -1,7 +1,7 @@
-"""Hive's tables in the simulation: made, altered and described by the statements that production sends.
+"""Hive's tables in the simulation, which production's statements create, alter and describe.
 
-Nobody is fenced here: a statement that was sent may be executed at any later time, whoever owns the table by then. Hive
-refuses a column that is there already, and a type that holds less than the one before (its default).
+Hive fences nobody: a statement that was sent may be executed at any later time, whoever owns the table by then. Hive refuses
+to add a column that exists, and to narrow a type (its default).
 """
 
 import re
@@ -30,14 +30,14 @@ _WIDER = ("int", "bigint", "string")
 
 @dataclass(slots=True)
 class HiveTable:
-    """`columns` and `partitioned` give types by name, in their order."""
+    """`columns` and `partitioned` are types by name, in order."""
 
     columns: dict[str, str]
     partitioned: dict[str, str]
     location: str
 
     def fits(self, columns: dict[str, str], location: str) -> bool:
-        """Whether a map with these columns may be dumped into it: it may have more of them."""
+        """Return whether files of a map with these columns fit the table, which may have more columns."""
         return self.location == location and columns.items() <= self.columns.items()
 
     def copy(self) -> "HiveTable":
@@ -46,14 +46,14 @@ class HiveTable:
 
 @dataclass(slots=True)
 class HiveTables:
-    """All tables; `late` are statements on their way, `changes` counts those that had an effect."""
+    """All tables. `late` are statements that may still arrive; `changes` counts the statements that had an effect."""
 
     tables: dict[str, HiveTable] = field(default_factory=dict)
     late: list[str] = field(default_factory=list)
     changes: int = 0
 
     def execute_late(self, below: Callable[[int], int]) -> bool:
-        """One late statement, whichever; whether it changed something. Nobody hears the answer."""
+        """Execute a random late statement, whose answer is lost. Return whether it changed anything."""
         before = {name: table.copy() for name, table in self.tables.items()}
         try:
             self.execute(self.late.pop(below(len(self.late))))
@@ -62,7 +62,7 @@ class HiveTables:
         return before != self.tables
 
     def execute(self, statement: str) -> None:
-        """Raises MetastoreRefused, Violation (a statement that this Hive does not know)."""
+        """Execute a statement. Raises MetastoreRefused, Violation (an unknown statement)."""
         if statement.startswith("CREATE DATABASE IF NOT EXISTS "):
             return
         if found := _CREATE.fullmatch(statement):
@@ -111,9 +111,9 @@ def _columns(text: str) -> dict[str, str]:
 
 
 class SimulatedSession:
-    """The Session port of one process. `seen`: each table as it was described to this process last.
+    """The Session port of one process. `seen` has the last description of each table that this process got.
 
-    `fail` raises MetastoreUnavailable; `is_down` says whether Hive answers.
+    `fail` raises MetastoreUnavailable; `is_down` returns whether Hive is down.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class SimulatedSession:
         self.seen: dict[str, HiveTable | None] = {}
 
     def run(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Rows of the last."""
+        """Run the statements and return the rows of the last."""
         rows: list[tuple[Any, ...]] = []
         for statement in statements:
             self._hand_over()
@@ -147,7 +147,7 @@ class SimulatedSession:
         return rows
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
     def _change(self, statement: str) -> None:
         world, rates = self._world, self._world.rates

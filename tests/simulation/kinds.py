@@ -1,4 +1,4 @@
-"""The kinds of schedules, each with a seed's play as a function."""
+"""The kinds of schedules, each as a function of a seed."""
 
 from collections.abc import Callable
 
@@ -15,11 +15,11 @@ KINDS: dict[str, Play] = {
     "service": service.run_schedule,
     "damage": damaged.run_schedule,
 }
-"""`ledger`: the ledger's steps of one table. `service`: whole processes of two services. `damage`: those, harmed and repaired."""
+"""`ledger`: the steps of one ledger. `service`: whole processes of two services. `damage`: those, damaged and repaired."""
 
 
 def play(
     kind: str, seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None
 ) -> Outcome:
-    """One schedule of a kind."""
+    """Play one schedule of a kind."""
     return KINDS[kind](seed, code, trace)

@@ -1,7 +1,7 @@
 """A process that calls the ledger's public steps as the rules allow: start, epochs, registration; R0 after any surprise.
 
-It tests the ledger as a library, and so does more than a run of the service ever would: epochs of any cut at any moment,
-cleanup in between, a check before a start or none. The service's own loop is driven by tests/simulation/service.
+It tests the ledger as a library, with more freedom than a run has: epochs of any size at any moment, cleanup in between, a
+start with or without a check. tests/simulation/service drives the real service loop.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ KEEP = 2
 
 
 class LedgerCaller:
-    """One process. Its memory dies with it; `code` is the production code, or a mutant of it."""
+    """One process, whose memory dies with it. `code` is the production code, or a mutant of it."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class LedgerCaller:
         self.unregistered: frozenset[HivePartition] = frozenset()
 
     def serve(self) -> None:
-        """Until fenced, lost or out of retries. Raises Violation for a ManualActionRequired: nothing here needs one."""
+        """Run until it is fenced, has lost or has no retries left. Raises Violation for a ManualActionRequired."""
         try:
             while True:
                 try:
@@ -84,7 +84,7 @@ class LedgerCaller:
             raise Violation(f"manual intervention would be needed: {stop}") from stop
 
     def start(self) -> None:
-        """R1 when there is no ledger, then R2 to R5 and R9."""
+        """Start the table: R1 if it has no ledger, then R2 to R5 and R9."""
         self.owned = None
         code, world = self.code, self.world
         order = code.start.StartOrder(LEDGER, self._check, self.owners, LOCATION, KEEP)
@@ -101,7 +101,7 @@ class LedgerCaller:
         world.tell(self.name, f"started g{self.owned.generation.number} after epoch {self.owned.state.epoch}")
 
     def epoch(self) -> None:
-        """One epoch: first positions, data, or nothing but pending registrations; then Hive, before the next epoch."""
+        """Commit one epoch: first positions, data, or pending registrations alone. Then register before the next epoch."""
         change = replace(self._plan(), completeness=self._complete())
         if self.world.below(4) == 0:
             self.code.cleanup.clean_up(self.ports, self.owned, LOCATION, KEEP)
@@ -112,7 +112,7 @@ class LedgerCaller:
         ).open_registrations
 
     def _check_visible(self) -> None:
-        """Whoever goes on has everything visible that was committed before."""
+        """Check that everything committed before is visible to an owner that continues."""
         missing = [f.final for f in self.owned.state.files if f.final not in self.world.namenode.promoted]
         if missing:
             raise Violation(f"{self.name} goes on although these are not visible: {missing}")
@@ -141,7 +141,7 @@ class LedgerCaller:
         return draft.DataEpoch(files=tuple(files), accounts=accounts, registered=self._registered())
 
     def _complete(self) -> Any:
-        """Every third epoch all that is open is complete; no draw, so that a schedule's other choices do not depend on it."""
+        """Complete the open partitions in every third epoch; nothing is drawn, so that the schedule's other choices stay."""
         state = self.owned.state
         if self.owned.next_epoch % 7 == 6:
             return NoTracking()
@@ -161,7 +161,7 @@ class LedgerCaller:
         return AddedColumn(name=f"c{epoch}", type="int", schema=self.name, added_at="now", epoch=epoch)
 
     def _registered(self) -> frozenset[HivePartition]:
-        """What Hive has confirmed since the newest snapshot."""
+        """Return the registrations that Hive has confirmed since the newest snapshot."""
         return frozenset(self.owned.state.unregistered) - self.unregistered
 
     def _run(self, index: int, ranges: tuple[OffsetRange, ...]) -> tuple[DataFile, ...]:

@@ -1,4 +1,4 @@
-"""Hive as the simulation sees it: outages, refusals of the moment, statements whose answer is lost."""
+"""Hive's partitions in the simulation: outages, temporary refusals, statements whose answer is lost."""
 
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -10,7 +10,7 @@ from tests.simulation.world import World
 
 
 class Hive:
-    """What is registered: location by (table, partition path). Shared by all actors; `down` begins and ends by events."""
+    """The registered locations by (table, partition path), which all actors share. Events begin and end `down`."""
 
     def __init__(self) -> None:
         self.registered: dict[tuple[str, str], str] = {}
@@ -32,7 +32,7 @@ class SimulatedMetastore:
         self.session = SimulatedSession(world, hive.ddl, who, hand_over, lambda: hive.down, self.fail)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
     def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
         self._hand_over()
@@ -52,7 +52,7 @@ class SimulatedMetastore:
         return self._hive.registered.get((partition.table, partition.path))
 
     def fail(self, what: str) -> NoReturn:
-        """Hive gives no answer."""
+        """Fail as if Hive gave no answer."""
         self.failures += 1
         self._world.count["Hive failed"] += 1
         self._world.tell(self._who, f"hive: {what} = MetastoreUnavailable")

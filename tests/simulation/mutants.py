@@ -1,7 +1,7 @@
-"""Plausible mistakes, each as a small patch of one module, each with a seed that catches it quickly.
+"""Plausible mistakes, each as a small patch of one module, with a seed that catches it quickly.
 
-A mutant that no schedule catches means that the step is needless or the model too weak (docs/simulation.md). `seed` is
-the stored proof; `scripts/simulate --mutants` searches afresh.
+If no schedule catches a mutant, the step is needless or the model too weak (docs/simulation.md). `seed` is the stored proof;
+`scripts/simulate --mutants` searches again.
 """
 
 from dataclasses import dataclass
@@ -56,9 +56,9 @@ TASKS = "tests.simulation.tasks"
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`edits` are (old, new) texts of `module`; every old text stands there exactly once, or loading fails loudly.
+    """One mistake. `edits` are (old, new) texts of `module`; if an old text is not there exactly once, loading fails.
 
-    `kind` of schedules notices it.
+    Schedules of `kind` notice it.
     """
 
     name: str
@@ -553,7 +553,7 @@ MUTANTS = (
             "    try:\n        files.delete(writing)\n        write_file(files, writing, data)\n",
         ),
     ),
-    # whole processes: why they end, what they retry, whom they fence, what they forget
+    # whole processes: their ends, retries, fencing and memory
     _of_service(
         "the checked generation is ignored",
         TAKE_OVER,
@@ -671,7 +671,7 @@ MUTANTS = (
         OWNED_TABLES,
         ("if not t.is_held and not t.is_waiting(now)]", "if not t.is_held and t.aside is None]"),
     ),
-    # damage: a STOP that does not come, or that touches something
+    # damage: a missing STOP, or one that changes something
     _of_damage(
         "a staged file's length is not looked at",
         PROMOTE,
@@ -881,7 +881,7 @@ MUTANTS = (
             "        if False:\n",
         ),
     ),
-    # topics and partitions that come, go and are made anew
+    # topics and partitions that are created, deleted and recreated
     _of_damage(
         "a topic that was made anew is read on",
         POSITIONS,
@@ -948,7 +948,7 @@ MUTANTS = (
             "join(state.location, '_tmp', certificate_draft_name(",
         ),
     ),
-    # two topics whose names make one table
+    # two topics whose names give the same table
     _of_service(
         "a newcomer takes the table of another topic over",
         TABLES,
@@ -989,7 +989,7 @@ MUTANTS = (
         OWNED_TABLES,
         ("DECIDE_SECONDS if self._undecided else math.inf", "math.inf"),
     ),
-    # metadata that are older than an earlier answer
+    # metadata older than an earlier answer
     _of_service(
         "partitions that older metadata do not list are forgotten",
         KAFKA_VIEW,
@@ -1045,7 +1045,7 @@ MUTANTS = (
         ),
         ("from dataclasses import dataclass\n", "from dataclasses import dataclass, replace\n"),
     ),
-    # the text of a snapshot, where both directions have the same mistake
+    # a snapshot's text, with the same mistake in both directions
     _mutant(
         "starts and ends of positions are exchanged in both directions",
         LINES,
@@ -1195,7 +1195,7 @@ MUTANTS = (
         COMPLETION,
         ("_unknown_to_hive(table, owned) if self._waits_for_hive else frozenset()", "frozenset()"),
     ),
-    # a repair beside a run that is alive
+    # a repair while a run is alive
     _of_damage(
         "a run never looks whether a stopped table was repaired",
         EPOCHS,

@@ -1,13 +1,13 @@
-"""A NameNode in memory: one tree, every operation atomic and instant. Faults and delays are the client's business.
+"""A NameNode in memory: one tree, in which each operation is atomic and instant. The clients add faults and delays.
 
-A directory is a dict from name to child, a file a FileNode, so an open file moves with its directory, as on HDFS (tried
-on a real one: the old writer's close lands in the moved directory). Directories are found by their full paths.
+A directory is a dict from name to child, a file is a FileNode, so an open file moves with its directory, as on HDFS (checked
+with a real one: the old writer's close takes effect in the moved directory). Directories are found by their full paths.
 """
 
 from kafka2hive.storage.port import AlreadyExists, FileStatus, NotFound, ParentMissing, StorageError
 
 ROOT = "sim://namenode"
-"""Every path begins with it; below it names are separated by one slash."""
+"""The beginning of every path; below it one slash separates names."""
 
 
 class FileNode:
@@ -20,7 +20,7 @@ class FileNode:
         self.status: FileStatus | None = None
 
     def status_at(self, path: str) -> FileStatus:
-        """What `stat` answers; kept, because listings ask for it again and again."""
+        """Return the answer of `stat`, which is cached for listings."""
         known = self.status
         if known is None or known.length != len(self.content) or known.path != path:
             known = self.status = FileStatus(path, len(self.content), False)
@@ -32,18 +32,18 @@ Node = FileNode | dict[str, "Node"]
 
 
 class NameNode:
-    """The effects of the FileSystem port, with the port's errors. `root` is the tree, `directories` its index by path."""
+    """The FileSystem port's effects and errors. `root` is the tree, `directories` its index by path."""
 
     def __init__(self) -> None:
         self.root: Directory = {}
         self.directories: dict[str, Directory] = {ROOT: self.root}
 
     def directory(self, path: str) -> Directory | None:
-        """The children of a directory, None when there is no such directory."""
+        """Return the children of a directory, None if there is no such directory."""
         return self.directories.get(path)
 
     def node(self, path: str) -> Node | None:
-        """File or directory under a path, None when there is nothing."""
+        """Return the file or directory at a path, None if there is neither."""
         directory, _, name = path.rpartition("/")
         parent = self.directories.get(directory)
         return None if parent is None else parent.get(name)
@@ -132,7 +132,7 @@ class NameNode:
         return tuple([_status(f"{path}/{name}", children[name]) for name in sorted(children)])
 
     def files_below(self, path: str) -> set[str]:
-        """Paths of all files below a directory."""
+        """Return the paths of all files below a directory."""
         found: set[str] = set()
         todo: list[tuple[str, Node]] = [(path, self.directory(path) or {})]
         while todo:

@@ -1,7 +1,7 @@
-"""The oracle: after a schedule, faults off, clean starts; then every promise is checked against the bare tree.
+"""The oracle: after a schedule it makes clean starts without faults, then checks every promise against the bare tree.
 
-It knows the topic (which records must be visible) and the tree, and reads snapshots by a parser of its own: of the
-production code it uses the names of places, and drives the clean starts.
+It knows the topic (which records must be visible) and the tree, and reads snapshots by its own parser. It uses production
+code only for the names of places and for the clean starts.
 """
 
 import json
@@ -31,17 +31,17 @@ from tests.simulation.world import World
 FOREIGN = DataFileName(
     slug="all", task=0, ledger="f" * 8, generation=0, epoch=0, uuid="0" * 32, extension="parquet"
 ).in_state("pending")
-"""Another ledger's staged file, older by name than anything: nobody here may touch it."""
+"""A staged file of another ledger, with the oldest name: no actor may touch it."""
 
 
 def prepare(world: World) -> None:
-    """The world before the first driver: a table's directory with a file another ledger once staged there."""
+    """Prepare the world for the first driver: a table's directory with a staged file of another ledger."""
     world.namenode.mkdirs(STAGING)
     world.namenode.create(join(STAGING, FOREIGN)).content = b"foreign"
 
 
 def judge(world: World, hive: Hive, code: Production) -> None:
-    """Recover cleanly, let every late RPC arrive, go on for an epoch. Raises Violation."""
+    """Recover cleanly, let every late RPC arrive, and commit one more epoch. Raises Violation."""
     if world.late and world.below(2):
         _recover(world, hive, code, "recover1")
     while world.late:
@@ -50,7 +50,9 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_tidiness(world, LEDGER, LOCATION)
     _go_on(driver)
     snapshots = history(world, LEDGER)
-    incomplete = {parent(path) for path in world.namenode.retired}  # not all that they count is to be seen
+    incomplete = {
+        parent(path) for path in world.namenode.retired
+    }  # not all files that they count are visible
     if withdrawn := [place for place in snapshots[-1].reopened if place.location not in incomplete]:
         raise Violation(f"nothing went wrong, and certificates are withdrawn: {withdrawn}")
     check_chain(snapshots)
@@ -82,7 +84,7 @@ def _go_on(driver: LedgerCaller) -> None:
 
 
 def _generation(world: World, ledger: LedgerPaths) -> tuple[str, list[str]]:
-    """Path and child names of the one generation directory."""
+    """Return path and child names of the only generation directory."""
     names = list(world.namenode.directory(ledger.table_directory) or ())
     if len(names) != 1 or Generation.parse(names[0]) is None:
         raise Violation(f"{ledger.table_directory} holds {names}, not one generation directory")
@@ -98,8 +100,9 @@ def check_tidiness(
     since: int = 0,
     foreign: bool = True,
 ) -> None:
-    """After a clean start, and `more` epochs perhaps: nothing unreferenced is left, nothing of others is gone, if there was
-    something `foreign`.
+    """Check after a clean start, and perhaps `more` epochs, that no unreferenced file is left.
+
+    If there was a `foreign` file, it must still be there.
     """
     path, children = _generation(world, ledger)
     finals = [n for n in children if (parse_snapshot_name(n) or (0, ""))[1] == "final"]
@@ -113,7 +116,7 @@ def check_tidiness(
 
 
 def history(world: World, ledger: LedgerPaths, since: int = 0) -> list[SnapshotText]:
-    """All snapshots of all time by epoch, from `since` on: those archived and those in the generation directory."""
+    """Return all snapshots by epoch, from `since` on: those in the archive and in the generation directory."""
     found: dict[int, SnapshotText] = {}
     archives = world.namenode.directory(ledger.archives) or {}
     directories = [join(ledger.archives, name) for name in archives] + [_generation(world, ledger)[0]]
@@ -132,8 +135,9 @@ def history(world: World, ledger: LedgerPaths, since: int = 0) -> list[SnapshotT
 
 
 def check_chain(snapshots: list[SnapshotText]) -> None:
-    """Every snapshot names the checksum of the one before it, and its pending registrations and columns follow from that
-    one's.
+    """Check that each snapshot has the checksum of the one before it.
+
+    Its pending registrations and columns must follow from those of that one.
     """
     for before, snapshot in pairwise(snapshots):
         if snapshot.previous != before.checksum:
@@ -155,7 +159,7 @@ def check_chain(snapshots: list[SnapshotText]) -> None:
 
 
 def _check_decisions(before: SnapshotText, snapshot: SnapshotText) -> None:
-    """What was decided once stands in every later snapshot; what is new is of this very epoch."""
+    """Check that decisions stay in all later snapshots, and that new ones have the epoch of their snapshot."""
     for what in ("added", "gaps", "losses", "forgotten"):
         old, now = getattr(before, what), getattr(snapshot, what)
         if now[: len(old)] != old or any(each.epoch != snapshot.epoch for each in now[len(old) :]):
@@ -163,7 +167,7 @@ def _check_decisions(before: SnapshotText, snapshot: SnapshotText) -> None:
 
 
 def check_accounts(snapshots: list[SnapshotText]) -> None:
-    """Every offset that an epoch moved stands in one account, with what became of it."""
+    """Check that every offset that an epoch moved is in exactly one account, with what became of it."""
     for snapshot in snapshots:
         moved = {p.topic_partition: (p.start, p.end) for p in snapshot.positions if p.end > p.start}
         told: dict[TopicPartition, list[OffsetRange]] = {}
@@ -181,9 +185,10 @@ def check_accounts(snapshots: list[SnapshotText]) -> None:
 
 
 def check_certificates(world: World, snapshots: list[SnapshotText], refused: bool = False) -> None:
-    """Recounted from the file and loss lines alone: open partitions, what certificates say, and their files beside the
-    data. A certificate that could not be written is withdrawn by the next snapshot, which opens its partition again.
-    `refused`: none can be written in this table. A partition is known by its path, and is where its newest file is.
+    """Recount open partitions, certificates and their files from the file and loss lines alone.
+
+    A certificate that could not be written is withdrawn by the next snapshot, which opens its partition again. If `refused`, this
+    table can have no certificate. A partition is known by its path, and is at the location of its newest file.
     """
     counts: dict[str, tuple[int, int, int]] = {}
     where: dict[str, HivePartition] = {}
@@ -256,7 +261,7 @@ def _check_certificate(
 
 
 def check_offsets(snapshots: list[SnapshotText]) -> None:
-    """I3: every snapshot begins where the one before it ended, at 0 what is new."""
+    """Check that each snapshot begins where the one before it ended, and new topic partitions at 0 (I3)."""
     ends = {p.topic_partition: p.end for p in snapshots[0].positions}
     for snapshot in snapshots[1:]:
         starts = {p.topic_partition: p.start for p in snapshot.positions}
@@ -269,7 +274,7 @@ def check_offsets(snapshots: list[SnapshotText]) -> None:
 
 
 def check_files(world: World, files: list[ToldFile], given_up: frozenset[str] = frozenset()) -> None:
-    """Exactly the committed files lie where readers look; what lies in places that were given up does not matter."""
+    """Check that exactly the committed files are where readers look; files at places that were given up are ignored."""
     visible = set()
     for table in world.namenode.directory(WAREHOUSE) or ():
         visible |= {path for path in world.namenode.files_below(join(WAREHOUSE, table)) if _is_visible(path)}
@@ -286,7 +291,7 @@ def _is_visible(path: str) -> bool:
 
 
 def check_records(world: World, files: list[ToldFile], newest: SnapshotText) -> None:
-    """Every record below the newest positions is visible exactly once, whole, in its own bucket."""
+    """Check that every record below the newest positions is visible exactly once, whole, in its bucket."""
     ranges = tuple(OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions)
     check_exactly(world, files, ranges, newest.table)
 
@@ -299,8 +304,9 @@ def check_exactly(
     lost: Counter[tuple[HivePartition, str]] | None = None,
     moved_to: str = "",
 ) -> None:
-    """Every record of the ranges (by its bucket) is visible once for each range, but for the `lost` ones. Files of a table
-    that has moved may lie at either location.
+    """Check that every record of the ranges is visible once for each range, except the `lost` ones.
+
+    Files of a table that has moved may be at either location.
     """
     seen: Counter[tuple[HivePartition, str]] = Counter()
     for file in files:
@@ -323,14 +329,14 @@ def check_exactly(
 
 
 def bucket_of(place: HivePartition, table: str, moved_to: str) -> HivePartition:
-    """The partition at its table's first location."""
+    """Return the partition at the table's first location."""
     if moved_to and place == HivePartition(table, place.path, join(moved_to, place.path)):
         return replace(place, location=join(location_of(table), place.path))
     return place
 
 
 def check_hive(hive: Hive, files: list[ToldFile], moved: Mapping[str, str] | None = None) -> None:
-    """I6 at the end: every Hive partition with data is registered where it lies, or where somebody has `moved` it to."""
+    """Check I6 at the end: each Hive partition with data is registered at its location, or where somebody `moved` it."""
     for partition in {file.hive_partition for file in files}:
         wanted = (moved or {}).get(partition.location, partition.location)
         if hive.registered.get((partition.table, partition.path)) != wanted:

@@ -1,4 +1,4 @@
-"""Where things lie in the simulated world."""
+"""The paths of the simulated world."""
 
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.paths.path import join
@@ -18,5 +18,5 @@ STAGING = staging_directory(LOCATION)
 
 
 def location_of(table: str) -> str:
-    """The directory of a table, `db.t` in `warehouse/t`."""
+    """Return the directory of a table: `warehouse/t` for `db.t`."""
     return join(WAREHOUSE, table.partition(".")[2])

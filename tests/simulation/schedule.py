@@ -24,14 +24,14 @@ from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
 STEPS = 200
-"""Calls of a schedule on average; from half to one and a half times as many."""
+"""The average number of calls in a schedule, which has half to one and a half times as many."""
 MOST_DRIVERS = 3
 NEVER = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`violation` is None when every promise held; `count` are the cases that happened."""
+    """The result of a schedule. `violation` is None if every promise held; `count` has the cases that happened."""
 
     seed: int
     steps: int
@@ -40,7 +40,7 @@ class Outcome:
 
 
 class Play(Protocol):
-    """A schedule as it is played."""
+    """A schedule of any kind."""
 
     world: World
 
@@ -54,12 +54,12 @@ class Play(Protocol):
 
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
-    """Play and judge one schedule. What goes wrong is in the outcome."""
+    """Play and judge one schedule. Failures are in the outcome."""
     return outcome_of(seed, Schedule(seed, code, trace))
 
 
 def outcome_of(seed: int, play: Play) -> Outcome:
-    """Prepare, play, judge."""
+    """Prepare, play and judge."""
     violation = None
     try:
         play.prepare()
@@ -67,7 +67,7 @@ def outcome_of(seed: int, play: Play) -> Outcome:
         play.judge()
     except Violation as broken:
         violation = str(broken)
-    except Exception as bug:  # noqa: BLE001 - whatever else a driver dies of is a finding, too
+    except Exception as bug:  # noqa: BLE001 - any other error of a driver is a finding, too
         violation = f"{type(bug).__name__}: {bug}"
     finally:
         play.end()
@@ -76,7 +76,7 @@ def outcome_of(seed: int, play: Play) -> Outcome:
 
 @contextmanager
 def without_logs() -> Iterator[None]:
-    """The production code's warnings are expected here and would cost more than the schedule."""
+    """Suppress the production code's warnings, which are expected here and would cost more than the schedule."""
     log = logging.getLogger("kafka2hive")
     level = log.level
     log.setLevel(logging.CRITICAL + 1)
@@ -87,7 +87,7 @@ def without_logs() -> Iterator[None]:
 
 
 class Schedule:
-    """Who runs, who sleeps, what goes wrong next."""
+    """A schedule of the ledger: which actors run or sleep, and what fails next."""
 
     average = STEPS
     stagings: tuple[str, ...] = (STAGING,)
@@ -109,20 +109,20 @@ class Schedule:
         self.eventful = False
 
     def prepare(self) -> None:
-        """The world before the first driver."""
+        """Prepare the world for the first driver."""
         prepare(self.world)
 
     def judge(self) -> None:
-        """The oracle's word. Raises Violation."""
+        """Let the oracle judge. Raises Violation."""
         judge(self.world, self.hive, self.code)
 
     def run(self) -> None:
-        """Chaos, then everybody is gone."""
+        """Run to the last step, then end all actors."""
         self.chaos()
         self.end()
 
     def chaos(self) -> None:
-        """Steps and faults, up to the last step."""
+        """Run steps and faults, up to the last step."""
         world, running = self.world, self.running
         random = world.random
         world.use(draw_rates(random))
@@ -148,9 +148,9 @@ class Schedule:
         return self.world.random() < self.events
 
     def _stays(self, actor: Actor) -> bool:
-        """The next step, drawn where the last actor stands: no switch of greenlets when it is its turn again.
+        """Draw the next step in the greenlet of the last actor, which saves a switch if it continues.
 
-        An event is left to `run`, because it may end any actor; so is the turn of another one.
+        Events, which may end any actor, and the turns of other actors are left to `run`.
         """
         world = self.world
         if world.step >= self.steps:
@@ -167,7 +167,7 @@ class Schedule:
         return False
 
     def end(self) -> None:
-        """Everybody is gone."""
+        """End all actors."""
         for actor in self.running + self.paused:
             actor.crash()
         self.running.clear()
@@ -201,10 +201,10 @@ class Schedule:
             self._retire()
 
     def _retire(self) -> None:
-        """W3: only files of epochs that are final, and only after longer than any RPC about them can be under way.
+        """Delete a file of a final epoch, as retention does (W3), after all RPCs about it have arrived.
 
-        And only when nothing lies staged under the file's name: junk of late RPCs there, once the final place is free,
-        could be moved into it by an owner that slept between R6's listing and its rename.
+        Files with a staged namesake stay: an owner that slept between R6's listing and its rename could move that junk of late
+        RPCs into the free final place.
         """
         finished = self.world.namenode.finished
         if not finished:

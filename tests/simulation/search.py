@@ -1,4 +1,4 @@
-"""The search for mutants: schedule after schedule until one catches it."""
+"""Search for a schedule that catches a mutant."""
 
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -13,7 +13,7 @@ from tests.simulation.variant import load
 
 @dataclass(frozen=True, slots=True)
 class Catch:
-    """`seed` is None when nothing in `tried` schedules caught the mutant."""
+    """The result of a search; `seed` is None if none of the `tried` schedules caught the mutant."""
 
     mutant: str
     tried: int
@@ -22,7 +22,7 @@ class Catch:
 
 
 def search(mutant: Mutant, first: int, schedules: int) -> Catch:
-    """Seeds from `first` on, up to the first one that catches it."""
+    """Try seeds from `first` on, up to the first one that catches the mutant."""
     code = load(mutant)
     with without_logs():
         for tried in range(1, schedules + 1):
@@ -33,7 +33,7 @@ def search(mutant: Mutant, first: int, schedules: int) -> Catch:
 
 
 def search_all(first: int, schedules: int, jobs: int, write: Callable[[str], None]) -> int:
-    """Exit code 0 when every mutant was caught."""
+    """Search for all mutants. Return exit code 0 if every one was caught."""
     survived = []
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         tasks = [pool.submit(search, mutant, first, schedules) for mutant in MUTANTS]

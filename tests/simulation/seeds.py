@@ -1,4 +1,4 @@
-"""A seed that catches each mutant quickly (0 where none stands here); found by `scripts/simulate --mutants`."""
+"""A seed that catches each mutant quickly (0 if the mutant is not in the table); found by `scripts/simulate --mutants`."""
 
 SEEDS = {
     "columns that were added before are not carried": 18,

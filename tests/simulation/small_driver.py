@@ -1,8 +1,8 @@
-"""A driver of the exhaustive search: what it asks next is a pure function of the answers it got so far.
+"""A driver of the exhaustive search: its next call is a pure function of the answers that it has got.
 
-The production code runs from the beginning on the answers known, up to the call that has no answer yet. What came out
-is remembered by the answers, so a driver is a table: (memory, answer) -> the next memory and its call. The search then
-needs neither greenlets nor replays of whole worlds.
+The production code runs from its beginning with the known answers, up to the call that has no answer yet. The result is
+remembered, so a driver is a table: (memory, answer) -> next memory and its call. So the search needs neither greenlets nor
+replays of whole worlds.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ OFFSETS_PER_EPOCH = 2
 
 
 class Call(NamedTuple):
-    """One call of the FileSystem port; `close` makes `data` the content of the file created under `path`."""
+    """One call of the FileSystem port; `close` makes `data` the content of the file that was created under `path`."""
 
     operation: str
     path: str
@@ -40,7 +40,7 @@ class Call(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a call came to: a value, or an error of the port."""
+    """The result of a call: a value, or an error of the port."""
 
     value: Any = None
     error: type[StorageError] | None = None
@@ -48,9 +48,9 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A driver after some answers. `call` is what it asks next, None when it has ended; `violation` why it must not have.
+    """A driver after some answers. `call` is its next call, None if it has ended; `violation` says why it must not have.
 
-    `staged` are the data files its tasks made since the answer before: (path, content), there at once.
+    `staged` are the data files (path, content) that its tasks have staged since the answer before, without calls.
     """
 
     number: int
@@ -61,7 +61,7 @@ class Memory:
 
 
 class SmallDriver:
-    """Take-over, then epochs of two records in two files each; staging is instant and always works."""
+    """A take-over, then epochs of two records in two files each; staging is instant and always succeeds."""
 
     def __init__(self, code: Production, number: int, epochs: int) -> None:
         self.number = number
@@ -73,11 +73,11 @@ class SmallDriver:
 
     @property
     def memories(self) -> int:
-        """How many different histories of answers were met."""
+        """Return how many different histories of answers there were."""
         return self._made
 
     def after(self, memory: Memory, answer: Answer) -> Memory:
-        """The memory that follows."""
+        """Return the next memory."""
         key = (memory.number, answer)
         known = self._known.get(key)
         if known is None:
@@ -94,20 +94,20 @@ class SmallDriver:
             call = asked.call
         except ManualActionRequired as stop:
             violation = f"manual intervention would be needed: {stop}"
-        except Exception as bug:  # noqa: BLE001 - whatever else a driver dies of is a finding, too
+        except Exception as bug:  # noqa: BLE001 - any other error of a driver is a finding, too
             violation = f"{type(bug).__name__}: {bug}"
         return Memory(self._made, answers, call, tuple(attempt.staged), violation)
 
 
 class _Asked(BaseException):
-    """The answers are used up; not an Exception, so that no handler of the production code sees it."""
+    """The answers are used up. It is not an Exception, so that no handler of the production code catches it."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
 
 
 class _Attempt:
-    """The driver, once, on given answers."""
+    """One run of the driver with given answers."""
 
     def __init__(self, code: Production, number: int, epochs: int, answers: tuple[Answer, ...]) -> None:
         self._code = code
@@ -156,7 +156,7 @@ class _Attempt:
 
 
 class _Answered:
-    """The FileSystem port that gives known answers, then says what was asked."""
+    """The FileSystem port that returns given answers, then raises _Asked with the next call."""
 
     def __init__(self, answers: tuple[Answer, ...], answered: Callable[[], None]) -> None:
         self._answers = iter(answers)
@@ -202,7 +202,7 @@ class _Answered:
 
 
 class _Writer:
-    """Nothing is seen of the file before it is closed."""
+    """A file that readers do not see before it is closed."""
 
     def __init__(self, files: _Answered, path: str) -> None:
         self._files = files
@@ -216,4 +216,4 @@ class _Writer:
         self._files.close(self._path, self._data)
 
     def abandon(self) -> None:
-        """It stays as it is."""
+        """Do nothing: the file stays as it is."""

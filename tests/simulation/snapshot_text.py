@@ -1,4 +1,4 @@
-"""What a snapshot's text says, for the judges of a schedule: read without the product's codec (tests/oracle/ledger_text.py)."""
+"""A snapshot's text for the judges of a schedule, parsed without the product's codec (tests/oracle/ledger_text.py)."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -111,13 +111,13 @@ class SnapshotText:
     reopened: tuple[HivePartition, ...]
 
     def position(self, topic_partition: TopicPartition) -> Position | None:
-        """None: the table never read it."""
+        """Return the position, None if the table has never read the topic partition."""
         return next((p for p in self.positions if p.topic_partition == topic_partition), None)
 
 
 @lru_cache(256)
 def read_snapshot(data: bytes) -> SnapshotText:
-    """What these very bytes say; judges read a ledger's history again and again. Raises AssertionError, KeyError."""
+    """Parse a snapshot. Cached, because judges read a ledger's history again and again. Raises AssertionError, KeyError."""
     lines = objects_of(data)
     (header,) = lines["header"]
     tracking = [line["since"] for line in lines["tracking"]]

@@ -1,7 +1,7 @@
 """Simulated Spark tasks: they stage data files through the same port, fail, are retried, and run twice.
 
-The part of a task the protocol depends on (rule T): names used once, an error means a new attempt with new names,
-one attempt's result is taken.
+They model what the protocol needs of a task (rule T): each name is used once, an error leads to a new attempt with new names,
+and the result of one attempt is used.
 """
 
 from binascii import crc32
@@ -20,13 +20,14 @@ from tests.simulation.world import World
 
 ATTEMPTS = 3
 SEAL = b"\n#"
-"""Where a file's records end and its footer begins, in the worlds that have footers."""
+"""The mark between a file's records and its footer, in worlds with footers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one task has to do: its index in the epoch, whose files it names, and its ranges. `location`: the table's
-    directory, where it is not the one that it began with.
+    """The work of one task: its index in the epoch, the ledger, generation and epoch of its file names, and its ranges.
+
+    `location` is the table's directory if the table has moved.
     """
 
     index: int
@@ -42,7 +43,7 @@ class Share:
         return self.location or location_of(self.table)
 
     def placed(self, place: HivePartition) -> HivePartition:
-        """Where this task writes what belongs to a partition."""
+        """Return the partition at the location where this task writes it."""
         mine = place.table == self.table and bool(self.location)
         return replace(place, location=join(self.location, place.path)) if mine else place
 
@@ -52,7 +53,7 @@ class TaskFailed(Exception):
 
 
 def run_task(world: World, files: SimulatedFileSystem, share: Share) -> tuple[DataFile, ...]:
-    """Attempts until one succeeds. Raises TaskFailed."""
+    """Run attempts until one succeeds. Raises TaskFailed."""
     for _ in range(ATTEMPTS):
         staged = run_attempt(world, files, share)
         if staged is not None:
@@ -61,7 +62,7 @@ def run_task(world: World, files: SimulatedFileSystem, share: Share) -> tuple[Da
 
 
 def run_attempt(world: World, files: SimulatedFileSystem, share: Share) -> tuple[DataFile, ...] | None:
-    """Stage one file per bucket; None when anything went wrong. What it left behind are orphans."""
+    """Stage one file per bucket. Return None if anything failed; its files are then orphans."""
     staged: list[DataFile] = []
     places = records_by_place(share.ranges, share.table)
     attempt = world.uuid() if world.seal else ""
@@ -84,12 +85,12 @@ def run_attempt(world: World, files: SimulatedFileSystem, share: Share) -> tuple
 
 
 def records_in(content: bytes) -> list[str]:
-    """The records of a file, without its footer."""
+    """Return the records of a file, without its footer."""
     return content.partition(SEAL)[0].decode().split("\n")
 
 
 def describe(uuid: str, share: Share, place: HivePartition, data: bytes, rows: int) -> DataFile:
-    """The manifest's entry for one file, with the names it will have."""
+    """Return the manifest's entry for one file, with its future names."""
     dead = place.table == DEAD_LETTER_TABLE
     name = DataFileName(
         slug=bucket_slug(place.path),

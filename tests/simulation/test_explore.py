@@ -1,4 +1,4 @@
-"""Every interleaving of two drivers: small, but without luck."""
+"""Every interleaving of two drivers in a small world, without chance."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The simulated file system keeps the port's contract, and its faults do what they say."""
+"""The simulated file system keeps the port's contract, and its faults do what their names say."""
 
 import pytest
 

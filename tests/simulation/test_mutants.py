@@ -1,4 +1,4 @@
-"""Every plausible mistake in the ledger is caught: what the simulation would say if the code were wrong."""
+"""The simulation catches every plausible mistake in the ledger."""
 
 import sys
 
@@ -11,7 +11,7 @@ from tests.simulation.search import search
 from tests.simulation.variant import PatchDoesNotApply, load
 
 SCHEDULES = 3_000
-"""A stored seed that no longer catches its mutant (the code changed) is searched on from, up to so many."""
+"""How many schedules are tried from a stored seed on that no longer catches its mutant, because the code changed."""
 
 
 @pytest.mark.timeout(600)

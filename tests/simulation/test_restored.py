@@ -18,7 +18,7 @@ SCHEDULES = 1_500
 
 
 def violations(refuse: Callable[..., None], first: int, schedules: int) -> Iterator[str]:
-    """What is judged wrong in these schedules, one after the other, with a judge that looks for newer files."""
+    """Return the violations of these schedules with a judge that looks for newer files."""
 
     class JudgingCaller(LedgerCaller):
         def _check(self) -> Generation:
@@ -37,7 +37,7 @@ def violations(refuse: Callable[..., None], first: int, schedules: int) -> Itera
 
 
 def mutated(old: str, new: str) -> Callable[..., None]:
-    """The production function with one mistake built in."""
+    """Return the production function with one mistake."""
     mutant = Mutant("restored", restored.__name__, ((old, new),))
     module = ModuleType("mutant")
     module.__dict__["__name__"] = restored.__name__

@@ -1,4 +1,4 @@
-"""Thousands of schedules of the production ledger code, and the proof that they are what they claim to be."""
+"""Thousands of schedules of the production ledger code keep every promise, and are reproducible."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from tests.simulation.schedule import run_schedule, without_logs
 from tests.simulation.trace import run_traced
 
 SCHEDULES = {"ledger": 6_000, "service": 600, "damage": 320}
-"""By kind; why so many: docs/simulation.md. `scripts/simulate` plays as many as wanted."""
+"""Schedules by kind; docs/simulation.md says why so many. `scripts/simulate` plays any number."""
 PROCESSES = 2
 
 
@@ -36,7 +36,7 @@ FOUND = {
     "service": (4_293, 7_936, 100_718, 100_815, 101_556, 624_977_319_103),
     "damage": (27, 39, 41, 53, 95, 5_085, 5_275),
 }
-"""Seeds that failed once, because of the product or of the simulation."""
+"""Seeds that failed once, because of a bug in the product or in the simulation."""
 
 
 @pytest.mark.parametrize(("kind", "seed"), [(kind, seed) for kind in FOUND for seed in FOUND[kind]])

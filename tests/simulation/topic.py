@@ -1,5 +1,7 @@
-"""The simulated topic: which records exist, and where each belongs. A record's id is `number:offset`; of one that holds
-several rows the further ones are `number:offset#1` and so on, each with a place of its own.
+"""The simulated topic: which records exist, and in which partition each belongs.
+
+The id of a record is `number:offset`. If a record holds several rows, the ids of the others are `number:offset#1` and so on,
+and each may belong in another partition.
 """
 
 from functools import lru_cache
@@ -11,16 +13,16 @@ from kafka2hive.model.paths.path import join
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, TABLE, location_of
 
 RECORD_BYTES = 6_000_000
-"""As the planner hears of it: so much that a few records make a task, and an epoch has several."""
+"""The size that the planner is given: so large that a few records fill a task, and an epoch has several tasks."""
 
 TOPIC_PARTITIONS = (TopicPartition("flights", 0), TopicPartition("flights", 1))
 
 
 @lru_cache(10_000)
 def place_of(number: int, offset: int, table: str = TABLE, row: int = 0) -> HivePartition | None:
-    """Where a row of a record must become visible in a table fed by its topic, None for an offset without a record.
+    """Return the partition in which a row must become visible, None for an offset without a record.
 
-    Partitions come and go with the offsets, so a forgotten registration is not made by chance by a later epoch.
+    Partitions come and go with the offsets, so that no later epoch brings back a forgotten registration by chance.
     """
     if offset % 13 == 5:
         return None
@@ -32,7 +34,7 @@ def place_of(number: int, offset: int, table: str = TABLE, row: int = 0) -> Hive
 
 
 def records_by_place(ranges: tuple[OffsetRange, ...], table: str = TABLE) -> dict[HivePartition, list[str]]:
-    """Ids of the ranges' rows, in order, by place."""
+    """Return the ids of the ranges' rows, in order, by partition."""
     places: dict[HivePartition, list[str]] = {}
     for r in ranges:
         number = r.topic_partition.number
@@ -48,7 +50,7 @@ def records_by_place(ranges: tuple[OffsetRange, ...], table: str = TABLE) -> dic
 
 
 def rows_of(number: int, offset: int) -> int:
-    """How many rows a record becomes: none of an offset without a record, one dead letter; few records hold several."""
+    """Return how many rows a record becomes: few records hold several; a dead letter counts as one, an absent offset as 0."""
     place = place_of(number, offset)
     if place is None or place.table == DEAD_LETTER_TABLE:
         return int(place is not None)
@@ -56,7 +58,7 @@ def rows_of(number: int, offset: int) -> int:
 
 
 def account_of(r: OffsetRange, table: str = TABLE) -> OffsetAccounting:
-    """What becomes of the offsets of a range."""
+    """Return what becomes of the offsets of a range."""
     places = [place_of(r.topic_partition.number, offset, table) for offset in range(r.start, r.end)]
     absent = places.count(None)
     dead = sum(place is not None and place.table == DEAD_LETTER_TABLE for place in places)

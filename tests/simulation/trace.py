@@ -1,4 +1,4 @@
-"""A schedule as text: every call of every actor, every event, every late RPC, one line each."""
+"""A schedule as text: one line for each call, event and late RPC."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _UUID = re.compile(r"\b([0-9a-f]{6})[0-9a-f]{26}\b")
 
 
 def shorten(line: str) -> str:
-    """Six digits of a uuid tell them apart; the roots are always the same."""
+    """Shorten a line: six digits distinguish uuids, and the roots are always the same."""
     text = _UUID.sub(r"\1", line)
     for long, short in ((LEDGER.table_directory, "<ledger>"), (LEDGER.root, "<root>"), (ROOT, "")):
         text = text.replace(long, short)
@@ -23,7 +23,7 @@ def shorten(line: str) -> str:
 def run_traced(
     seed: int, write: Callable[[str], None], code: Production = REAL, kind: str = "ledger"
 ) -> Outcome:
-    """Replay one seed; `write` gets the lines. The same seed gives the same lines, always."""
+    """Replay one seed; `write` gets the lines. A seed always gives the same lines."""
     with without_logs():
         outcome = play(kind, seed, code, lambda line: write(shorten(line)))
     write(f"seed {seed}: {shorten(outcome.violation) if outcome.violation else 'every promise held'}")

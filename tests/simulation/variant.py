@@ -1,4 +1,4 @@
-"""Production code with one mistake built in: sources patched and compiled in memory, no file is touched."""
+"""Production code with one mistake: sources are patched and compiled in memory, and no file is changed."""
 
 import importlib
 import importlib.abc
@@ -23,7 +23,7 @@ RELOADED = (
     "tests.simulation.service.driver",
     "tests.simulation.service.repair",
 )
-"""Packages and modules a variant gets copies of; the model and the ports are shared with the real code."""
+"""The packages and modules that are copied for a variant. It shares the model and the ports with the real code."""
 
 PARENTS = (
     "kafka2hive",
@@ -32,7 +32,7 @@ PARENTS = (
     "tests.simulation",
     "tests.simulation.service",
 )
-"""Packages that hold what is copied, and are not copied."""
+"""Packages that contain copied modules but are not copied themselves."""
 
 FIELDS = {
     "draft": "kafka2hive.ledger.draft",
@@ -52,12 +52,14 @@ FIELDS = {
 
 
 class PatchDoesNotApply(ValueError):
-    """The text a mutant replaces is not in its module exactly once: bring the mutant up to date."""
+    """The text that a mutant replaces is not in its module exactly once: the mutant must be updated."""
 
 
 def load(mutant: Mutant) -> Production:
-    """A set of modules of its own, with the mutant's patch. Raises PatchDoesNotApply."""
-    finder = _Patched(mutant)  # first: a patch that does not apply must leave the real modules where they are
+    """Return separate modules with the mutant's patch. Raises PatchDoesNotApply."""
+    finder = _Patched(
+        mutant
+    )  # first, because a patch that does not apply must leave the real modules in place
     real = {name: module for name, module in sys.modules.items() if _is_reloaded(name)}
     parents = {name: sys.modules[name] for name in PARENTS}
     attributes = {name: dict(vars(parent)) for name, parent in parents.items()}
@@ -76,7 +78,7 @@ def load(mutant: Mutant) -> Production:
 
 
 def patched_source(mutant: Mutant) -> str:
-    """The module's source with every edit made."""
+    """Return the module's source with all edits."""
     spec = importlib.util.find_spec(mutant.module)
     assert spec is not None and spec.origin is not None
     source = Path(spec.origin).read_text()
@@ -92,7 +94,7 @@ def _is_reloaded(name: str) -> bool:
 
 
 class _Patched(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the one patched module; everything else is found as ever."""
+    """A finder for the patched module; all others are found as usual."""
 
     def __init__(self, mutant: Mutant) -> None:
         self._module = mutant.module

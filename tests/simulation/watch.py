@@ -1,4 +1,4 @@
-"""What must hold at every moment, checked as each rename happens: invariants I1, I3, I4. And what happened, counted."""
+"""Check the invariants I1, I3 and I4 at each rename, and count what happened."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from tests.simulation.namenode import FileNode, NameNode, Node
 from tests.simulation.places import LEDGER, LEDGERS, WAREHOUSE
 
 VISIBLE = (".final", ".final.gz")
-"""What the names of files end with that readers see."""
+"""The ends of the names of visible files."""
 
 
 CERTIFICATE = re.compile(
@@ -22,7 +22,7 @@ class Violation(AssertionError):
 
 
 class WatchedNameNode(NameNode):
-    """Sees every effect, whoever caused it and however late, and needs no production code to judge it."""
+    """A NameNode that checks every effect, whoever caused it and however late. It needs no production code."""
 
     def __init__(self, count: Counter[str]) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class WatchedNameNode(NameNode):
         return done
 
     def was_late(self, operation: str, path: str, target: str, done: bool) -> None:
-        """A delayed or repeated RPC was executed: count the cases a run must have seen."""
+        """Count a delayed or repeated RPC that was executed, among the cases that a batch must have seen."""
         if operation == "rename" and target.startswith(LEDGER.root):
             if Generation.parse(base_name(target)):
                 self.count["late take-over that hit" if done else "late take-over refused"] += 1
@@ -76,7 +76,7 @@ class WatchedNameNode(NameNode):
             self.count[f"late {operation} that hit"] += 1
 
     def was_unclear(self, operation: str, target: str, done: bool) -> None:
-        """An answer was lost."""
+        """Count a lost answer."""
         if operation == "rename" and target.startswith(LEDGER.root) and target.endswith(".pending"):
             self.count["ambiguous commit that was done" if done else "ambiguous commit that was not"] += 1
 
@@ -88,7 +88,7 @@ class WatchedNameNode(NameNode):
             raise Violation(f"I1: generation {name} exists for the second time")
         self.generations.append(target)
         self.fruitless[table] += 1
-        if self.fruitless[table] == 4:  # the fourth take-over in a row: three starts came to nothing
+        if self.fruitless[table] == 4:  # the fourth take-over in a row, after three starts without an epoch
             self.count["chain of three fruitless starts"] += 1
         self._look_inside(name, children)
 
@@ -124,7 +124,7 @@ class WatchedNameNode(NameNode):
             self.committed.update(_addresses(node.content))
 
     def _junk(self, target: str) -> None:
-        """A late create and a late rename made an empty pending: it must not look like the next epoch."""
+        """Check that an empty pending, which late RPCs created, does not look like the next epoch."""
         children = self.directory(parent(target)) or {}
         finals = [p[0] for p in map(parse_snapshot_name, children) if p and p[1] == "final"]
         epoch, _ = parse_snapshot_name(base_name(target)) or (-1, "")
@@ -132,7 +132,7 @@ class WatchedNameNode(NameNode):
             raise Violation(f"{target} is empty and stands where the next epoch belongs")
 
     def retire(self, path: str) -> None:
-        """Retention takes a finished epoch's file away; the oracle still asks for what was in it."""
+        """Delete a file of a finished epoch, as retention does, and keep its content for the oracle."""
         node = self.node(path)
         assert isinstance(node, FileNode)
         self.retired[path] = node.content
@@ -140,7 +140,7 @@ class WatchedNameNode(NameNode):
         self.count["retention"] += 1
 
     def _certified(self, directory: str, ledger: str, epoch: int, text: bytes) -> None:
-        """A certificate appears after the files of its ledger that it counts; those that were given up it names."""
+        """Check that a certificate appears after the files that it counts; it must name those that were given up."""
         self.count["certificates written"] += 1
         late = [
             path
@@ -165,13 +165,13 @@ class WatchedNameNode(NameNode):
 
 
 def epoch_of(path: str) -> int:
-    """In the name of a data file."""
+    """Return the epoch in the name of a data file."""
     found = re.search(r"-g[0-9]+-e([0-9]+)-", base_name(path))
     assert found is not None
     return int(found[1])
 
 
 def _addresses(snapshot: bytes) -> list[str]:
-    """Line 1 of a snapshot."""
+    """Return the addresses in line 1 of a snapshot."""
     line = snapshot.split(b"\n", 1)[0].decode()
     return [] if line == "-" else line.split("\t")

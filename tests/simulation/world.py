@@ -1,4 +1,4 @@
-"""What all actors of one schedule share: the seeded random source, the tree, late RPCs, counters, the trace."""
+"""The state that all actors of one schedule share: the seeded random source, the tree, late RPCs, counters, the trace."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.simulation.watch import WatchedNameNode
 
 
 class Request(NamedTuple):
-    """A mutation on its way: `create`, `rename` (with `target`), `delete`, `mkdirs`."""
+    """A mutation: `create`, `rename` (with `target`), `delete` or `mkdirs`."""
 
     operation: str
     path: str
@@ -23,7 +23,7 @@ class Request(NamedTuple):
 
 
 class World:
-    """One schedule is a pure function of its seed: nothing here reads a clock, an environment or a set's order."""
+    """A world whose schedule is a pure function of its seed: it uses no clock, environment or order of a set."""
 
     def __init__(self, seed: int, trace: Callable[[str], None] | None = None) -> None:
         source = Random(seed)
@@ -48,19 +48,19 @@ class World:
         self.mutation_faults = rates.mutation
 
     def below(self, limit: int) -> int:
-        """A random integer in `[0, limit)`."""
+        """Return a random integer in `[0, limit)`."""
         return int(self.random() * limit)
 
     def uuid(self) -> str:
         return f"{self.bits(128):032x}"
 
     def tell(self, who: str, text: str) -> None:
-        """One line of the trace. Callers ask `if world.trace` first where it costs."""
+        """Write one line of the trace. Callers check `world.trace` first if making the line costs time."""
         if self.trace:
             self.trace(f"{self.step:5d} {who:<10} {text}")
 
     def execute(self, request: Request) -> FileNode | bool | None:
-        """The effect of a mutation, now. Raises the port's errors."""
+        """Carry out a mutation. Raises the port's errors."""
         if request.operation == "create":
             return self.namenode.create(request.path)
         if request.operation == "rename":
@@ -72,7 +72,7 @@ class World:
         return None
 
     def execute_late(self) -> None:
-        """One late RPC, whichever, reaches the NameNode by its path; nobody hears the answer."""
+        """Let a random late RPC reach the NameNode; its answer is lost."""
         request = self.late.pop(self.below(len(self.late)))
         self.arrived += 1
         try:

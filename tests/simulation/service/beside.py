@@ -1,6 +1,6 @@
-"""A repair beside a run that is alive and serves the other tables: the run takes the repaired table up, and never ends.
+"""A repair while a run serves the other tables: the run must take the repaired table up without ending.
 
-Two greenlets in one time: whoever is alive beats every two seconds of it, as their threads do, whatever else they do.
+Two greenlets share one clock: each live process beats every two seconds of it, as a thread would, whatever else it does.
 """
 
 from collections.abc import Callable
@@ -13,18 +13,18 @@ from tests.simulation.code import Production
 from tests.simulation.watch import Violation
 
 CALLS = 4_000
-"""Within which the run has stopped a harmed table, and has dumped a repaired one."""
+"""Within so many calls the run must have stopped a damaged table, or dumped a repaired one."""
 KILLED_BEFORE = 60
-"""A repair is killed before its n-th turn, n below this."""
+"""A repair is killed before its n-th turn; n is below this."""
 TRIES = 5
 
 
 Command = Callable[[Any, Callable[[], None]], list[Kafka2HiveError]]
-"""What an operator types, in the place of a process; called before each take-over: from then on that process beats."""
+"""An operator's command, run as a process. It calls its second argument before each take-over, to begin its heartbeat."""
 
 
 class BesideRun:
-    """One run of the service `sim`, and commands beside it, one after the other."""
+    """One run of the service `sim`, and commands during it, one after another."""
 
     def __init__(self, around: Any, code: Production, table: str) -> None:
         self.world = around.world
@@ -54,7 +54,7 @@ class BesideRun:
         raise Violation(f"the run beside ends with {int(code)}")
 
     def _turn(self) -> None:
-        """One call of somebody; then whoever is alive beats, when it is time."""
+        """Let one process make a call; then let all live processes beat if it is time."""
         self.world.step += 1
         actor = self.actors[self.world.below(len(self.actors))]
         actor.greenlet.switch()
@@ -76,21 +76,21 @@ class BesideRun:
 
     @property
     def is_stopped(self) -> bool:
-        """By the run."""
+        """Return whether the run has stopped the table."""
         tables = self.run.tables.tables
         return self.table in tables and tables[self.table].needs_manual_action
 
     def stop(self) -> None:
-        """The run begins, and stops the harmed table."""
+        """Begin the run, and wait until it has stopped the damaged table."""
         self._until(lambda: self.is_stopped, "is harmed, yet the run beside does not stop it")
         for _ in range(self.world.below(400)):
             self._turn()
 
     def repair(self, command: Command, kills: int, *, by_hand: bool) -> None:
-        """Killed `kills` times, then to its end.
+        """Run the command, kill it `kills` times, then let it end.
 
-        After a kill, and where another generation was put back `by_hand`, the run may be faster than the command: then it
-        goes on with the table, or stops it again and the command is typed once more.
+        After a kill, and if another generation was put back `by_hand`, the run may be faster than the command: then it continues
+        with the table, or stops it again, and the command runs once more.
         """
         for _ in range(kills):
             if self.is_stopped:
@@ -145,7 +145,7 @@ class BesideRun:
         return said[0] if said else []
 
     def take_up(self) -> None:
-        """The run dumps the table again, without a restart. Then it is killed."""
+        """Wait until the run dumps the table again, without a restart. Then kill the run."""
         tables = self.run.tables.tables
         self.run.settled = False
         self._until(
@@ -156,7 +156,7 @@ class BesideRun:
         self.end()
 
     def end(self) -> None:
-        """Everybody is gone."""
+        """End all actors."""
         for actor in self.actors:
             actor.crash()
         self.actors.clear()

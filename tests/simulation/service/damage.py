@@ -1,4 +1,4 @@
-"""What somebody may do to a resting service, and what the next start must say to it."""
+"""Damage that somebody may do to a service at rest, and the error with which the next start must report it."""
 
 import re
 from collections.abc import Callable
@@ -19,9 +19,9 @@ from tests.simulation.world import World
 
 @dataclass(frozen=True, slots=True)
 class DemoContext:
-    """A table at rest. `staged` and `moved`: the files of its pending epoch, both empty when its newest one is final.
+    """A table at rest. `staged` and `moved` are the files of its pending epoch; both are empty if the newest snapshot is final.
 
-    `older`: the ledger's files by path as they were before the last run, for somebody who restores a backup.
+    `older` has the ledger's files by path before the last run, for somebody who restores a backup.
     """
 
     world: World
@@ -39,7 +39,7 @@ class DemoContext:
 
     @property
     def children(self) -> Directory:
-        """Of the generation directory."""
+        """Return the children of the generation directory."""
         return self.world.namenode.directories[self.directory]
 
     @property
@@ -57,10 +57,11 @@ class DemoContext:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """`codes`: what the table must be set aside with, one of them. `lost`: the file a repair is to name. `undo`: a person
-    restores what was there, the only remedy where no other is set. `unregistered`: what may be given up instead.
-    `commits`: the table's next epoch is committed before it is set aside. `recreated`: the gap is another topic's beginning.
-    `moved_to`: the location that the map names.
+    """The expected result of some damage. The table must be set aside with one of `codes`.
+
+    `lost` is the file that a repair must name, `unregistered` what may be given up instead. `undo` restores the state before, and
+    is the only remedy if no other is set. If `commits`, the table's next epoch is committed before it is set aside. If
+    `recreated`, the gap is the beginning of another topic. `moved_to` is the location in the map.
     """
 
     codes: frozenset[str]
@@ -132,7 +133,7 @@ def final_file_missing(scene: DemoContext) -> Harm | None:
 
 
 def snapshot_edited(scene: DemoContext) -> Harm | None:
-    """A position by one, as somebody with an editor would: every line still reads well."""
+    """Change a position by one, as somebody with an editor would: every line is still valid."""
     node = scene.node(join(scene.directory, scene.newest_name))
     before = node.content
     node.content = re.sub(rb'"end":(\d+)', lambda found: b'"end":%d' % (int(found[1]) + 1), before)
@@ -163,7 +164,7 @@ def pending_cut(scene: DemoContext) -> Harm | None:
 
 
 def pending_two_ahead(scene: DemoContext) -> Harm | None:
-    """A snapshot of an epoch that cannot be the next one."""
+    """Create a pending snapshot of an epoch that cannot be the next one."""
     newest = decode(scene.node(join(scene.directory, scene.newest_name)).content)
     far = replace(newest, epoch=newest.epoch + 2, files=(), unregistered=())
     name = f"e{far.epoch:06d}.pending"
@@ -192,7 +193,7 @@ def ledger_gone(scene: DemoContext) -> Harm | None:
 
 
 def older_ledger_restored(scene: DemoContext) -> Harm | None:
-    """A backup from before the last run is put back, and files made since lie where the next start looks for them.
+    """Restore a backup from before the last run, if the next start looks where newer files are.
 
     Elsewhere they may go unnoticed: the known gap of docs/protocol.md ("It is a search, not a proof").
     """
@@ -211,7 +212,7 @@ def older_ledger_restored(scene: DemoContext) -> Harm | None:
 
 
 def _is_looked_at(scene: DemoContext, file: ToldFile) -> bool:
-    """Whether the older ledger's newest snapshot names the file's Hive partition, or its name is the greatest."""
+    """Return whether the older ledger's newest snapshot has the file's Hive partition, or its name is the greatest."""
     assert scene.older is not None
     older = read_snapshot(scene.older[max(p for p in scene.older if p.endswith((".final", ".pending")))])
     named = {p.location for p in (*(f.hive_partition for f in older.files), *older.unregistered)}
@@ -237,7 +238,7 @@ def marker_unreadable(scene: DemoContext) -> Harm | None:
 
 
 def partition_elsewhere(scene: DemoContext) -> Harm | None:
-    """Hive has a partition of this table at another place, and nobody has registered ours yet."""
+    """Register a partition of this table at another location, before this service has registered it."""
     open_ones = [d for d in scene.newest.unregistered if d.table == scene.ledger.table]
     if not open_ones:
         return None
@@ -249,22 +250,23 @@ def partition_elsewhere(scene: DemoContext) -> Harm | None:
 
 
 def renames_refused(scene: DemoContext) -> Harm | None:
-    """No file may be renamed into the table's directory any more: permissions, or an encryption zone."""
+    """Refuse all renames into the table's directory: missing permissions, or an encryption zone."""
     world = scene.world
     world.forbidden = scene.location
     return Harm(frozenset({"storage.blocked"}), lambda: setattr(world, "forbidden", ""), commits=True)
 
 
 def table_elsewhere(scene: DemoContext) -> Harm | None:
-    """Somebody makes Hive's table anew for another directory."""
+    """Recreate Hive's table for another directory."""
     table = scene.hive.ddl.tables[scene.ledger.table]
     before, table.location = table.location, "sim://namenode/elsewhere"
     return Harm(frozenset({"hive.location"}), lambda: setattr(table, "location", before))
 
 
 def location_changed(scene: DemoContext) -> Harm | None:
-    """The map names another directory of the table; in every other schedule one into which nothing can be renamed from the
-    old one, as in another mount or encryption zone.
+    """Change the location in the map.
+
+    In every other schedule no file can be renamed from the old location to the new one, as between mounts or encryption zones.
     """
     to = scene.location + "_moved"
     scene.moved_to[scene.ledger.table] = to
@@ -275,14 +277,14 @@ def location_changed(scene: DemoContext) -> Harm | None:
 
 
 def column_of_another_type(scene: DemoContext) -> Harm | None:
-    """Somebody makes Hive's table anew with a column that holds something else."""
+    """Recreate Hive's table with a column of another type."""
     columns = scene.hive.ddl.tables[scene.ledger.table].columns
     before, columns["n"] = columns["n"], "date"
     return Harm(frozenset({"hive.columns"}), lambda: columns.update(n=before))
 
 
 def _only_mine(scene: DemoContext) -> TopicPartition | None:
-    """The topic partition whose log may be harmed: none but the damaged table of this service reads it."""
+    """Return the topic partition whose log may be damaged: only the damaged table of this service reads it."""
     tp = TopicPartition("tb", 2)
     position = scene.newest.position(tp)
     return None if position is None or position.end < 1 else tp
@@ -309,7 +311,7 @@ def log_cut_off(scene: DemoContext) -> Harm | None:
 
 
 def topic_recreated(scene: DemoContext) -> Harm | None:
-    """Somebody deletes the topic and makes it again: offsets begin at 0, and mean other records."""
+    """Delete and recreate the topic: offsets begin at 0, and mean other records."""
     tp = _only_mine(scene)
     if tp is None:
         return None
@@ -319,7 +321,7 @@ def topic_recreated(scene: DemoContext) -> Harm | None:
 
 
 def topic_gone(scene: DemoContext) -> Harm | None:
-    """Kafka does not have the topic for a while: what else the table reads goes on."""
+    """Remove the topic from Kafka for a while: the other topics of the table continue."""
     scene.cluster.take_away("tb")
     return Harm(frozenset({"kafka.unknown_topic"}), scene.cluster.bring_back, commits=True)
 

@@ -1,7 +1,7 @@
-"""Schedules with damage: a service at rest, perhaps killed in the middle of an epoch, is harmed, started, repaired, judged.
+"""Schedules with damage: a service at rest, perhaps killed in the middle of an epoch, is damaged, started, repaired, judged.
 
-The start must set the harmed table aside with the right code, leave everything of it as it is, and dump the others. The
-repair is killed at any call, up to three times, and asked for again. Then everything goes on, exactly.
+The start must set the damaged table aside with the right code, change nothing of it, and dump the others. The repair is killed
+at any call, up to three times, and run again. Then all tables must continue, exactly once.
 """
 
 from collections import Counter
@@ -46,25 +46,25 @@ from tests.simulation.world import World
 
 KILLS = 3
 CALLS = 60
-"""A repair is killed before its n-th call, n below this."""
+"""A repair is killed before its n-th call; n is below this."""
 OF_ONE_TOPIC = ("records_aged_out", "log_cut_off", "topic_recreated", "topic_gone")
-"""Harms to a topic that one table of the damaged service reads alone."""
+"""Damage to a topic that only one table of the damaged service reads."""
 BESIDE = 4
-"""In one of so many schedules the repair runs beside a run that is alive, if the harm stops the table."""
+"""In one of so many schedules the repair runs while a run is alive, if the damage stops the table."""
 LEDGER_THERE = "rebuild.ledger_there"
 
 
 class Killed(BaseException):
-    """The process is gone; not an Exception, so that no handler of the production code sees it."""
+    """The process was killed. It is not an Exception, so that no handler of the production code catches it."""
 
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
-    """Play and judge one schedule. What goes wrong is in the outcome."""
+    """Play and judge one schedule. Failures are in the outcome."""
     return outcome_of(seed, DamageSchedule(seed, code, trace))
 
 
 class DamageSchedule:
-    """One harm to one table of the service `sim`."""
+    """Some damage to one table of the service `sim`."""
 
     def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
         self.world = World(seed, trace)
@@ -92,7 +92,7 @@ class DamageSchedule:
         prepare(self.world)
 
     def end(self) -> None:
-        """Nobody is left when `run` returns in order."""
+        """Do nothing: no actor is left if `run` returned."""
         if self.beside is not None:
             self.beside.end()
 
@@ -147,7 +147,7 @@ class DamageSchedule:
             raise Violation(f"a clean run of {service} ends with {int(code)}: {self.around.stops}")
 
     def _killed_run(self) -> None:
-        """Killed when a pending epoch of the table has some of its files moved; in one of four schedules not at all."""
+        """Run until some files of a pending epoch of the table are moved, then kill; in one of four schedules do not kill."""
         self._grow(TOPICS)
         top = self.ledger.table_directory
         self.older = {path: self.world.namenode.read(path) for path in self.world.namenode.files_below(top)}
@@ -203,14 +203,14 @@ class DamageSchedule:
             if harm is not None:
                 break
         self.harm = harm
-        # what was committed and is not visible yet is unknown to a rebuilt ledger: it is deleted and read again
+        # a rebuilt ledger does not know what was committed but not visible: it is deleted, and read again
         self.world.namenode.ledger_was_lost = harm is not None and harm.rebuild
         self.world.count[damage.__name__.replace("_", " ")] += 1
         self.world.tell("(somebody)", f"{damage.__name__} of {self.table}")
         self.around.damaged = frozenset({self.table})
 
     def _must_stop(self) -> None:
-        """The harmed table is set aside and left as it is; the other one is dumped."""
+        """Check that a run sets the damaged table aside unchanged, and dumps the other one."""
         self._grow(("ta",))
         self.around.stops.clear()
         before = self._contents()
@@ -233,12 +233,13 @@ class DamageSchedule:
 
     @property
     def _is_set_aside(self) -> bool:
-        """The harm is no STOP: a run tries the table again by itself."""
+        """Return whether the damage is not a STOP: a run retries the table by itself."""
         return all(code.startswith(("hive.", "storage.", "kafka.unknown")) for code in self.harm.codes)
 
     def _contents(self) -> Counter[tuple[bool, bytes]]:
-        """Everything that lies there of the table, wherever, and whether it marks a complete partition: a take-over may move
-        unharmed files and add marks, when it rolls an epoch forward, and delete what failed tasks have left.
+        """Return the content of all files of the table, at any place, and whether each marks a complete partition.
+
+        A take-over that rolls an epoch forward may move undamaged files, add marks, and delete files of failed tasks.
         """
         namenode = self.world.namenode
         found: Counter[tuple[bool, bytes]] = Counter()
@@ -292,8 +293,9 @@ class DamageSchedule:
             self._move(hides=world.below(2) == 0)
 
     def _move(self, *, hides: bool) -> None:
-        """Somebody tells Hive where the table is now, and copies its partitions to there: docs/operations.md, Another location
-        for a table. `hides`: only after a run, which commits to a partition that Hive has at the old location.
+        """Tell Hive the table's new location, and copy its partitions: docs/operations.md, Another location for a table.
+
+        With `hides`, this comes only after a run, which commits to a partition that Hive has at the old location.
         """
         newest = self._snapshots(self.table)[-1]
         if newest.location != self.harm.moved_to:
@@ -330,7 +332,7 @@ class DamageSchedule:
             self.rebuilt_at = min(epoch for epoch, _ in parsed if self._owner(epoch) == REBUILT)
 
     def _repair_beside_a_run(self) -> None:
-        """Repaired by hand or by a command, while a run serves the other table; then that run must dump this one again."""
+        """Repair by hand or by a command while a run serves the other table; then the run must dump this one again."""
         beside = self.beside = BesideRun(self.around, self.code, self.table)
         beside.stop()
         if self.harm.undo is not None:
@@ -355,7 +357,7 @@ class DamageSchedule:
         beside.take_up()
 
     def _killed_at_times(self, command: Callable[[Any], object]) -> None:
-        """Up to three times, at any call."""
+        """Run the command and kill it up to three times, at any call; then let it end."""
         world = self.world
         for _ in range(world.below(KILLS + 1)):
             left = [world.below(CALLS)]
@@ -370,14 +372,14 @@ class DamageSchedule:
                 world.count["a repair killed"] += 1
 
     def _reset(self) -> None:
-        """The table is started over, with its data moved aside."""
+        """Start the table over, with its data moved aside."""
         self._killed_at_times(lambda process: self.code.repair.run_reset(process, self.table))
         errors = self.code.repair.run_reset(self._process("sim"), self.table)
         if errors:
             raise Violation(f"{self.table} cannot be started over: {errors[0]}")
         self.world.count["table started over"] += 1
         if self.forgets and self.harm.undo is not None:
-            self.harm.undo()  # else Hive would refuse the same partition of the new ledger
+            self.harm.undo()  # otherwise Hive would refuse the same partition of the new ledger
         self.was_reset = True
 
     def _owner(self, epoch: int) -> str:
@@ -404,7 +406,7 @@ class DamageSchedule:
         return order(rebuild=self.table, accept_gap=gaps)
 
     def judge(self) -> None:
-        """Every promise, with the harm as it was repaired. Raises Violation."""
+        """Check every promise, as far as the repaired damage allows. Raises Violation."""
         everything: list[ToldFile] = []
         given_up: frozenset[str] = frozenset()
         if self.harm.gap is None:  # the other service reads that log, too
@@ -414,7 +416,7 @@ class DamageSchedule:
                 continue
             snapshots = self._snapshots(table)
             since = snapshots[0].epoch
-            begun_anew = self.was_reset and table == self.table  # its whole staging directory was put away
+            begun_anew = self.was_reset and table == self.table  # its whole staging directory was moved away
             ledger = LedgerPaths(LEDGER.root, table)
             check_tidiness(self.world, ledger, location_of(table), True, since, not begun_anew)
             if self.around.moved and table == self.table:
@@ -452,7 +454,7 @@ class DamageSchedule:
         self._check_hive(everything)
 
     def _check_hive(self, files: list[ToldFile]) -> None:
-        """But for the registration that was given up: that of the newest snapshot's `forgotten` line, and no other."""
+        """Check Hive, except the registration that was given up, which only the newest snapshot's `forgotten` line may have."""
         forgotten = {each.partition for each in self._snapshots(self.table)[-1].forgotten}
         if forgotten != ({self.harm.unregistered} if self.forgets and not self.was_reset else set()):
             raise Violation(f"{self.table}: given up are {forgotten}")
@@ -463,7 +465,7 @@ class DamageSchedule:
         )
 
     def _check_seen_by_hive(self, files: list[ToldFile]) -> None:
-        """A partition of a table that has moved shows all its rows at the one location that Hive has."""
+        """Check that each partition of a table that has moved has all its rows at the location that Hive has."""
         wanted: dict[str, Counter[str]] = {}
         for file in files if self.around.moved else ():
             if file.hive_partition.table == self.table:
@@ -482,7 +484,7 @@ class DamageSchedule:
         return Counter((file.hive_partition, record) for record in records)
 
     def _ranges(self, newest: SnapshotText) -> list[OffsetRange]:
-        """What must be visible: with a gap, what was read before it and what comes after it."""
+        """Return the ranges that must be visible: with a gap, those before and after it."""
         ranges = []
         for p in newest.positions:
             tp = p.topic_partition
@@ -495,7 +497,7 @@ class DamageSchedule:
         return ranges
 
     def _check_records_of_the_repair(self, newest: SnapshotText) -> None:
-        """What an operator accepted stands in the newest snapshot, once, for ever."""
+        """Check that the newest snapshot has the operator's decision exactly once."""
         losses = [loss.path for loss in newest.losses]
         if losses != ([self.harm.lost.final] if self.harm.lost else []):
             raise Violation(f"{self.table}: the losses are {losses}, repaired was {self.harm.lost}")
@@ -504,6 +506,6 @@ class DamageSchedule:
 
 
 def _is_mark(path: str) -> bool:
-    """Whether it is a certificate or a success file."""
+    """Return whether the path is a certificate or a success file."""
     name = base_name(path)
     return name == "_SUCCESS" or CertificateName.parse(name) is not None

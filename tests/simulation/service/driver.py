@@ -1,6 +1,6 @@
 """A simulated process of a service: the real EpochLoop, OwnedTables and Registrar, with simulated tasks and without threads.
 
-This module is one of those that a mutant gets copies of (variant.py): all production code it drives is imported here.
+A mutant gets a copy of this module (variant.py), which must therefore import all production code that it drives.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,22 +58,22 @@ from tests.simulation.world import World
 
 SLOTS = 3
 PATIENCE = (0.2, 0.4, 0.8)
-"""Waits of the ledger's retries (Patience); everybody else here sleeps other times."""
+"""The waits of the ledger's retries, by which they are recognised; all other waits here are different."""
 BEGAN_MS = 1_763_711_324_000
 """The wall clock when a schedule begins."""
 TOPICS_OF = {table: topics for tables in TABLES.values() for table, topics in tables.items()}
 MANY = 5
-"""So many take-overs by others are a reason to try again, too: a look never sees the same directory twice."""
+"""So many take-overs by others also explain a retry: a look never sees the same directory twice."""
 
 
 @dataclass(slots=True)
 class Surroundings:
-    """What the processes of one schedule share. `damaged`: tables that somebody has harmed;
-    `stops`: by table, the codes of errors that set it aside; `version` of the maps that the next process starts with;
-    `shares_time`: all processes have the cluster's clock; else each has its own, and dates stand still;
-    `sources`: the topic that the table by a pattern reads, as soon as one is committed;
-    `moved`: the location of tables whose map names another one than they began with; `moved_partitions`: locations that
-    somebody has told Hive instead of earlier ones.
+    """What the processes of one schedule share.
+
+    `damaged` are the damaged tables, `stops` by table the error codes that set it aside. `version` is that of the map with which
+    the next process starts. If `shares_time`, all processes have the cluster's clock; otherwise each has its own, and dates stand
+    still. `sources` has the topic that the table by a pattern reads, once it is committed. `moved` has the locations of tables
+    whose map has another one than at the beginning, `moved_partitions` the locations that somebody has changed in Hive.
     """
 
     world: World
@@ -88,12 +88,12 @@ class Surroundings:
     moved_partitions: dict[str, str] = field(default_factory=dict)
 
     def location(self, table: str) -> str:
-        """By the map."""
+        """Return the table's location in the map."""
         return self.moved.get(table, location_of(table))
 
 
 class WatchedClock(SimulatedClock):
-    """Time, and a look at why a step of the ledger is tried again. The wall clock is Kafka's."""
+    """The clock of a process, which checks each retry of a ledger step. Its wall clock is Kafka's."""
 
     process: "Process"
 
@@ -108,7 +108,7 @@ class WatchedClock(SimulatedClock):
         return BEGAN_MS + self.process.around.cluster.now_ms
 
     def passes(self, ms: int) -> None:
-        """A call takes its time."""
+        """Let a call take time."""
         self._seconds += ms / 1000
         self.process.around.cluster.pass_time(ms)
 
@@ -120,7 +120,7 @@ class WatchedClock(SimulatedClock):
 
 
 class WatchedFiles(SimulatedFileSystem):
-    """A file system, and a look at what a take-over fences."""
+    """A file system that checks what a take-over fences."""
 
     process: "Process"
 
@@ -131,7 +131,7 @@ class WatchedFiles(SimulatedFileSystem):
 
 
 class WatchedOwnershipCheck(OwnershipCheck):
-    """Remembers which generation it found fit."""
+    """An ownership check that remembers the generation that it has approved."""
 
     process: "Process"
 
@@ -142,7 +142,7 @@ class WatchedOwnershipCheck(OwnershipCheck):
 
 
 class NoLock:
-    """One greenlet per process: nobody else wants it."""
+    """A lock that is always free: each process has one greenlet."""
 
     def acquire(self) -> bool:
         return True
@@ -152,7 +152,7 @@ class NoLock:
 
 
 class SimulatedProcesses:
-    """The Processes port: each process has a host of its own, so nobody knows of another that it is gone."""
+    """The Processes port: each process has its own host, so no process knows that another is gone."""
 
     def __init__(self, name: str) -> None:
         self._me = ProcessIdentity(name, "boot", 1, 1)
@@ -165,7 +165,7 @@ class SimulatedProcesses:
 
 
 class WatchedTables(OwnedTables):
-    """OwnedTables, and a look at why it sets a table aside and whether it goes on too early."""
+    """OwnedTables that check why a table is set aside, and that it does not continue too early."""
 
     process: "Process"
 
@@ -192,8 +192,9 @@ class WatchedTables(OwnedTables):
 
 @dataclass(slots=True)
 class EveryOther:
-    """A policy: every open partition is complete when half of the seconds are over, so that others come late; all are when
-    nobody produces any more, unless it hesitates.
+    """A policy for completeness: open partitions are complete during half of the seconds, so that some records come late.
+
+    Once nobody produces any more, all are complete, unless the cluster is hesitant.
     """
 
     cluster: Cluster
@@ -216,7 +217,7 @@ class Order:
 
 
 class Process:
-    """One process. `settled` after a plan that found nothing to do and every table in its hands."""
+    """One process. It is `settled` once a plan finds nothing to do while it owns every table."""
 
     def __init__(
         self,
@@ -297,7 +298,7 @@ class Process:
         )
 
     def run(self) -> ExitCode:
-        """Until it ends by itself, with production's exit code. Raises Violation when it ends for no reason."""
+        """Run until the process ends, with production's exit code. Raises Violation if it ends without a reason."""
         error: Kafka2HiveError | None = None
         unregistered: ServiceUnavailable | None = None
         try:
@@ -313,13 +314,13 @@ class Process:
         return code
 
     def status(self) -> StatusResult:
-        """What the command shows, asked when no run lives."""
+        """Return what `status` shows while no run is alive."""
         return status(self.wiring, self.kafka)
 
     def _check_end(
         self, code: ExitCode, error: Kafka2HiveError | None, set_aside: Sequence[Kafka2HiveError]
     ) -> None:
-        """The number is that of docs/operations.md, and there is a cause. Raises Violation."""
+        """Check that the exit code is that of docs/operations.md, and that it has a cause. Raises Violation."""
         number = int(code)
         if number == 73:
             self._check_lost(error)
@@ -340,7 +341,7 @@ class Process:
                 self._check_no_rivals()
 
     def _run(self) -> ServiceUnavailable | None:
-        """What a run of `--once` could not tell Hive."""
+        """Run the loop. Return why a run of `--once` could not register everything, None if it did."""
         self.tables.refresh(self.view.cluster().topics)
         self.tables.check_all()
         self._beat()
@@ -367,7 +368,7 @@ class Process:
             self.clock.sleep(1.0 + self.world.below(20))
 
     def _is_certified(self, table: Table) -> bool:
-        """Each of its partitions is; nobody waits for what is refused for ever."""
+        """Return whether each of the table's partitions is certified; what can never be certified is not awaited."""
         if table.rule.completion is None or self.world.uncertifiable == table.location:
             return True
         ledger = table.owned.ledger
@@ -375,7 +376,7 @@ class Process:
 
     @property
     def is_fenced(self) -> bool:
-        """Another process has a table that this one takes for its own."""
+        """Return whether another process owns a table that this one considers its own."""
         owned = [t.ownership.ledger for t in self.tables.tables.values() if isinstance(t.ownership, Owned)]
         return any(self.world.namenode.directory(ledger.directory) is None for ledger in owned)
 
@@ -429,11 +430,11 @@ class Process:
         self.loop.on_epoch(epoch.number, manifests)
 
     def _register(self) -> None:
-        """The registrar's thread, at a moment when this one rests."""
+        """Do the work of the registrar's thread, while the main greenlet rests."""
         self.registrar.register_pending()
 
     def _drained(self) -> ServiceUnavailable | None:
-        """The orderly end of `--once`: Hive is told, pending registrations are noted."""
+        """End `--once` in order: register with Hive, and record pending registrations."""
         self._register()
         self.loop.record_registrations()
         if self.order.beats:
@@ -443,7 +444,7 @@ class Process:
         return not_registered(untold, why) if untold else None
 
     def _check_drained(self) -> None:
-        """What was there at the start is dumped. Raises Violation."""
+        """Check that everything that Kafka held at the start is dumped. Raises Violation."""
         first = self.kafka.first_view
         assert first is not None
         for table in self.tables.tables.values() if self.order.once else ():
@@ -454,7 +455,7 @@ class Process:
                     raise Violation(f"{self.name} ends with 0, {table.name} lacks {tp} up to {wanted}")
 
     def _check_no_rivals(self) -> None:
-        """Of two topics that make one table, one is not read, which is an error. Raises Violation."""
+        """Check that of two topics with the same table name one is not read and is an error. Raises Violation."""
         first, last = self.kafka.first_view, self.kafka.last_view
         assert first is not None and last is not None
         asked = self.order.once and BY_PATTERN in TABLES[self.order.service]
@@ -462,7 +463,7 @@ class Process:
             raise Violation(f"{self.name} ends with 0, and one of {sorted(RIVALS)} is not read")
 
     def check_topics(self, table: Table) -> None:
-        """A table reads its topics, and of those that make the same name one, for ever. Raises Violation."""
+        """Check that a table reads its topics, and of topics with the same table name always the same one. Raises Violation."""
         topics = table.owned.state.topics
         if topics - set(TOPICS_OF[table.name]) - RIVALS or (
             table.name == BY_PATTERN and not self._known_sources(topics)
@@ -470,13 +471,13 @@ class Process:
             raise Violation(f"{self.name} reads {sorted(topics)} into {table.name}")
 
     def _known_sources(self, topics: frozenset[str]) -> bool:
-        """One at most, and the same as ever."""
+        """Return the known sources: at most one, always the same."""
         sources = self.around.sources
         sources |= topics
         return len(sources) <= 1
 
     def check_cause(self, table: Table, error: Kafka2HiveError) -> None:
-        """A table is set aside for a fault of this very round, or for damage; never for nothing. Raises Violation."""
+        """Check that a table was set aside for a fault of this round or for damage. Raises Violation."""
         self.world.tell(self.name, f"{table.name} is set aside: {error}")
         self.world.count["tables set aside"] += 1
         self.around.stops.setdefault(table.name, set()).add(error.code)
@@ -502,8 +503,10 @@ class Process:
             raise Violation(f"{self.name} sets {table.name} aside though nothing went wrong: {error}")
 
     def _hive_causes(self, error: Kafka2HiveError) -> bool:
-        """Hive gave no answer since the round began, another process has its table by a newer map, or has made or altered it
-        since this one began: what the registrar meets is heard a round later.
+        """Return whether Hive explains the error.
+
+        Hive gave no answer since the round began, or another process has the table by a newer map, or has created or altered it
+        since this process began: the registrar's errors arrive one round later.
         """
         ddl = self.around.hive.ddl
         if error.code in ("hive.refused", "hive.not_compared") and ddl.changes > self._hive_changes:
@@ -514,8 +517,9 @@ class Process:
         return newer or self.metastore.failures > self._hive_seen
 
     def check_compared(self, table: Table) -> None:
-        """What Hive showed this process last is the table of its map; or it showed none, and the ledger says that this very
-        table was compared, by another process perhaps. Raises Violation.
+        """Check that the table that Hive last described to this process matches the map. Raises Violation.
+
+        If Hive described none, the ledger must say that this table was compared, perhaps by another process.
         """
         columns, location = COLUMNS[self.version], self.around.location(table.name)
         seen = self.metastore.session.seen.get(table.name)
@@ -530,25 +534,25 @@ class Process:
         self.world.count["dumped without Hive"] += 1
 
     def check_fence(self, source: str) -> None:
-        """Nobody is fenced but the owner that was judged. Raises Violation."""
+        """Check that only the owner that was judged is fenced. Raises Violation."""
         directory, _, name = source.rpartition("/")
         if Generation.parse(name) and self.judged.get(directory, name) != name:
             raise Violation(f"{self.name} fences {name}, which it has not judged")
 
     def check_retry(self) -> None:
-        """A step is tried again, or a table's ownership re-acquired, once for each fault or late RPC. Raises Violation.
+        """Check that there is one retry or new take-over for each fault or late RPC. Raises Violation.
 
-        Not at once for each: an error of one file waits for the other files of its epoch.
+        Retries may come late: an error of one file waits for the other files of its epoch.
         """
         self.world.count["retries"] += 1
         if self.files.last.target.endswith("/" + OWNER_MARKER):
-            return  # another process may have been faster: no fault, and none that explains a later retry
+            return  # another process may have been faster, which is not a fault and explains no later retry
         self._retries += 1
         if self._retries > self._causes():
             raise Violation(f"{self.name} tries again though nothing went wrong, after {self.files.last}")
 
     def _mark(self) -> None:
-        """A new round: what went wrong before explains nothing any more."""
+        """Begin a new round: earlier faults explain nothing any more."""
         self._retries = 0
         self._seen = self._now()
         self._hive_seen = self.metastore.failures
@@ -558,12 +562,12 @@ class Process:
         return self.files.faults, self.world.arrived, len(self.world.namenode.generations)
 
     def _causes(self) -> int:
-        """Faults of this process, late RPCs of anybody, and times that others took over again and again."""
+        """Count the faults of this process, the late RPCs of all, and series of take-overs by others."""
         faults, arrived, generations = (now - seen for now, seen in zip(self._now(), self._seen, strict=True))
         return faults + arrived + generations // MANY
 
     def check_visible(self, owned: Any) -> None:
-        """Whoever goes on has everything visible that was committed before. Raises Violation."""
+        """Check that everything committed before is visible to a process that continues. Raises Violation."""
         promoted = self.world.namenode.promoted
         lost = {loss.path for loss in owned.state.losses}
         missing = [f.final for f in owned.state.files if f.final not in promoted and f.final not in lost]
@@ -571,7 +575,7 @@ class Process:
             raise Violation(f"{self.name} goes on although these are not visible: {missing}")
 
     def check_certified(self, owned: Any) -> None:
-        """What is certified is registered, and all that Kafka held at the time it names is read. Raises Violation."""
+        """Check that certified partitions are registered, and read up to the time that they name. Raises Violation."""
         certificates = owned.state.certificates
         self.world.count["partitions complete"] += len(certificates)
         for each in certificates:
@@ -587,7 +591,7 @@ class Process:
                     raise Violation(f"{each} is certified, and {tp} not read up to {wanted}: {position}")
 
     def _check_lost(self, error: Kafka2HiveError | None) -> None:
-        """73 only where another process has taken a table of this service over since this one began."""
+        """Check that exit code 73 comes only after another process has taken over a table of this service. Raises Violation."""
         self.world.count["take-over lost" if isinstance(error, TakeOverLost) else "fenced"] += 1
         tables = TABLES[self.order.service]
         for path in self.world.namenode.generations[self.born :]:
@@ -601,7 +605,7 @@ class Process:
 
 
 class Presence:
-    """What a run shows of itself from its main thread: beats, and its tables' states. It takes no time of anybody."""
+    """A run's heartbeat and the conditions of its tables, which take no simulated time."""
 
     def __init__(self, process: Process) -> None:
         wiring = process.wiring
@@ -620,7 +624,7 @@ class Presence:
 
 
 def _delivered(account: RangeAccounting) -> ClientCounts:
-    """The client's own word: the same."""
+    """Return the client's counts, which equal the account."""
     r, counts = account.range, account.account
     return ClientCounts(
         range=r, begun=r.start, records=counts.read, absent=counts.absent, position=r.end, log_end=r.end

@@ -1,4 +1,4 @@
-"""Real Parquet footers behind simulated records, so that a lost ledger can be rebuilt by the production code."""
+"""Real Parquet footers behind simulated records, from which the production code can rebuild a lost ledger."""
 
 from functools import cache
 
@@ -16,7 +16,7 @@ from tests.simulation.topic import account_of
 
 
 def seal(share: Share, place: HivePartition, rows: int, attempt: str, last: bool) -> bytes:
-    """What follows a file's records: a Parquet file of as many rows that says what the task did, or a trailer of lines."""
+    """Return the bytes after a file's records: a Parquet file of as many rows with the task's footer, or a trailer of lines."""
     footer = Footer(
         kind=FileKind.DEAD_LETTER if place.table == DEAD_LETTER_TABLE else FileKind.DATA,
         ledger_id=share.ledger_id,

@@ -1,5 +1,6 @@
-"""Kafka as the simulation sees it: logs that only grow until they are told to rest, transactions that stay open, topics
-that come and go, and questions that take time, are not answered, or are answered by a broker whose metadata are old.
+"""Kafka in the simulation: growing logs, open transactions, topics that come and go.
+
+Requests take time, may not be answered, or may be answered by a broker with old metadata.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -24,25 +25,24 @@ from tests.simulation.world import World
 Answer = TypeVar("Answer")
 
 NOW_AND_THEN = 0.05
-"""How often something happens while a listing is on its way."""
+"""The rate of changes during a listing."""
 LEADERLESS = 0.4
-"""How often a new partition loses its leader for a while."""
+"""The rate of new partitions that lose their leader for a while."""
 OLD_METADATA = 0.2
-"""How often a question for topics reaches a broker whose metadata are old."""
+"""The rate of listings that reach a broker with old metadata."""
 
 
 class Cluster:
-    """What all drivers see. `growing` False: nobody produces any more, and every transaction is over.
+    """The state that all processes see. If `growing` is False, nobody produces any more, and all transactions are over.
 
-    `ends` are high watermarks. `now_ms` is the wall clock of everybody: it goes on with every call of a port, and while
-    somebody sleeps. `numbers` are the partitions of each topic, `gone` the topics that are not there, or not yet.
-    `views`: the topics as they were, oldest first, and are; brokers may answer a process by earlier ones of them, so many
-    times in a row as `old_answers` says. `rival_may_come` while a listing of topics is on its way.
-    `hesitant`: partitions become complete only now and then, though nobody produces.
-    `open`: topic partitions with an open transaction, its first offset and when it will be over. `leaderless`: those that
-    nobody answers for, and until when.
-    `most_partitions`: as long as there are fewer, one may be born while a listing of topics is on its way.
-    What a transaction wrote has offsets of its own; whether it was committed or aborted shows in records that are absent.
+    `ends` are high watermarks. `now_ms` is the wall clock of all; it advances with each port call and while an actor sleeps.
+    `numbers` are the partitions of each topic, `gone` the topics that do not exist, now or yet.
+    `views` are the topics over time, oldest first; brokers may give a process earlier ones, `old_answers` times in a row.
+    If `rival_may_come`, a rival topic may be created during a listing of topics.
+    If `hesitant`, partitions become complete only at times, even if nobody produces.
+    `open` has the topic partitions with an open transaction, its first offset and its end. `leaderless` has those without a
+    leader, and until when. While there are fewer than `most_partitions`, one may be created during a listing of topics.
+    Transaction markers and aborted records are absent offsets.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -63,17 +63,17 @@ class Cluster:
         self.held_until_ms = -1
         self.most_partitions = 0
         self._drawn = Random(f"time {seed}")
-        """Of its own: what time it is, and how old metadata are, changes no other choice of a schedule."""
+        """A separate source, so that times and old metadata change no other choice of a schedule."""
 
     def rest(self) -> None:
-        """Nobody produces any more, no topic comes or goes, and all brokers know the newest metadata."""
+        """Stop all producers and changes of topics, and give all brokers the newest metadata."""
         self.growing = self.rival_may_come = False
         self.old_answers = 0
         self.open.clear()
         self.leaderless.clear()
 
     def pass_time(self, ms: int) -> None:
-        """Producers end their transactions when their time has come."""
+        """Advance the clock, and end the transactions whose time has come."""
         self.now_ms += ms
         if self.open:
             self.held_until_ms = self.now_ms
@@ -82,12 +82,12 @@ class Cluster:
             }
 
     def a_call(self, long: float = 0.005) -> int:
-        """Milliseconds that a call takes: few, seconds now and then."""
+        """Return the milliseconds that a call takes: a few, at times seconds."""
         drawn = self._drawn
         return drawn.randrange(1000, 20_000) if drawn.random() < long else drawn.randrange(60)
 
     def grow(self, tp: TopicPartition, records: int) -> None:
-        """Records are acknowledged now; the first of them may begin a transaction, which often outlasts several looks."""
+        """Acknowledge records now; the first of them may begin a transaction, which often outlasts several looks."""
         drawn = self._drawn
         if self.growing and records and tp not in self.open and drawn.random() < 0.08:
             hangs = drawn.random() < 0.5
@@ -96,7 +96,7 @@ class Cluster:
         self.grown[tp].append((self.now_ms, self.ends[tp]))
 
     def bear(self) -> str | None:
-        """A partition or a topic that a listing does not have, and records in it, while the listing is on its way."""
+        """Create a partition or a topic with records while a listing is under way, which lacks it."""
         if not self.growing:
             return None
         if self.rival_may_come and self.happens(NOW_AND_THEN):
@@ -118,7 +118,7 @@ class Cluster:
         return self._drawn.randrange(limit)
 
     def come(self, topic: str) -> None:
-        """A topic that was never there comes, with records or without."""
+        """Create a topic that never existed, with records or without."""
         self.rival_may_come = False
         if topic in self.numbers:
             self.bring_back()
@@ -133,12 +133,12 @@ class Cluster:
         return "tb" if "tb" in self.gone else RIVAL
 
     def take_away(self, topic: str) -> None:
-        """Somebody deletes it."""
+        """Delete the topic."""
         self.gone.add(topic)
         self.views.append(self.view())
 
     def bring_back(self) -> None:
-        """All that were gone are there, unchanged."""
+        """Bring back all deleted topics, unchanged."""
         self.gone.clear()
         self.views.append(self.view())
 
@@ -149,16 +149,16 @@ class Cluster:
         return topic in self.numbers and topic not in self.gone
 
     def is_harmless(self, at: int, listed: Collection[TopicPartition]) -> bool:
-        """What is not in this earlier view holds no records, or was `listed` in an answer before, or nobody certifies it."""
+        """Return whether all that an earlier view lacks is empty, was `listed` in an answer before, or is never certified."""
         known = {*self.views[at].topic_partitions(TOPICS), *listed}
         return all(self.ends[tp] == 0 for tp in self.topic_partitions(TOPICS) if tp not in known)
 
     def stable(self, tp: TopicPartition) -> int:
-        """How far readers of committed records get."""
+        """Return the last stable offset."""
         return self.open[tp][0] if tp in self.open else self.ends[tp]
 
     def end_at(self, tp: TopicPartition, ms: int) -> int:
-        """Where the log ended at this time, by what was acknowledged."""
+        """Return the high watermark at this time."""
         return max((end for arrived, end in self.grown[tp] if arrived <= ms), default=0)
 
     def topic_partitions(self, topics: Collection[str]) -> list[TopicPartition]:
@@ -170,7 +170,7 @@ class Cluster:
         ]
 
     def add_partition(self, topic: str) -> None:
-        """Its number is no other topic's, so that a record's id needs no topic; it begins at offset 0."""
+        """Add a partition with a number that no topic has, so that a record id needs no topic; it begins at offset 0."""
         tp = TopicPartition(topic, 1 + max(n for numbers in self.numbers.values() for n in numbers))
         self.numbers[topic] += (tp.number,)
         self.begins[tp] = self.ends[tp] = 0
@@ -180,7 +180,7 @@ class Cluster:
             self.leaderless[tp] = self.now_ms + self.below(40_000)
 
     def recreate(self, topic: str) -> None:
-        """Another topic of this name: with another id, and empty."""
+        """Recreate the topic, with another id and empty."""
         self.ids[topic] += "-again"
         for tp in self.topic_partitions((topic,)):
             self.begins[tp] = self.ends[tp] = 0
@@ -200,11 +200,11 @@ class Cluster:
 
 
 class SimulatedKafka:
-    """The Kafka port of one driver; `failed` hears of each question without an answer.
+    """The Kafka port of one process; `failed` is called for each request without an answer.
 
-    `first_ends`: where each log ended when this driver first heard of it, by high watermark; `first_view` and `last_view`:
-    the topics as it heard of them first and last, `seen` those of any answer, `lacked` those that were not in each.
-    `passes`: its clock goes on.
+    `first_ends` has the high watermark of each log when this process first heard of it. `first_view` and `last_view` are the
+    first and the last topics that it heard of, `seen` those of any answer, `lacked` those that were not in each. `passes`
+    advances its clock.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class SimulatedKafka:
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
         self._ask()
-        if wanted is not everything:  # a look of its own, from which nothing else is concluded
+        if wanted is not everything:  # a separate look, from which nothing else is concluded
             return self._answered(self._cluster.view())
         view = self._listing()
         self.first_view, self.last_view = self.first_view or view, view
@@ -240,7 +240,7 @@ class SimulatedKafka:
         return self._answered(view)
 
     def _listing(self) -> ClusterView:
-        """The newest; or one that is older than an earlier answer, or that no certificate depends on."""
+        """Return the newest view, or an older one that is older than an earlier answer or that no certificate depends on."""
         cluster, newest = self._cluster, len(self._cluster.views) - 1
         at = newest
         if self._old_answers < cluster.old_answers and cluster.happens(OLD_METADATA):
@@ -267,7 +267,7 @@ class SimulatedKafka:
         return {tp: Watermark(self._cluster.begins[tp], 0) for tp in there}
 
     def _there(self, topic_partitions: Collection[TopicPartition]) -> list[TopicPartition]:
-        """Nobody answers for a topic that is gone, or for a partition without a leader."""
+        """Return the topic partitions that are answered: not those of deleted topics or without a leader."""
         there = [tp for tp in sorted(topic_partitions) if self._cluster.answers_for(tp)]
         if len(there) < len(topic_partitions):
             self._failed()
@@ -288,7 +288,7 @@ class SimulatedKafka:
     def high_watermarks(
         self, topic_partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, Watermark]:
-        """Also what was acknowledged since the stable offsets were asked for."""
+        """Return high watermarks, which include what was acknowledged since the stable offsets were requested."""
         self._ask()
         answers = {}
         for tp in self._there(topic_partitions):
@@ -324,7 +324,7 @@ class SimulatedKafka:
         return dict.fromkeys(sorted(asked), 0)
 
     def _answered(self, answer: Answer) -> Answer:
-        """The answer is on its way, and records go on arriving."""
+        """Return the answer after some time, in which more records arrive."""
         cluster = self._cluster
         self._passes(cluster.a_call(0.1))
         if cluster.growing:

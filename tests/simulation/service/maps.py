@@ -1,4 +1,4 @@
-"""The simulated services: which tables each has, and their maps as values."""
+"""The simulated services: their tables, and their maps as values."""
 
 from dataclasses import replace
 from functools import cache
@@ -27,19 +27,19 @@ from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, LED
 KEEP = 2
 
 TOPICS = {"ta": (0, 1), "tb": (2,)}
-"""Topic partition numbers are told apart by number alone, so that a record's id needs no topic."""
+"""No two topics have a partition with the same number, so that a record id needs no topic."""
 
 TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     "sim": {"db.a": ("ta",), "db.b": ("ta", "tb")},
     "other": {"db.tb": ("tb",)},
 }
-"""Tables with their topics, by service: two tables share a topic, and two services do."""
+"""The tables of each service with their topics. Two tables share a topic, and so do two services."""
 
 RIVAL = "TB"
 """A topic that a pattern turns into the same table as `tb`. It comes and goes."""
 RIVALS = frozenset({"tb", RIVAL})
 BY_PATTERN = "db.tb"
-"""The table whose topics a pattern finds: its ledger reads one of the rivals, whichever it read first."""
+"""The table whose topics match a pattern: it reads the rival that it has read first."""
 
 COMPLETED = "db.b"
 """The table whose partitions are certified when they are complete."""
@@ -53,7 +53,7 @@ COLUMNS: tuple[dict[str, str], ...] = (
     {"value": "binary", "n": "bigint", "more": "int"},
     {"value": "binary", "n": "string", "more": "bigint", "last": "int"},
 )
-"""The columns of every table, by the version of the map: a later one has more or wider ones."""
+"""The columns of every table by version of the map; a later version has more or wider ones."""
 
 
 def rule_of(table: str, topics: tuple[str, ...], version: int = 0) -> TableRule:
@@ -82,7 +82,7 @@ def rule_of(table: str, topics: tuple[str, ...], version: int = 0) -> TableRule:
 
 @cache
 def map_of(service: str, version: int, moved: tuple[tuple[str, str], ...] = ()) -> ServiceMap:
-    """A service's map as it stands in this version; `moved`: tables with another location than they began with."""
+    """Return a service's map in this version; `moved` has the tables with another location than at the beginning."""
     return ServiceMap(
         service=service,
         kafka=KafkaOptions((), "group", commit_group=False),
@@ -102,7 +102,7 @@ def map_of(service: str, version: int, moved: tuple[tuple[str, str], ...] = ()) 
 
 
 def columns_text(version: int) -> str:
-    """As a ledger says what was compared."""
+    """Return the columns as a ledger records them after a comparison."""
     return ", ".join(f"{name} {kind}" for name, kind in COLUMNS[version].items())
 
 

@@ -37,7 +37,7 @@ from tests.simulation.world import World
 
 
 def prepare(world: World) -> None:
-    """Each table's directory, with a file another ledger once staged there."""
+    """Prepare the directory of each table, with a staged file of another ledger."""
     for tables in TABLES.values():
         for table in tables:
             staging = staging_directory(location_of(table))
@@ -46,7 +46,7 @@ def prepare(world: World) -> None:
 
 
 def source_of(world: World) -> frozenset[str]:
-    """The topic that the ledger of the table by a pattern reads; none where no position is committed."""
+    """Return the topic that the table by a pattern reads, None before a position is committed."""
     top = LedgerPaths(LEDGER.root, BY_PATTERN).table_directory
     texts = {
         parsed: text
@@ -60,14 +60,14 @@ def source_of(world: World) -> frozenset[str]:
 
 
 def refused_topics(around: Any) -> frozenset[str]:
-    """Those that nobody may read: they make the name of a table that reads another, or of one that both claim."""
+    """Return the topics that no table may read: their table reads another one, or two topics claim it."""
     there = frozenset(filter(around.cluster.has, RIVALS))
     source = source_of(around.world)
     return there - source if source or len(there) > 1 else frozenset()
 
 
 def decide_topics(around: Any) -> None:
-    """In the end the older topic is there, and where nobody knows whose the table is, somebody deletes the other one."""
+    """Decide between the rivals at the end: the older topic exists, and if no ledger has decided, the other one is deleted."""
     cluster = around.cluster
     _bring_all(around)
     if refused_topics(around) == RIVALS:
@@ -80,7 +80,7 @@ def _bring_all(around: Any) -> None:
 
 
 def run_once(around: Any, code: Production, service: str, name: str) -> None:
-    """A clean run of `--once` of one service. Raises Violation unless it ends with 0, or with 75 for each refused topic."""
+    """Run `--once` of one service without faults. Raises Violation unless it ends with 0, or with 75 for each refused topic."""
     refused = refused_topics(around) if BY_PATTERN in TABLES[service] else ()
     process = code.service.Process(around, name, code.service.Order(service, once=True))
     ended: ExitCode = process.run()
@@ -97,7 +97,7 @@ def run_once(around: Any, code: Production, service: str, name: str) -> None:
 
 
 def _check_status(process: Any, refused: Collection[str]) -> None:
-    """`status` says it as the run did. Raises Violation."""
+    """Check that `status` agrees with the run. Raises Violation."""
     shown = process.status()
     told = {(table, error.code) for table, error in shown.errors}
     wanted = {(BY_PATTERN, "route.conflict")} if refused else set()
@@ -106,7 +106,7 @@ def _check_status(process: Any, refused: Collection[str]) -> None:
 
 
 def judge(around: Any, code: Production) -> None:
-    """Run cleanly, let every late RPC arrive, run again. Raises Violation."""
+    """Run without faults, let every late RPC arrive, run again. Raises Violation."""
     world: World = around.world
     _bring_all(around)
     if world.late and world.below(2):
@@ -122,7 +122,7 @@ def judge(around: Any, code: Production) -> None:
 
 
 def arrive_in_hive(around: Any) -> None:
-    """Every late statement reaches Hive, whoever sent it."""
+    """Let every late statement reach Hive."""
     world, hive = around.world, around.hive.ddl
     while hive.late:
         world.count[
@@ -131,7 +131,7 @@ def arrive_in_hive(around: Any) -> None:
 
 
 def _check_tables_in_hive(around: Any) -> None:
-    """Hive has each table as the newest map has it, at its place."""
+    """Check that Hive has each table as in the newest map, at its location."""
     for tables in TABLES.values():
         for table in tables:
             found = around.hive.ddl.tables.get(table)
@@ -140,13 +140,13 @@ def _check_tables_in_hive(around: Any) -> None:
 
 
 def _check_all_certified(newest: SnapshotText) -> None:
-    """Nothing comes any more, and the policy takes all: no partition stays open for ever."""
+    """Check that no partition stays open when no data comes any more and the policy accepts all."""
     if newest.tracking is None or newest.open:
         raise Violation(f"{newest.table}: these are complete and have no certificate: {newest.open}")
 
 
 def _source(snapshots: list[SnapshotText]) -> tuple[str, ...]:
-    """The one topic that a table by a pattern has read, ever."""
+    """Return the only topic that a table by a pattern has ever read."""
     topics = {p.topic_partition.topic for snapshot in snapshots for p in snapshot.positions}
     if len(topics) != 1:
         raise Violation(f"{snapshots[-1].table} has read {sorted(topics)}")
@@ -159,7 +159,7 @@ def _content(world: World, path: str) -> bytes:
 
 
 def judge_tables(around: Any) -> None:
-    """Every promise about what lies there, table by table. Raises Violation."""
+    """Check every promise about the files, table by table. Raises Violation."""
     world: World = around.world
     everything = []
     for tables in TABLES.values():

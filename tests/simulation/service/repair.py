@@ -1,6 +1,6 @@
 """An operator's commands in the simulation: the real `recover` with its repairs, and `--rebuild-ledger`.
 
-Like driver.py beside it one of the modules that a mutant gets copies of.
+Like driver.py, a mutant gets a copy of this module.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ __all__ = ["RecoverOrder", "Registration", "RepairPresence", "run_recover", "run
 
 
 class RepairPresence:
-    """What a command shows of itself from a thread: beats. It takes no time of anybody."""
+    """A command's heartbeat, which takes no simulated time."""
 
     def __init__(self, process: Process) -> None:
         files = SimulatedFileSystem(process.world, f"{process.name}'s beat")
@@ -45,7 +45,7 @@ class RepairPresence:
 def run_recover(
     process: Process, order: RecoverOrder, announce: Callable[[], None] = lambda: None
 ) -> list[Kafka2HiveError]:
-    """`recover` in the place of a process that has not begun; the errors of its tables, none when all is well."""
+    """Run `recover` as a new process. Return the errors of its tables."""
     command = _Command(process)
     try:
         if order.rebuild is not None:
@@ -67,7 +67,7 @@ def run_recover(
 
 
 def run_reset(process: Process, table: str) -> list[Kafka2HiveError]:
-    """`reset --move-data` in the place of a process that has not begun."""
+    """Run `reset --move-data` as a new process."""
     group = ConsumerGroup(process.wiring, process.kafka)
     try:
         reset(process.wiring, group, ResetOrder(table, move_data=True), lambda plan: None)
@@ -77,7 +77,7 @@ def run_reset(process: Process, table: str) -> list[Kafka2HiveError]:
 
 
 class _Command:
-    """What a command has outside the ledger: Hive, Kafka, and a task of its own."""
+    """A command's access to Hive, Kafka and tasks."""
 
     def __init__(self, process: Process) -> None:
         self.process = process

@@ -1,7 +1,7 @@
 """One schedule of whole services: processes and faults in an order that is a pure function of the seed, then the oracle.
 
-Half of the schedules end with a calm: the last fault is over, and within a bounded number of calls every table must be
-in the hands of a process that has dumped all there is.
+Half of the schedules end with a calm: after the last fault, within a bounded number of calls, every table must be owned by a
+process that has dumped everything.
 """
 
 from collections.abc import Callable
@@ -21,25 +21,25 @@ from tests.simulation.tasks import Share
 from tests.simulation.watch import Violation
 
 STEPS = 400
-"""Calls of a schedule on average, before the calm and the judging."""
+"""The average number of calls in a schedule, without the calm and the judging."""
 CALM_STEPS = 20_000
-"""Calls after the last fault within which everything must be dumped."""
+"""Within so many calls after the last fault everything must be dumped."""
 
 MOST_PARTITIONS = 6
-"""Of all topics, when some were added."""
+"""The number of partitions of all topics after some were added."""
 OLD_ANSWERS = 3
-"""A process gets at most so many answers in a row from brokers whose metadata are old, in half of the schedules."""
+"""In half of the schedules a process gets up to so many answers in a row from brokers with old metadata."""
 COMES, GOES = 0.3, 0.1
-"""How often a topic comes or goes when a run is started."""
+"""The rate of topics that are created or deleted when a run starts."""
 
 
 def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
-    """Play and judge one schedule. What goes wrong is in the outcome."""
+    """Play and judge one schedule. Failures are in the outcome."""
     return outcome_of(seed, ServiceSchedule(seed, code, trace))
 
 
 class ServiceSchedule(Schedule):
-    """Processes of two services, each in a greenlet, in the place of drivers."""
+    """Processes of two services, each in a greenlet."""
 
     average = STEPS
     stagings = tuple(staging_directory(location_of(table)) for tables in TABLES.values() for table in tables)
@@ -55,7 +55,7 @@ class ServiceSchedule(Schedule):
         self.processes: dict[Actor, Any] = {}
 
     def _draw_topics(self) -> None:
-        """In half of the schedules two topics make the same table: either is there first, or both are."""
+        """In half of the schedules let two topics give the same table name: either exists first, or both do."""
         cluster = self.around.cluster
         cluster.old_answers = OLD_ANSWERS * cluster.below(2)
         drawn = cluster.below(8)
@@ -71,7 +71,7 @@ class ServiceSchedule(Schedule):
         self.world.tell("(event)", f"topic {topic} comes")
 
     def _topics_change(self) -> None:
-        """Between the starts of runs: a topic comes, or one that nobody reads is deleted."""
+        """Change topics between two starts of runs: create one, or delete one that no table reads."""
         cluster = self.around.cluster
         if cluster.rival_may_come and cluster.happens(COMES):
             self._comes(cluster.missing_rival, "between the starts of runs")
@@ -93,7 +93,7 @@ class ServiceSchedule(Schedule):
         judge(self.around, self.code)
 
     def calm(self) -> None:
-        """Nothing goes wrong any more. Raises Violation when that does not bring everything to an end."""
+        """Stop all faults. Raises Violation if not everything is dumped then."""
         world = self.world
         world.tell("(event)", "calm begins")
         world.use(NO_FAULTS)
@@ -110,7 +110,7 @@ class ServiceSchedule(Schedule):
         for actor, process in self.processes.items():
             process.settled = False
             if actor in self.running and process.version < self.around.version:
-                self.running.remove(actor)  # whoever has changed the map starts its runs anew
+                self.running.remove(actor)  # after a change of the map its runs are restarted
                 actor.crash()
         self.steps = world.step + CALM_STEPS
         while not self._settled() or self._is_allowed_now():
@@ -126,7 +126,7 @@ class ServiceSchedule(Schedule):
         world.count["calm"] += 1
 
     def _is_allowed_now(self) -> bool:
-        """Certificates that were refused until now may be written, and no data will come any more."""
+        """Allow certificates that were refused until now, and stop new data."""
         if self.refused_for_ever or not self.world.uncertifiable:
             return False
         self.world.uncertifiable = ""
@@ -136,8 +136,9 @@ class ServiceSchedule(Schedule):
         return True
 
     def _settled(self) -> bool:
-        """Every service has a process with nothing left to do, and whoever was fenced has noticed; a service that has no
-        process gets one.
+        """Return whether each service has a process with nothing left to do, and fenced processes have noticed it.
+
+        Start a process for a service without one.
         """
         done = True
         for service in SERVICES:
