@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import Column, MetadataColumn, RecordPart, TableSettings
 from kafka2hive.config.keys.bucket_path import read_bucket_path
-from kafka2hive.config.keys.change_log import change_log_of, told_decimals
+from kafka2hive.config.keys.change_log import change_log_of, decimal_encoding
 from kafka2hive.config.keys.columns import METADATA_TYPES
 from kafka2hive.decode import Changes, DecoderSpec, Source, WriterSchema, WriterSchemas
 from kafka2hive.model.hive_types import parse_hive_type
@@ -54,7 +54,7 @@ def value_spec(
         rows=table.rows,
         csv=table.csv,
         change_log=change_log_of(table.source),
-        decimals=told_decimals(table.source),
+        decimals=decimal_encoding(table.source),
         table=table.table,
         plugin=table.plugin,
         changes=changes,

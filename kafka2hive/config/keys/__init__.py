@@ -1,6 +1,6 @@
-"""The map as declared and as everybody uses it: frozen values, each key with its words, default and bounds at its field.
+"""The sections of the map as frozen values; each key is declared at its field with description, default and bounds.
 
-The YAML's own words and defaults are documented in docs/configuration.md.
+docs/configuration.md documents the keys; its tables are generated from these declarations.
 """
 
 from kafka2hive.config.keys.bucketing import Bucketing as Bucketing

@@ -1,8 +1,8 @@
-"""The grammar of `bucket.path`: `dt=%Y-%m-%d/hr=%H/c={country}`.
+"""The grammar of `bucket.path`: `dt=%Y-%m-%d/hr=%H/c={country}`, and the end of a bucket's period.
 
-Levels are separated by `/`, each is `name=template`; a template mixes plain text, strftime codes (`%%` is a percent sign)
-and `{column}` fields (`{{` and `}}` are braces). All time codes are numeric: names of days and months depend on the
-machine's locale, and a replay on another machine must land in the same bucket.
+Levels are separated by `/`, and each is `name=template`. A template mixes plain text, strftime codes (`%%` is a percent sign)
+and `{column}` fields (`{{` and `}}` are braces). All time codes are numeric, because names of days and months depend on the
+machine's locale, and a replay on another machine must produce the same buckets.
 """
 
 import datetime
@@ -16,6 +16,10 @@ from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION, unesca
 TIME_CODES = "YymdHMjGV"
 _LEVEL_NAME = re.compile(r"[a-z0-9_]+")
 _PIECE = re.compile(r"%(?P<code>.?)|(\{\{|\}\})|\{(?P<field>[^{}]*)\}|(?P<brace>[{}])|(?P<text>[^%{}]+)")
+_DIGITS = {"Y": 4, "G": 4, "j": 3}
+"""The number of digits of a time code; 2 for all others."""
+_TWO_DIGIT_YEARS = 69
+"""The first two-digit year that is of the last century, as in strptime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ Part = str | Code | PathField
 
 @dataclass(frozen=True, slots=True)
 class BucketPath:
-    """`levels`: partition column and the parts of its value, from the outermost directory on; `faults` in words."""
+    """A parsed path: `levels` hold a partition column and the parts of its value, outermost first; `faults` are messages."""
 
     levels: tuple[tuple[str, tuple[Part, ...]], ...]
     faults: tuple[str, ...]
@@ -48,12 +52,12 @@ class BucketPath:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """strftime codes in order of appearance."""
+        """The strftime codes in order of appearance."""
         return tuple(part.letter for part in self._parts() if isinstance(part, Code))
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Columns in order of appearance."""
+        """The columns in order of appearance."""
         return tuple(part.column for part in self._parts() if isinstance(part, PathField))
 
     def _parts(self) -> Iterator[Part]:
@@ -62,7 +66,7 @@ class BucketPath:
 
 
 def read_bucket_path(text: str) -> BucketPath:
-    """What a partition path template is made of, with everything that is wrong with it. Empty: no levels."""
+    """Parse a path with all its faults. An empty one has no levels."""
     levels: list[tuple[str, tuple[Part, ...]]] = []
     faults: list[str] = []
     for level in text.split("/") if text else []:
@@ -72,7 +76,7 @@ def read_bucket_path(text: str) -> BucketPath:
             continue
         if not _LEVEL_NAME.fullmatch(name):
             faults.append(f"{name!r} is not a valid name of a partition column: use a-z, 0-9 and _")
-        elif any(name == known for known, _ in levels):
+        elif any(name == other for other, _ in levels):
             faults.append(f"the partition column {name} is repeated")
         levels.append((name, tuple(_parts(template, level, faults))))
     return BucketPath(tuple(levels), tuple(faults))
@@ -94,15 +98,10 @@ def _parts(template: str, level: str, faults: list[str]) -> Iterator[Part]:
             yield piece["text"] or piece[0][0]
 
 
-_DIGITS = {"Y": 4, "G": 4, "j": 3}
-"""How many a code's text has; two for all others."""
-_TWO_DIGIT_YEARS = 69  # from here on they are of the last century, as strptime takes them
-
-
 def period_of(path: BucketPath) -> str | None:
-    """Year, month, week, day, hour or minute.
+    """Return the period that the codes name: year, month, week, day, hour or minute.
 
-    None where the codes name no single period: there are none, an hour without its day, a month without its year.
+    None if they do not name one period, e.g. an hour without a day or a month without a year.
     """
     codes = set(path.codes)
     year = bool(codes & {"Y", "y"})
@@ -122,35 +121,38 @@ def period_of(path: BucketPath) -> str | None:
 
 
 class BucketEnds:
-    """When the bucket of a Hive partition is over, by the wall clock of `zone`. `path` has a period."""
+    """Computes when a bucket's period ends, by the wall clock of `zone`. Raises ValueError if the path has no period."""
 
     def __init__(self, path: BucketPath, zone: str) -> None:
         unit = period_of(path)
         if unit is None:
-            raise ValueError("the path's time codes name no period")
+            raise ValueError("the path's time codes do not name a period")
         self._unit = unit
         self._zone = ZoneInfo(zone)
         self._levels = [(name, _pattern(parts)) for name, parts in path.levels if _codes(parts)]
 
     def end_ms(self, hive_partition: str) -> int | None:
-        """Epoch milliseconds of the first moment after it; None for one that has no time (Hive's default partition)."""
+        """Return the first moment after the period, in milliseconds since 1970; None if the partition has no time.
+
+        `hive_partition` is the partition's path, such as `dt=2013-01-17`.
+        """
         values = dict(level.partition("=")[::2] for level in hive_partition.split("/"))
         numbers: dict[str, int] = {}
         for name, pattern in self._levels:
             value = values.get(name, HIVE_DEFAULT_PARTITION)
-            found = None
+            match = None
             if value != HIVE_DEFAULT_PARTITION:
-                found = pattern.fullmatch(unescape_partition_value(value))
-            if found is None:
+                match = pattern.fullmatch(unescape_partition_value(value))
+            if match is None:
                 return None
-            numbers.update({code: int(text) for code, text in found.groupdict().items()})
+            numbers.update({code: int(text) for code, text in match.groupdict().items()})
         try:
             return self._instant_ms(_end(self._unit, numbers))
         except (ValueError, OverflowError):
-            return None  # written by hand: no such day
+            return None  # a directory made by hand, with an impossible date
 
     def _instant_ms(self, wall: datetime.datetime) -> int:
-        """A wall clock that happens twice, or never, counts as the later of its two readings."""
+        """Return the instant of a wall clock; the later one if the wall clock occurs twice or never."""
         readings = (wall.replace(tzinfo=self._zone, fold=fold).timestamp() for fold in (0, 1))
         return int(max(readings)) * 1000
 
@@ -160,23 +162,23 @@ def _codes(parts: tuple[Part, ...]) -> list[str]:
 
 
 def _pattern(parts: tuple[Part, ...]) -> re.Pattern[str]:
-    """The value of one level; a code that stands there twice has the same digits twice."""
-    written, seen = [], set[str]()
+    """Return the pattern of a level's values; a repeated code must have the same digits."""
+    pieces, seen = [], set[str]()
     for part in parts:
         if isinstance(part, str):
-            written.append(re.escape(part))
+            pieces.append(re.escape(part))
         elif not isinstance(part, Code):
-            written.append(".*?")
+            pieces.append(".*?")
         elif part.letter in seen:
-            written.append(f"(?P={part.letter})")
+            pieces.append(f"(?P={part.letter})")
         else:
             seen.add(part.letter)
-            written.append(f"(?P<{part.letter}>[0-9]{{{_DIGITS.get(part.letter, 2)}}})")
-    return re.compile("".join(written), re.DOTALL)
+            pieces.append(f"(?P<{part.letter}>[0-9]{{{_DIGITS.get(part.letter, 2)}}})")
+    return re.compile("".join(pieces), re.DOTALL)
 
 
 def _end(unit: str, numbers: Mapping[str, int]) -> datetime.datetime:
-    """Raises ValueError, OverflowError: there is no such time."""
+    """Return the first moment after the period. Raises ValueError or OverflowError for an impossible date."""
     if unit == "week":
         return datetime.datetime.fromisocalendar(numbers["G"], numbers["V"], 1) + datetime.timedelta(weeks=1)
     year = numbers["Y"] if "Y" in numbers else _four_digits(numbers["y"])

@@ -1,4 +1,4 @@
-"""The keys and values of one table's bucket: which Hive partition a record belongs to."""
+"""The bucket of a table: which Hive partition a record belongs to, and when a partition is complete."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -67,7 +67,7 @@ class Bucketing:
 
     @property
     def field_text(self) -> str:
-        """The event time's column, and the fields within it."""
+        """The event time as `column.field.field`."""
         return ".".join((self.field or "", *self.inner))
 
 

@@ -1,4 +1,4 @@
-"""What a topic holds: events, or a change log, whose records are kept as they are or whose envelope is unpacked."""
+"""The source of a table: events, or a change log whose envelopes are kept or unpacked."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -10,13 +10,13 @@ OPERATION = "__op"
 TIME = "__ts_ms"
 POSITION = "__source_position"
 CHANGE_COLUMNS = {OPERATION: "string", TIME: "bigint", POSITION: "string"}
-"""Hive types of the columns that a table of changes has beside those of the row."""
+"""The columns that a table of changes has in addition to those of the row, with their Hive types."""
 BEFORE = "__before"
-"""The row before the change, a struct; only where the map asks for it."""
+"""The row before the change, a struct; only if the map asks for it."""
 
 
 class ChangeLog(Enum):
-    """Whose envelope."""
+    """The producer of the envelopes."""
 
     DEBEZIUM = "debezium"
     MAXWELL = "maxwell"
@@ -71,7 +71,7 @@ SourceKind = Literal["events", "binlog", "debezium", "maxwell", "canal"] | Chang
 
 
 def change_log_of(source: SourceKind) -> ChangeLog | None:
-    """None where records are rows as they are."""
+    """Return whose envelopes are unpacked, None if records are not unpacked."""
     match source:
         case ChangeLogKeys(debezium=DebeziumKeys()) | "debezium":
             return ChangeLog.DEBEZIUM
@@ -87,8 +87,8 @@ def keeps_before(source: SourceKind) -> bool:
     return isinstance(source, ChangeLogKeys) and source.debezium is not None and source.debezium.before
 
 
-def told_decimals(source: SourceKind) -> Literal["text", "base64"] | None:
-    """None where the map does not say how Debezium's decimals stand in JSON."""
+def decimal_encoding(source: SourceKind) -> Literal["text", "base64"] | None:
+    """Return the encoding of Debezium's decimals in JSON, None if the map leaves it to the records' schemas."""
     if not isinstance(source, ChangeLogKeys) or source.debezium is None:
         return None
     return source.debezium.decimals

@@ -1,4 +1,4 @@
-"""The columns of a table: as the map has them, as everybody uses them, and those taken from the record."""
+"""The columns of a table: their keys, their values, and metadata columns."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -8,7 +8,7 @@ from kafka2hive.config.keys.declaration import Key, PropertyText
 
 
 class RecordPart(Enum):
-    """Of which part of a record a column is taken."""
+    """The part of a record that a column comes from."""
 
     VALUE = "value"
     KEY = "key"
@@ -22,12 +22,13 @@ UnknownEnum = Literal["refuse", "name", "null"]
 
 @dataclass(frozen=True, slots=True)
 class Leeway:
-    """What the map allows of a column's values beyond the acceptance table; what it changes is counted.
+    """What the map allows of a column's values beyond the acceptance table; values that it changes are counted.
 
-    `fraction`: parts of a microsecond are refused, or cut off. `others`: further paths to the value, by which other
-    producers call it. `default`: instead of NULL, as a text. `decimals`:
-    how they stand in JSON, as texts and numbers or as Kafka Connect's bytes. `unknown_enum`: a number that Protobuf's enum
-    has no name for is refused, or is its digits in place of the name, or NULL.
+    - `fraction`: whether parts of a microsecond are refused or cut off.
+    - `others`: alternative paths to the value, for other producers.
+    - `default`: the value instead of NULL, as text.
+    - `decimals`: the encoding in JSON: texts and numbers, or Kafka Connect's bytes.
+    - `unknown_enum`: whether a number without a name in Protobuf's enum is refused, becomes its digits, or NULL.
     """
 
     fraction: Fraction = "exact"
@@ -44,8 +45,9 @@ STRICT = Leeway()
 class Column:
     """A column of the Hive table; `type` is Hive's text, e.g. `decimal(10,2)`.
 
-    `path`: the keys that lead to its value in that part of the record, empty: its name in the value, the whole key; of a
-    header the header's name alone. `unit` (`d`, `s`, `ms`, `us`, `ns`): the value is a number that counts from 1970 UTC.
+    `path` holds the keys that lead to the value in the record's `part`; empty means the column's name in the value, or the
+    whole key. For a header it is the header's name. With a `unit` (`d`, `s`, `ms`, `us`, `ns`) the value is a number that
+    counts from 1970 UTC.
     """
 
     name: str
@@ -131,11 +133,11 @@ class NamedColumnKeys(ColumnKeys):
 
 
 COORDINATES = "__kafka2hive"
-"""Beside the columns of records: where each row comes from. It goes through a SELECT, never into files."""
+"""The column that says where each row comes from: it passes through a SELECT, but is never written to files."""
 
 
 class MetadataColumn(Enum):
-    """Columns a table may take from the record instead of its value; the name in the table is the map's choice."""
+    """Columns about the record itself; the map chooses their names in the table."""
 
     TOPIC = "topic"
     PARTITION = "partition"
@@ -155,4 +157,4 @@ METADATA_TYPES = {
     MetadataColumn.HEADERS: "array<struct<key:string,value:binary>>",
     MetadataColumn.ORDINAL: "int",
 }
-"""Hive's."""
+"""The Hive types of metadata columns."""

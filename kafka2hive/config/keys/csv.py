@@ -1,4 +1,4 @@
-"""How fields stand in a record of format csv."""
+"""The form of records of format csv."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -8,7 +8,7 @@ from kafka2hive.config.keys.declaration import Key
 
 @dataclass(frozen=True, slots=True)
 class CsvOptions:
-    """RFC 4180 where the map says nothing."""
+    """The form of CSV lines, by default that of RFC 4180."""
 
     delimiter: Annotated[str, Key('Between two fields; a tab is `"\\t"`.', written="character")] = ","
     quote: Annotated[

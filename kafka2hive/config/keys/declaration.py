@@ -1,4 +1,4 @@
-"""How a key of the map is declared: its name, description and bounds stand at the field that holds its value."""
+"""Declare keys of the map: name, description and bounds are annotations of the field that holds the value."""
 
 import dataclasses
 import re
@@ -23,14 +23,14 @@ class _LeftOut(str):
 
 
 LEFT_OUT: Final[Any] = _LeftOut()
-"""Stands in a `derived` key that the map leaves out, until its value is decided from the other keys."""
+"""The value of a `derived` key that the map leaves out, until it is decided from other keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class FurtherKeys:
-    """The field holds all keys that have no field, as pairs; the first of them is required, a text of type `type`.
+    """The field holds all keys without a field, as pairs. The key `first` is required and of type `type`.
 
-    `others` says what the keys besides the first are.
+    `others` describes the other keys.
     """
 
     first: str
@@ -41,7 +41,7 @@ class FurtherKeys:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Form:
-    """How a value is written. `read` raises ValueError with what was expected; `write` gives a default back as text."""
+    """How a value is written in the map. `read` raises ValueError with what it expects; `write` returns a default's text."""
 
     read: Callable[[object], object]
     schema: dict[str, object]
@@ -50,7 +50,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Of a number, of a text's or a list's length (`shortest`), of a text's form (`pattern`, in words `expected`)."""
+    """Bounds of a number, of the length of a text or list (`shortest`), or of a text (`pattern`, described by `expected`)."""
 
     above: int | None = None
     at_least: int | None = None
@@ -60,7 +60,7 @@ class Bounds:
     expected: str = ""
 
     def fault(self, value: Any) -> str:
-        """What is wrong with a value of the right type, empty when nothing is."""
+        """Return what is wrong with a value of the right type, empty if nothing is."""
         if self.above is not None and not value > self.above:
             return f"input should be greater than {self.above}"
         if self.at_least is not None and not value >= self.at_least:
@@ -76,11 +76,11 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Key(Bounds):
-    """What docs/configuration.md and an editor say of a key, in Markdown. Without `doc` the section's docstring stands there.
+    """The description of a key for docs/configuration.md and for editors, in Markdown; by default the section's docstring.
 
-    `more` is what only an editor says: the page has a section for it. `otherwise` is what holds if the map leaves the key
-    out, `written` how its type is called, each where the field does not tell. `name`: the key is not called as the field.
-    `derived`: the map may leave the key out, and its value then depends on other keys.
+    Only editors show `more`, because the page has a section for it. `otherwise` describes the default, and `written` the
+    type, if the field does not show them. `name` is the key's name if it differs from the field's. A `derived` key that the
+    map leaves out gets a value that depends on other keys.
     """
 
     doc: str = ""
@@ -116,15 +116,14 @@ Size = Annotated[int, Form(parse_size, _SIZE_SCHEMA, size_text), Bounds(above=0)
 Duration = Annotated[float, Form(parse_duration, _DURATION_SCHEMA, duration_text), Bounds(above=0)]
 PropertyText = Annotated[str, Form(_property_text, {"type": ["string", "number", "boolean"]})]
 Properties = tuple[tuple[str, PropertyText], ...]
-"""A mapping in the map, pairs in the value: properties of Kafka, Hadoop, Spark."""
-
+"""Properties of Kafka, Hadoop or Spark: a mapping in the map, pairs in the value."""
 
 Mark = TypeVar("Mark")
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredKey:
-    """`name` in the map, `field` of the value; `default` is MISSING where the key is required."""
+    """A key: its `name` in the map, its `field`; `default` is MISSING if the key is required."""
 
     name: str
     field: str
@@ -139,7 +138,7 @@ class DeclaredKey:
 
 @cache
 def declared_keys(section: type) -> dict[str, DeclaredKey]:
-    """By their names in the map, in the order of the fields."""
+    """Return the keys of a section by their names in the map, in the order of the fields."""
     hints = typing.get_type_hints(section, include_extras=True)
     declared = {}
     for field in dataclasses.fields(section):
@@ -154,7 +153,7 @@ def declared_keys(section: type) -> dict[str, DeclaredKey]:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFurther:
-    """The `field` that holds all keys without a field of their own; `first` is the required one."""
+    """The `field` that holds all keys without a separate field; `first` is the required one."""
 
     field: str
     type: Any
@@ -166,7 +165,7 @@ class DeclaredFurther:
 
 @cache
 def further_keys(section: type) -> DeclaredFurther | None:
-    """None where the section is closed."""
+    """Return the field for further keys, None if the section has none."""
     for name, hint in typing.get_type_hints(section, include_extras=True).items():
         for mark in marks(hint, FurtherKeys):
             return DeclaredFurther(
@@ -181,12 +180,12 @@ def further_keys(section: type) -> DeclaredFurther | None:
 
 
 def marks(hint: Any, kind: type[Mark]) -> list[Mark]:
-    """What is annotated to a type."""
+    """Return the annotations of one kind."""
     parts = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return [mark for mark in parts if isinstance(mark, kind)]
 
 
 def key_names(section: type) -> list[str]:
-    """All keys that are known by name."""
+    """Return the names of all keys that are declared."""
     further = further_keys(section)
     return [*([further.first] if further else []), *declared_keys(section)]

@@ -1,4 +1,4 @@
-"""The way to a value in a record's JSON, as the map writes it: `$.props['US Gross']`. A small part of JSONPath (RFC 9535)."""
+"""Parse the path to a value in a record's JSON, a small part of JSONPath (RFC 9535): `$.props['US Gross']`."""
 
 import re
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ _FORM = "a path is $ and then .name or ['any key'] for each object on the way"
 
 
 def parse_json_path(text: str) -> tuple[str, ...]:
-    """The keys, from the record's object inward. ValueError with the place and what may stand there.
+    """Return the keys from the record's object inward. Raises ValueError with the position and the expected form.
 
-    `.name` has letters, digits, `_` and `-`; any key may stand in quotes, and a quote in it is doubled.
+    `.name` may have letters, digits, `_` and `-`. Any key may be quoted; quotes within it are doubled.
     """
     if not text.startswith("$"):
-        raise ValueError(f"{_FORM}: it begins with $, as in {_meant(text)}")
+        raise ValueError(f"{_FORM}: it begins with $, as in {_suggestion(text)}")
     keys: list[str] = []
     at = 1
     while at < len(text):
@@ -35,8 +35,8 @@ def parse_json_path(text: str) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _meant(text: str) -> str:
-    """The path that `text`, without a $, most likely stands for: the rest of one, or a single key."""
+def _suggestion(text: str) -> str:
+    """Return the path that a text without $ most likely means: the rest of a path, or a single key."""
     for path in (f"${text}", f"$.{text}"):
         try:
             parse_json_path(path)
@@ -56,7 +56,7 @@ def _fault(text: str, at: int) -> str:
 
 
 def path_text(keys: Sequence[str]) -> str:
-    """The path as `parse_json_path` reads it."""
+    """Return the path of keys as text, the inverse of `parse_json_path`."""
     return "$" + "".join(
         f".{key}" if re.fullmatch(r"\w+", key) else "['" + key.replace("'", "''") + "']" for key in keys
     )

@@ -1,4 +1,4 @@
-"""What the map may say to the Kafka client: properties that are the program's own, and names for `did you mean`."""
+"""The Kafka client's properties: which of them kafka2hive sets itself, which ones exist, and what the client accepts."""
 
 import re
 from collections.abc import Mapping
@@ -59,64 +59,62 @@ test.mock.broker.rtt test.mock.num.brokers topic.blacklist topic.metadata.propag
 topic.metadata.refresh.fast.interval.ms topic.metadata.refresh.interval.ms topic.metadata.refresh.sparse
 """
 NAMES = frozenset(_NAMES.split())
+PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
+_GSSAPI = {
+    "security.protocol": "sasl_plaintext",
+    "sasl.mechanisms": "GSSAPI",
+    "sasl.kerberos.kinit.cmd": "true",
+}
+_NO_VALUE = re.compile(r"Invalid value|Expected bool value|outside allowed range")
 _SENSITIVE = re.compile(
     r"password|passphrase|secret|\.pem$|oauthbearer\.config|token$|credential", re.IGNORECASE
 )
 
 
 def is_sensitive(name: str) -> bool:
-    """Whether a property's name says that its value is a secret (Kafka's, Hadoop's, Spark's)."""
+    """Return whether a property of Kafka, Hadoop or Spark is a secret, judged by its name."""
     return _SENSITIVE.search(name) is not None
 
 
 def uses_gssapi(properties: Mapping[str, str]) -> bool:
-    """Whether these properties log in with Kerberos, which is librdkafka's default wherever SASL is used."""
-    said = properties.get("sasl.mechanisms") or properties.get("sasl.mechanism") or "GSSAPI"
+    """Return whether these properties log in with Kerberos, librdkafka's default with SASL."""
+    mechanism = properties.get("sasl.mechanisms") or properties.get("sasl.mechanism") or "GSSAPI"
     is_sasl = properties.get("security.protocol", "").lower().startswith("sasl_")
-    return is_sasl and said.upper() == "GSSAPI"
+    return is_sasl and mechanism.upper() == "GSSAPI"
 
 
 def has_gssapi() -> bool:
-    """Whether the installed client was built with Kerberos; the wheels of the package index are not."""
-    return "No provider for SASL mechanism" not in (_refusal_of(_GSSAPI) or "")
-
-
-_GSSAPI = {
-    "security.protocol": "sasl_plaintext",
-    "sasl.mechanisms": "GSSAPI",
-    "sasl.kerberos.kinit.cmd": "true",
-}
-PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
-_NO_VALUE = re.compile(r"Invalid value|Expected bool value|outside allowed range")
+    """Return whether the installed client was built with Kerberos; the wheels of the package index were not."""
+    return "No provider for SASL mechanism" not in (_refusal(_GSSAPI) or "")
 
 
 def fault_of_value(name: str, value: object) -> str:
-    """Why the installed library refuses this value for a property that it knows, empty when it takes it.
+    """Return why the installed library refuses the value of a known property, empty if it accepts it.
 
-    Never holds the value: it may be a secret. What only this machine lacks (a file, a SASL mechanism) is no fault.
+    The text never contains the value, which may be a secret. A value is not at fault if this machine lacks what it names (a
+    file, a SASL mechanism).
     """
     if is_sensitive(name) or not isinstance(value, str | int | float):
         return ""
     if name == "security.protocol" and str(value).lower() not in PROTOCOLS:
         return f"expected {', '.join(PROTOCOLS)}"
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return "librdkafka refuses this value" if _NO_VALUE.search(_refusal(name, text) or "") else ""
+    return "librdkafka refuses this value" if _NO_VALUE.search(_refusal({name: text}) or "") else ""
 
 
 def is_property(name: str) -> bool:
-    """Whether the client knows `name`. Names of newer versions are asked of the installed library itself."""
+    """Return whether the client knows the property. For names that are not listed the installed library is asked."""
     if name in NAMES:
         return True
-    refusal = _refusal(name, "")
+    refusal = _refusal({name: ""})
     return refusal is not None and "No such configuration property" not in refusal
 
 
-def _refusal(name: str, text: str) -> str | None:
-    return _refusal_of({name: text})
+def _refusal(properties: Mapping[str, str]) -> str | None:
+    """Return the installed library's error for properties, empty if it accepts them.
 
-
-def _refusal_of(properties: Mapping[str, str]) -> str | None:
-    """What the installed library says to properties, empty when it takes them; None: the Python client's, that take no text."""
+    None for properties of the Python client that are not texts.
+    """
     from confluent_kafka import Consumer, KafkaException
 
     try:

@@ -286,7 +286,7 @@ class ServiceKeys:
 
     @property
     def properties(self) -> Properties:
-        """Of all clients: Kafka's, Hadoop's, Spark's."""
+        """The properties of all clients: Kafka's, Hadoop's and Spark's."""
         return (*self.kafka.properties, *self.storage.properties, *self.spark.conf)
 
 
@@ -312,10 +312,10 @@ class MapKeys(ServiceKeys):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceMap(ServiceKeys):
-    """One map = one service = one Spark query. `hive` None: files only, with a warning at start.
+    """A map with all defaults: one service, and one Spark query. Without `hive` only files are written.
 
-    `fingerprint` is the SHA-256 of the map's text as written; `secret_keys` are the names of properties (of Kafka,
-    storage and Spark) whose values must not be shown.
+    `fingerprint` is the SHA-256 of the map's text; `secret_keys` are the names of properties (of Kafka, storage and Spark)
+    whose values must not be shown.
     """
 
     hive: HiveOptions | None

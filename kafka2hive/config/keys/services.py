@@ -1,4 +1,4 @@
-"""The keys and values of the schema registry, of Kerberos, and of the plug-ins that packages offer."""
+"""The sections of the schema registry, of Kerberos and of plug-ins."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -69,7 +69,7 @@ class RegistryOptions:
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """The addresses of `url`, none ends with a slash."""
+        """The addresses of `url` without trailing slashes."""
         return tuple(url.strip().rstrip("/") for url in self.url.split(","))
 
 

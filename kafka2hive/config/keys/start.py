@@ -1,4 +1,4 @@
-"""Where a table begins in a topic it never read: as the map has it, and what it comes to."""
+"""The start policy: where a table begins in a topic that it never read."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -8,7 +8,7 @@ from kafka2hive.config.keys.declaration import Bounds, Key
 
 
 class StartKind(Enum):
-    """Where a table's first epoch begins in a topic it never read."""
+    """Where a table begins in a topic that it never read."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -18,7 +18,7 @@ class StartKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StartPolicy:
-    """`timestamp_ms` with TIMESTAMP (epoch milliseconds); `offsets` with OFFSETS: (topic, number, offset)."""
+    """A start policy: TIMESTAMP has `timestamp_ms` (since 1970), OFFSETS has `offsets` (topic, number, offset)."""
 
     kind: StartKind
     timestamp_ms: int | None = None
@@ -26,10 +26,10 @@ class StartPolicy:
 
     @property
     def text(self) -> str:
-        """As the ledger records it: `latest`, `timestamp 1358380800000`, `offsets flights:0=12 flights:1=9`."""
-        given = [f"{topic}:{number}={offset}" for topic, number, offset in self.offsets]
-        at = [] if self.timestamp_ms is None else [str(self.timestamp_ms)]
-        return " ".join([self.kind.value, *at, *sorted(given)])
+        """The ledger's text: `latest`, `timestamp 1358380800000`, `offsets flights:0=12 flights:1=9`."""
+        offsets = [f"{topic}:{number}={offset}" for topic, number, offset in self.offsets]
+        timestamp = [] if self.timestamp_ms is None else [str(self.timestamp_ms)]
+        return " ".join([self.kind.value, *timestamp, *sorted(offsets)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The keys and values of one table. Field names carry their units: seconds, bytes, milliseconds."""
+"""A table of the map: its keys and its values. Field names end with their unit: seconds, bytes, milliseconds."""
 
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -37,7 +37,7 @@ class Tombstones(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedOptions:
-    """What `defaults`, a table and its rule say in the same words."""
+    """The options that `defaults`, a table's keys and its rule have in common."""
 
     format: Annotated[
         Literal["json", "json_schema", "avro", "protobuf", "csv", "raw", "plugin"],
@@ -316,10 +316,10 @@ class TableKeys(SelectOptions, _TableKeys):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowOptions(SelectOptions, SharedOptions):
-    """What a rule of the map and the tasks of its tables say in the same words.
+    """The options that a rule of the map and the settings of its tables have in common.
 
-    `columns` are without the `metadata` columns, which are taken from the record and appended in this order. `sql` makes
-    them of `records` (empty: of the same columns); None: the record fills them.
+    `columns` do not include the `metadata` columns, which come from the record and are appended in this order. With `sql`
+    the columns are made from `records`, or from the same columns if that is empty; without it the record fills them.
     """
 
     table: str
@@ -331,7 +331,7 @@ class RowOptions(SelectOptions, SharedOptions):
 
     @property
     def decoded_columns(self) -> tuple[Column, ...]:
-        """Those of the records, which `sql` may make others of."""
+        """The columns that are decoded from records, before `sql`."""
         return self.records or self.columns
 
     def writer_of(self, kind: FileKind) -> WriterOptions:
@@ -340,11 +340,11 @@ class RowOptions(SelectOptions, SharedOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSettings(RowOptions):
-    """One table as its tasks know it; the same for every epoch of a run.
+    """A concrete table as its tasks use it.
 
-    `columns` are resolved, also when the map left them to Hive. `location` is the table's directory. `any_case`: the
-    columns' names come from Hive, so the case of JSON keys does not matter. `added`: names, in small letters, of the
-    columns that are not the map's.
+    `columns` are Hive's if the map has none; then names have lost their case, and `any_case` says that the case of JSON keys
+    is ignored. `location` is the table's directory. `added` holds the names, in lower case, of columns that schema evolution
+    added.
     """
 
     any_case: bool = False
@@ -353,11 +353,11 @@ class TableSettings(RowOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRule(RowOptions):
-    """One entry of the map's `tables`: a list of topics into one table, or a pattern into a family of tables.
+    """An entry of the map's `tables`: a list of topics for one table, or a pattern for a family of tables.
 
-    Exactly one of `topics` and `pattern` is set. With a pattern, `table` may hold the pattern's groups as `{1}` or
-    `{name}`. `table` is `db.table`. `location` may hold `{db}` and `{table}`; it is a full path (scheme and authority).
-    Empty `columns`: the schema is read from Hive (the table must exist).
+    Exactly one of `topics` and `pattern` is set. `table` is `db.table`; with a pattern it may contain the pattern's groups as
+    `{1}` or `{name}`. `location` is a full path with scheme and authority, and may contain `{db}` and `{table}`. If `columns`
+    is empty, they are read from Hive, where the table must exist.
     """
 
     topics: tuple[str, ...]

@@ -26,36 +26,36 @@ DURATION_PATTERN = rf"^{_DURATION.pattern}$"
 
 
 def parse_size(text: object) -> int:
-    """Bytes of `128MB` (powers of 1000), `128MiB` (powers of 1024), or of a plain whole number. ValueError otherwise."""
+    """Return the bytes of `128MB` (powers of 1000), `128MiB` (powers of 1024) or a whole number. Raises ValueError."""
     if isinstance(text, int) and not isinstance(text, bool):
         return text
-    found = _SIZE.fullmatch(text.strip()) if isinstance(text, str) else None
-    if not found:
+    match = _SIZE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if not match:
         raise ValueError("expected a size such as 128MiB, 500MB or 1GiB")
-    return int(_finite(found[1]) * _SIZE_UNITS[found[2]])
+    return int(_finite(match[1]) * _SIZE_UNITS[match[2]])
 
 
 def parse_duration(text: object) -> float:
-    """Seconds of `500ms`, `60s`, `5m`, `1h`, `1d`. ValueError otherwise, also for a number without a unit."""
-    found = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
-    if not found:
+    """Return the seconds of `500ms`, `60s`, `5m`, `1h` or `1d`. Raises ValueError, also for a number without a unit."""
+    match = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
+    if not match:
         raise ValueError("expected a duration with its unit, such as 500ms, 60s, 5m or 1h")
-    return _finite(found[1]) * _SECONDS[found[2]]
+    return _finite(match[1]) * _SECONDS[match[2]]
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        raise ValueError("is too large a number")
+        raise ValueError("the number is too large")
     return number
 
 
 def size_text(size: int) -> str:
-    """As the map would have it, in the largest unit that divides it: `512MiB`."""
+    """Return a size as it is written in a map, in the largest unit that divides it: `512MiB`."""
     unit = next(name for name in ("TiB", "GiB", "MiB", "KiB", "B") if size % _SIZE_UNITS[name] == 0)
     return f"{size // _SIZE_UNITS[unit]}{unit}"
 
 
 def duration_text(seconds: float) -> str:
-    """As the map would have it: `60s`."""
+    """Return a duration as it is written in a map: `60s`."""
     return f"{seconds:g}s"

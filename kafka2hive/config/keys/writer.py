@@ -1,4 +1,4 @@
-"""How a table's files are written."""
+"""The writer of a table's files."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
@@ -10,7 +10,6 @@ from kafka2hive.config.keys.units import MIB
 FileFormat = Literal["parquet", "orc", "json", "text", "avro", "plugin"]
 Compression = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 Timestamps = Literal["micros", "millis", "int96"]
-
 
 LINE_FORMATS = frozenset({"json", "text"})
 """Formats whose files are lines, compressed as a whole."""
@@ -114,14 +113,14 @@ class WriterOptions:
         TextOptions, Key("With `text`: how fields stand in a line, [below](#lines-json-and-text).")
     ] = TextOptions()
 
-    def settled(self) -> "WriterOptions":
-        """With the codec of the format where the map names none: not every Hive reads zstd in lines and in Avro."""
+    def with_codec(self) -> "WriterOptions":
+        """Return the options with the format's default codec if the map sets none: some Hives do not read all with zstd."""
         if self.compression is not LEFT_OUT:
             return self
         return replace(self, compression="gzip" if self.format in _GZIP else "zstd")
 
     def of_dead_letters(self) -> "WriterOptions":
-        """Dead letters are of one table for all, which is Parquet; whoever reads this table's timestamps reads theirs."""
+        """Return the options for this table's dead letters, which are always Parquet: readers of both share timestamps."""
         return WriterOptions(
             compression=self.compression,
             level=self.level,

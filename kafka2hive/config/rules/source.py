@@ -5,8 +5,8 @@ from kafka2hive.config.keys.change_log import (
     ChangeLog,
     ChangeLogKeys,
     change_log_of,
+    decimal_encoding,
     keeps_before,
-    told_decimals,
 )
 from kafka2hive.config.keys.columns import STRICT, RecordPart
 from kafka2hive.config.rules.columns import has_parts
@@ -39,7 +39,7 @@ def check_source(checked: CheckedTable) -> None:
     if log is ChangeLog.CANAL:
         _check_canal(checked)
     if log is ChangeLog.DEBEZIUM:
-        _check_decimals(checked, told_decimals(table.source))
+        _check_decimals(checked, decimal_encoding(table.source))
 
 
 def _check_decimals(checked: CheckedTable, encoding: str | None) -> None:

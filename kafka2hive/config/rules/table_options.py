@@ -25,7 +25,7 @@ def with_defaults(table: TableKeys, defaults: TableOptions) -> TableKeys:
     complete = replace(
         table, **{name: getattr(defaults, name) for name in OPTIONS if name not in table.given}
     )
-    return replace(complete, writer=complete.writer.settled())
+    return replace(complete, writer=complete.writer.with_codec())
 
 
 def metadata_names(

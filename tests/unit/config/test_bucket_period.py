@@ -70,7 +70,7 @@ def test_the_smallest_code_names_the_period(path: str, period: str) -> None:
 def test_codes_that_do_not_name_a_period_have_no_end(path: str) -> None:
     read = read_bucket_path(path)
     assert not read.faults and period_of(read) is None
-    with pytest.raises(ValueError, match="no period"):
+    with pytest.raises(ValueError, match="do not name a period"):
         BucketEnds(read, "UTC")
 
 

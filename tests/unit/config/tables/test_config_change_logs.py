@@ -3,7 +3,7 @@
 import pytest
 
 from kafka2hive.config.keys import StartKind
-from kafka2hive.config.keys.change_log import ChangeLog, change_log_of, told_decimals
+from kafka2hive.config.keys.change_log import ChangeLog, change_log_of, decimal_encoding
 from tests.harness.map_text import FILMS, films, problems_of
 
 COLUMNS = "    columns: {id: bigint, name: string}\n"
@@ -29,10 +29,10 @@ def test_the_row_before_a_change_is_a_struct_of_the_columns() -> None:
 
 def test_decimals_follow_the_record_unless_the_map_sets_their_encoding() -> None:
     lines = "    source: {debezium: {before: true, decimals: base64}}\n    columns: {total: 'decimal(5,2)'}\n"
-    assert told_decimals(films(lines).source) == "base64"
-    assert told_decimals(films(lines.replace("base64", "text")).source) == "text"
-    assert told_decimals(films(f"    source: debezium\n{COLUMNS}").source) is None
-    assert told_decimals(films(f"    source: {{debezium: {{}}}}\n{COLUMNS}").source) is None
+    assert decimal_encoding(films(lines).source) == "base64"
+    assert decimal_encoding(films(lines.replace("base64", "text")).source) == "text"
+    assert decimal_encoding(films(f"    source: debezium\n{COLUMNS}").source) is None
+    assert decimal_encoding(films(f"    source: {{debezium: {{}}}}\n{COLUMNS}").source) is None
 
 
 def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
