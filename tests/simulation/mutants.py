@@ -603,7 +603,7 @@ MUTANTS = (
     _of_service(
         "the memory of a table is kept after an error",
         OWNED_TABLES,
-        ("            table.forget()\n            raise\n", "            raise\n"),
+        ("            self.forget(table)\n            raise\n", "            raise\n"),
     ),
     _of_service(
         "what a start finds unregistered is not registered",

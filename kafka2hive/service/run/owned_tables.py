@@ -218,12 +218,16 @@ class OwnedTables:
         try:
             published = publish(self._wiring.ports, owned.ledger, change, self._wiring.map.service)
         except Kafka2HiveError:
-            table.forget()
+            self.forget(table)
             raise
         table.state = replace(owned, ledger=published.owned, registered=frozenset())
         table.failures = 0
         self.completion.note_commit(table, read_through)
         return TablePublished(table.name, published.moves, table.owned.state, table.open_registrations)
+
+    def forget(self, table: Table) -> None:
+        """Drop a table's ledger from memory; its next start reads it again (rule R0)."""
+        table.forget()
 
     def certify_again(self, table: Table) -> None:
         """Repeat R10 if certificates of the newest snapshot are missing, because the table may never have another snapshot."""

@@ -90,7 +90,7 @@ class TableSteps:
         """
 
         def start(table: Table) -> None:
-            table.forget()
+            self._owned_tables.forget(table)
             try:
                 self._start(table)
             except (Fenced, TakeOverLost, OwnedByLiveRun) as taken:

@@ -9,6 +9,7 @@ from kafka2hive.kafka.port import UNKNOWN_EPOCH, ClusterView, Kafka, RecordAddre
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
+from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.tables.table_state import Owned, Table, Unowned
 from kafka2hive.storage.port import Clock
@@ -16,6 +17,9 @@ from kafka2hive.storage.port import Clock
 log = logging.getLogger(__name__)
 
 METADATA_SECONDS = 15.0
+
+TakeOver = tuple[str, Generation]
+"""A ledger's id, and the generation that one take-over gave it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,10 @@ class KafkaView:
     _listed: dict[str, TopicView] = field(default_factory=dict)
     born_later: set[str] = field(default_factory=set)
     """Topics that did not exist when this run first looked."""
+    _checked: dict[str, tuple[TakeOver, Mapping[TopicPartition, int]]] = field(
+        default_factory=dict, init=False
+    )
+    """By table, the leader epochs of its logs when the last records read were compared, since this take-over."""
 
     def cluster(self, fresh: bool = False) -> ClusterView:
         now = self.clock.monotonic()
@@ -171,7 +179,7 @@ class KafkaView:
         is. To read on would bring the position into the new epoch, and a log that was written anew would never be
         noticed. All tables are asked for at once, within one time limit.
         """
-        due = {table.name: _due(table, logs) for table in tables}
+        due = {table.name: self._due(table, logs) for table in tables}
         asked = {record for records in due.values() for record in records.items()}
         epochs: Mapping[RecordAddress, int | None] = {}
         why = "Kafka does not give its last record"
@@ -185,7 +193,11 @@ class KafkaView:
             records = due[table.name]
             answers = {tp: epochs[tp, offset] for tp, offset in records.items() if (tp, offset) in epochs}
             if isinstance(owned := table.ownership, Owned):
-                owned.checked_epochs.update({tp: logs.latest[tp].leader_epoch for tp in answers})
+                now = {tp: logs.latest[tp].leader_epoch for tp in answers}
+                self._checked[table.name] = (
+                    _take_over(owned),
+                    {**self._checked_epochs(table.name, owned), **now},
+                )
             found[table.name] = {tp: epoch for tp, epoch in answers.items() if epoch is not None}
             unknown[table.name] = records.keys() - answers.keys()
             if left := sorted(unknown[table.name]):
@@ -198,17 +210,25 @@ class KafkaView:
                 )
         return found, unknown
 
+    def _due(self, table: Table, logs: Logs) -> dict[TopicPartition, int]:
+        """Return the offsets of the last records read whose epoch must be asked for: not since the log is in this epoch."""
+        owned = table.ownership
+        if isinstance(owned, Unowned):
+            return {}
+        checked = self._checked_epochs(table.name, owned)
+        return {
+            p.topic_partition: p.end - 1
+            for p in moved_on(owned.state, logs)
+            if checked.get(p.topic_partition) != logs.latest[p.topic_partition].leader_epoch
+        }
 
-def _due(table: Table, logs: Logs) -> dict[TopicPartition, int]:
-    """Offsets of the records read last whose epoch is to be asked for: none of them since the log is in this epoch."""
-    owned = table.ownership
-    if isinstance(owned, Unowned):
-        return {}
-    return {
-        p.topic_partition: p.end - 1
-        for p in moved_on(owned.state, logs)
-        if owned.checked_epochs.get(p.topic_partition) != logs.latest[p.topic_partition].leader_epoch
-    }
+    def _checked_epochs(self, table: str, owned: Owned) -> Mapping[TopicPartition, int]:
+        take_over, checked = self._checked.get(table, (None, {}))
+        return checked if take_over == _take_over(owned) else {}
+
+
+def _take_over(owned: Owned) -> TakeOver:
+    return owned.state.ledger_id, owned.ledger.generation
 
 
 def moved_on(state: Snapshot, logs: Logs) -> list[Position]:

@@ -18,7 +18,6 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offset_accounting import RangeAccounting
-from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
 from kafka2hive.service.tables.read_through import ReadThrough
@@ -46,14 +45,12 @@ class Owned:
 
     `admitted`: Hive's table matches the map, as far as commits must wait for that.
     `registered`: pending registrations of the newest snapshot that Hive has confirmed since.
-    `checked_epochs`: for each topic partition, the leader epoch of its log when the last record read was compared.
     """
 
     ledger: OwnedLedger
     settings: TableSettings
     admitted: bool = False
     registered: frozenset[HivePartition] = frozenset()
-    checked_epochs: dict[TopicPartition, int] = field(default_factory=dict)
 
     @property
     def state(self) -> Snapshot:
@@ -144,19 +141,16 @@ class Table:
     | `topics` | topics of the table to read | OwnedTables |
     | `missing` | topics that the map lists and Kafka does not have | OwnedTables |
     | `vanished` | topics that Kafka listed earlier in this run and does not list now: deleted, or old metadata | OwnedTables |
-    | `state` | unowned, owned or set aside | OwnedTables; see below |
+    | `state` | unowned, owned or set aside | OwnedTables |
     | `refused` | Hive partitions that Hive does not register | OwnedTables |
     | `in_hive` | Hive partitions that Hive has confirmed in this run | OwnedTables |
-    | `failures` | failures since the last published epoch; a take-over does not reset it | `set_aside`, OwnedTables |
+    | `failures` | failures since the last published epoch; a take-over does not reset it | OwnedTables |
     | `added` | columns that the ledger adds to the map's | OwnedTables; without a run `routes` and `inspect/plan` |
     | `record_sizes` | the sizes of its records | itself: see `RecordSizes.learn` |
     | `lag` | the lag, in offsets; None before it was counted | Backlogs |
     | `held` | the part of the lag that is behind open transactions | OpenTransactions |
     | `completion` | up to when it is read through, and what its policy and certificates wait for | CompletionTracker |
     | `warnings` | texts that `status` shows, by source | each source its own entry, which it replaces when it is over |
-
-    KafkaView also updates `Owned.checked_epochs` within `state`, and TableSteps calls `forget` before it takes a repaired
-    table up again.
 
     While the epoch loop runs, all writers run under its lock, and one thread at a time works on a table. Other threads may
     read `state` at any moment: code that needs it twice must keep it in a variable.
@@ -220,6 +214,7 @@ class Table:
     def set_aside(self, error: Kafka2HiveError, now: float) -> SetAside:
         """Set the table aside: without an end after a ManualActionRequired, otherwise with waits that double.
 
+        Only OwnedTables calls it.
         The waits grow from 5 s to 5 min, or to 30 s if a service was unavailable, because it may be back at any moment.
         `now` is in monotonic seconds.
         """
@@ -233,7 +228,7 @@ class Table:
         return aside
 
     def forget(self) -> None:
-        """Drop the ledger from memory; the next start of the table reads it again (rule R0)."""
+        """Drop the ledger from memory; the next start of the table reads it again (rule R0). Only OwnedTables calls it."""
         self.ownership = Unowned(self.last_state)
 
     @property
