@@ -21,22 +21,9 @@ _NOT_WIDENED = LINE_FORMATS | {"avro"}
 
 _NO_TABLES = (TableKind.VIEW, TableKind.OTHER)  # their other differences do not matter
 
-
-def check_table(spec: TableSpec, found: TableDescription) -> None:
-    """Raise TableError if Hive's table does not match the map; it lists every difference, with the code of the first (`hive.*`).
-
-    Columns that only Hive has are allowed and read as NULL. If `spec.columns` is empty, Hive's columns are not compared.
-    """
-    differences = _kind(found)
-    if found.kind not in _NO_TABLES:
-        differences += [*_location(spec, found), *_format(spec, found)]
-        differences += [*_partition_columns(spec, found), *_columns(spec, found)]
-    if differences:
-        code = differences[0][0]
-        message = "; ".join(each for _, each in differences)
-        remedy = _change_of_columns(spec, found) if code == "hive.columns" else ""
-        raise TableError(code, f"{spec.table}: {message}", remedy or _REMEDIES[code])
-
+_TEXT = re.compile(r"string|(var)?char(\(\d+\))?")
+_LARGEST = {"tinyint": 2**7 - 1, "smallint": 2**15 - 1, "int": 2**31 - 1, "bigint": 2**63 - 1}
+_LATE = datetime.datetime(2099, 12, 31, 23, 59)
 
 _REMEDIES = {
     "hive.not_a_table": "give the map another table name",
@@ -55,31 +42,47 @@ Difference = tuple[str, str]
 """A code and a message."""
 
 
-def _kind(found: TableDescription) -> list[Difference]:
-    if found.kind in _NO_TABLES:
-        return [("hive.not_a_table", f"it is a {found.kind.value}")]
-    if found.transactional:
+def check_table(spec: TableSpec, table: TableDescription) -> None:
+    """Raise TableError if Hive's table does not match the map; it lists every difference, with the code of the first (`hive.*`).
+
+    Columns that only Hive has are allowed and read as NULL. If `spec.columns` is empty, Hive's columns are not compared.
+    """
+    differences = _kind(table)
+    if table.kind not in _NO_TABLES:
+        differences += [*_location(spec, table), *_format(spec, table)]
+        differences += [*_partition_columns(spec, table), *_columns(spec, table)]
+    if differences:
+        code = differences[0][0]
+        message = "; ".join(each for _, each in differences)
+        remedy = _change_of_columns(spec, table) if code == "hive.columns" else ""
+        raise TableError(code, f"{spec.table}: {message}", remedy or _REMEDIES[code])
+
+
+def _kind(table: TableDescription) -> list[Difference]:
+    if table.kind in _NO_TABLES:
+        return [("hive.not_a_table", f"it is a {table.kind.value}")]
+    if table.transactional:
         why = "Hive reads only files that its own transactions wrote, so it would not see ours"
         return [("hive.transactional", f"it is transactional (ACID): {why}")]
-    if found.kind is TableKind.MANAGED:
+    if table.kind is TableKind.MANAGED:
         why = "DROP TABLE would delete the files, and the ledger would miss them"
         return [("hive.managed", f"it is a managed table: {why}")]
     return []
 
 
-def _location(spec: TableSpec, found: TableDescription) -> list[Difference]:
-    if found.location is None or same_location(found.location, spec.location):
+def _location(spec: TableSpec, table: TableDescription) -> list[Difference]:
+    if table.location is None or same_location(table.location, spec.location):
         return []
-    return [("hive.location", f"Hive has it at {found.location}, the map at {spec.location}")]
+    return [("hive.location", f"Hive has it at {table.location}, the map at {spec.location}")]
 
 
-def _format(spec: TableSpec, found: TableDescription) -> list[Difference]:
-    difference = stored_as(spec.format, spec.storage).difference(found)
+def _format(spec: TableSpec, table: TableDescription) -> list[Difference]:
+    difference = stored_as(spec.format, spec.storage).difference(table)
     if difference is not None:
         return [("hive.format", difference)]
-    if spec.format == "avro" and found.ledger is None:
+    if spec.format == "avro" and table.ledger is None:
         return [("hive.format", difference) for difference in _structs_of_others(spec)]
-    others = other_properties(spec.format, spec.text, spec.storage, found)
+    others = other_properties(spec.format, spec.text, spec.storage, table)
     return [("hive.format", difference) for difference in others]
 
 
@@ -93,63 +96,63 @@ def _structs_of_others(spec: TableSpec) -> list[str]:
     ]
 
 
-def _partition_columns(spec: TableSpec, found: TableDescription) -> list[Difference]:
-    wanted = [column.name.lower() for column in spec.partition_columns]
-    there = [column.name.lower() for column in found.partition_columns]
-    if wanted == there:
-        return _partition_types(spec, found)
-    message = f"Hive partitions it by ({', '.join(there)}), the map's bucket path by ({', '.join(wanted)})"
+def _partition_columns(spec: TableSpec, table: TableDescription) -> list[Difference]:
+    ours = [column.name.lower() for column in spec.partition_columns]
+    theirs = [column.name.lower() for column in table.partition_columns]
+    if ours == theirs:
+        return _partition_types(spec, table)
+    message = f"Hive partitions it by ({', '.join(theirs)}), the map's bucket path by ({', '.join(ours)})"
     return [("hive.partition_columns", message)]
 
 
-def _partition_types(spec: TableSpec, found: TableDescription) -> list[Difference]:
+def _partition_types(spec: TableSpec, table: TableDescription) -> list[Difference]:
     """Check this now, because Hive refuses a value of another type only at the registration, after the commit."""
     templates = dict(level.partition("=")[::2] for level in spec.bucket_path.split("/"))
-    columns = {column.name.lower(): _normalised(column.type) for column in spec.columns}
+    columns = {column.name.lower(): _normalise(column.type) for column in spec.columns}
     return [
         (
             "hive.partition_columns",
             f"Hive's partition column {other.name} is {other.type},"
             f" which cannot hold {template or 'any text'} of the map's bucket path",
         )
-        for ours, other in zip(spec.partition_columns, found.partition_columns, strict=True)
+        for ours, other in zip(spec.partition_columns, table.partition_columns, strict=True)
         for template in [templates.get(ours.name, "")]
-        if not can_hold(_normalised(other.type), template, columns)
+        if not can_hold(_normalise(other.type), template, columns)
     ]
 
 
-def _columns(spec: TableSpec, found: TableDescription) -> list[Difference]:
-    there = {column.name.lower(): column for column in found.columns}
+def _columns(spec: TableSpec, table: TableDescription) -> list[Difference]:
+    present = {column.name.lower(): column for column in table.columns}
     differences = []
     for column in spec.columns:
-        other = there.get(column.name.lower())
+        other = present.get(column.name.lower())
         if other is None:
             differences.append(f"Hive has no column {column.name} {column.type}")
         elif not same_type(column.type, other.type):
             differences.append(f"column {column.name} is {column.type} in the map, {other.type} in Hive")
     if stored_as(spec.format, spec.storage).by_place and not differences:
-        differences += _order(spec, found)
+        differences += _order(spec, table)
     return [("hive.columns", difference) for difference in differences]
 
 
-def _order(spec: TableSpec, found: TableDescription) -> list[str]:
+def _order(spec: TableSpec, table: TableDescription) -> list[str]:
     """Hive matches the columns of such a file by position and ignores their names."""
-    wanted = [column.name.lower() for column in spec.columns]
-    there = [column.name.lower() for column in found.columns]
-    if there[: len(wanted)] == wanted:
+    ours = [column.name.lower() for column in spec.columns]
+    theirs = [column.name.lower() for column in table.columns]
+    if theirs[: len(ours)] == ours:
         return []
     return [
         f"Hive reads {stored_as(spec.format, spec.storage).name} files by the order of their columns, metadata columns last:"
-        f" ({', '.join(wanted)}) in the map, ({', '.join(there)}) in Hive"
+        f" ({', '.join(ours)}) in the map, ({', '.join(theirs)}) in Hive"
     ]
 
 
-def _change_of_columns(spec: TableSpec, found: TableDescription) -> str:
+def _change_of_columns(spec: TableSpec, table: TableDescription) -> str:
     """Return a remedy with the statements that give Hive the map's columns; "" if there are none, as for boolean to tinyint."""
-    there = {column.name.lower(): column for column in found.columns}
+    present = {column.name.lower(): column for column in table.columns}
     changes = []
     for column in spec.columns:
-        other = there.get(column.name.lower())
+        other = present.get(column.name.lower())
         if other is None:
             changes.append(f"ADD COLUMNS ({declared([column])})")
         elif not same_type(column.type, other.type):
@@ -166,29 +169,24 @@ def _change_of_columns(spec: TableSpec, found: TableDescription) -> str:
 
 
 def can_widen(spec: TableSpec, new: str, old: str) -> bool:
-    """Whether Hive reads existing files correctly after the type of a column changes from `old` to `new`."""
+    """Return whether Hive reads existing files correctly after the type of a column changes from `old` to `new`."""
     return spec.format not in _NOT_WIDENED and is_wider(new, old)
 
 
 def same_type(a: str, b: str) -> bool:
-    """Whether two Hive types are the same, whatever their blanks, case and aliases."""
-    return _normalised(a) == _normalised(b)
+    """Return whether two Hive types are the same, whatever their blanks, case and aliases."""
+    return _normalise(a) == _normalise(b)
 
 
-def _normalised(hive_type: str) -> str:
+def _normalise(hive_type: str) -> str:
     words = re.split(r"([<>(),:])", hive_type.replace("`", "").lower())
     type_text = "".join(ALIASES.get(word.strip(), word.strip()) for word in words)
     type_text = re.sub(r"decimal\((\d+)\)", r"decimal(\1,0)", type_text)
     return re.sub(r"decimal(?!\()", "decimal(10,0)", type_text)
 
 
-_TEXT = re.compile(r"string|(var)?char(\(\d+\))?")
-_LARGEST = {"tinyint": 2**7 - 1, "smallint": 2**15 - 1, "int": 2**31 - 1, "bigint": 2**63 - 1}
-_LATE = datetime.datetime(2099, 12, 31, 23, 59)
-
-
 def can_hold(hive_type: str, template: str, columns: Mapping[str, str]) -> bool:
-    """Whether a partition column of type `hive_type` can hold every value that `template` makes.
+    """Return whether a partition column of type `hive_type` can hold every value that `template` makes.
 
     `template` is the value of one level of a bucket path, `columns` the types of the map's columns by lower-case name.
     Text holds everything, a date only `%Y-%m-%d`, an integer only digits within its range; both also hold a column of
@@ -214,20 +212,20 @@ class Alterations:
     widened: tuple[Column, ...]
 
 
-def alterations(spec: TableSpec, found: TableDescription) -> Alterations:
+def alterations(spec: TableSpec, table: TableDescription) -> Alterations:
     """Return what Hive's table lacks. Raises TableError if it would not match the map even with these changes."""
-    there = {column.name.lower(): column for column in found.columns}
-    added = tuple(column for column in spec.columns if column.name.lower() not in there)
+    present = {column.name.lower(): column for column in table.columns}
+    added = tuple(column for column in spec.columns if column.name.lower() not in present)
     widened = tuple(
         column
         for column in spec.columns
-        if (other := there.get(column.name.lower())) is not None
+        if (other := present.get(column.name.lower())) is not None
         and not same_type(column.type, other.type)
         and can_widen(spec, column.type, other.type)
     )
     new = {column.name.lower(): column for column in widened}
-    kept = tuple(new.get(column.name.lower(), column) for column in found.columns)
-    check_table(spec, replace(found, columns=kept + added))
+    kept = tuple(new.get(column.name.lower(), column) for column in table.columns)
+    check_table(spec, replace(table, columns=kept + added))
     return Alterations(added, widened)
 
 
@@ -238,14 +236,13 @@ def alter_statements(spec: TableSpec, changes: Alterations) -> tuple[str, ...]:
     statement that has run before, and nothing changes. CASCADE changes the Hive partitions too; otherwise Hive would read
     them with the columns that they were created with.
     """
-    table = f"ALTER TABLE {text.table_name(spec.table)}"
-    cascade = (
-        " CASCADE" if spec.partition_columns else ""
-    )  # Hive refuses CASCADE if the table is not partitioned
+    alter = f"ALTER TABLE {text.table_name(spec.table)}"
+    # Hive refuses CASCADE if the table is not partitioned
+    cascade = " CASCADE" if spec.partition_columns else ""
     statements = [
-        f"{table} CHANGE COLUMN {text.identifier(column.name)} {declared([column])}{cascade}"
+        f"{alter} CHANGE COLUMN {text.identifier(column.name)} {declared([column])}{cascade}"
         for column in changes.widened
     ]
     if changes.added:
-        statements.append(f"{table} ADD COLUMNS ({declared(changes.added)}){cascade}")
+        statements.append(f"{alter} ADD COLUMNS ({declared(changes.added)}){cascade}")
     return tuple(statements)

@@ -28,9 +28,9 @@ class Connection:
         at = f"HiveServer2 at {self._options.host}:{self._options.port}"
         if self._login is not None and self._login.error is not None:
             return self._kerberos_refusal(at, self._login)
-        told = _ssl_error(error)
-        if told is not None:
-            return HiveLoginRefused(f"{at}: TLS: {_reason_of_tls(told, self._options)}")
+        tls_error = _ssl_error(error)
+        if tls_error is not None:
+            return HiveLoginRefused(f"{at}: TLS: {_reason_of_tls(tls_error, self._options)}")
         if self._options.http_path is not None:
             return _http_refusal(at, error, self._options)
         return _server_refusal(at, str(error), self._options)
@@ -172,16 +172,16 @@ def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLo
     )
 
 
-def _server_refusal(at: str, said: str, options: HiveOptions) -> HiveLoginRefused | None:
+def _server_refusal(at: str, text: str, options: HiveOptions) -> HiveLoginRefused | None:
     """Return what HiveServer2's answer to SASL says about the login."""
-    if "Unsupported mechanism" in said or "mechanism" in said.lower():
+    if "Unsupported mechanism" in text or "mechanism" in text.lower():
         return HiveLoginRefused(
             f"{at} does not take auth={options.auth}: correct auth in hive.url, as hive.server2.authentication says"
         )
-    if "Error validating the login" in said or "AuthenticationException" in said:
+    if "Error validating the login" in text or "AuthenticationException" in text:
         return HiveLoginRefused(
             f"{at} refuses user {options.user}: correct the user in hive.url, and hive.password"
         )
-    if "GSS initiate failed" in said:
+    if "GSS initiate failed" in text:
         return HiveLoginRefused(f"{at} refuses the ticket: {_TICKET_REFUSED}")
     return None

@@ -13,7 +13,7 @@ LEDGER_PROPERTY = "kafka2hive.ledger"
 
 class TableKind(Enum):
     EXTERNAL = "external table"
-    MANAGED = "managed table"  # also what Hive 4 makes of CREATE TABLE: external by name, but DROP deletes its files
+    MANAGED = "managed table"  # also what CREATE TABLE makes in Hive 4: external by name, but DROP deletes its files
     VIEW = "view"
     OTHER = "neither table nor view"
 
@@ -76,11 +76,11 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
         elif section == "Storage Information" and name:
             values.setdefault(name.removesuffix(":"), value)
         elif section == "Storage Information" and value:
-            serde_properties[value] = _unescaped(comment)
+            serde_properties[value] = _unescape(comment)
     parameters.update(_spark_properties(values.get("Table Properties", "")))
-    taken = {column.name for column in partition_columns}  # Spark lists them as columns too
+    partition_names = {column.name for column in partition_columns}  # Spark lists them as columns too
     return TableDescription(
-        columns=tuple(column for column in columns if column.name not in taken),
+        columns=tuple(column for column in columns if column.name not in partition_names),
         partition_columns=tuple(partition_columns),
         location=values.get("Location"),
         kind=_kind(values.get("Table Type") or values.get("Type") or "", parameters),
@@ -92,7 +92,7 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
     )
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Undo the Java escapes with which Hive prints properties: `\\t`, `\\u0001`."""
     try:
         return text.encode("ascii").decode("unicode_escape")

@@ -21,7 +21,7 @@ def literal(value: str) -> str:
 
 
 def partition_spec(path: str) -> str:
-    """`dt=2013-01-01/hr=05` -> "PARTITION (`dt`='2013-01-01',`hr`='05')".
+    """Convert `dt=2013-01-01/hr=05` to "PARTITION (`dt`='2013-01-01',`hr`='05')".
 
     Quoted strings work for partition columns of every type. An empty value becomes the name of Hive's default partition.
     """
@@ -31,5 +31,5 @@ def partition_spec(path: str) -> str:
 
 
 def has_default_value(path: str) -> bool:
-    """Whether a level of the partition path is Hive's default partition (the bucket of null)."""
+    """Return whether a level of the partition path is Hive's default partition (the bucket of null)."""
     return any(value == "" for _, value in parse_partition_path(path))

@@ -23,20 +23,22 @@ class StoredAs:
     serdes: tuple[str, ...] = ()
     by_place: bool = False
 
-    def difference(self, found: TableDescription) -> str | None:
+    def difference(self, table: TableDescription) -> str | None:
         """Return why the table does not have this format; None if it has, or if Hive does not describe it."""
-        if not found.input_format:
+        if not table.input_format:
             return None
-        if self.input_format not in found.input_format.rpartition(".")[2].lower():
-            return f"it does not hold {self.name} files but is read by {found.input_format}"
-        if self.serdes and found.serde not in self.serdes:
-            return f"its rows are not read as {self.name} but by {found.serde}"
+        if self.input_format not in table.input_format.rpartition(".")[2].lower():
+            return f"it does not hold {self.name} files but is read by {table.input_format}"
+        if self.serdes and table.serde not in self.serdes:
+            return f"its rows are not read as {self.name} but by {table.serde}"
         return None
 
 
 _LAZY_SIMPLE = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
 _HIVE_JSON = "org.apache.hadoop.hive.serde2.JsonSerDe"
 _HCATALOG_JSON = "org.apache.hive.hcatalog.data.JsonSerDe"  # Hive 2
+
+_DEFAULTS = {"field.delim": "\x01", "serialization.null.format": "\\N"}
 
 STORED_AS: dict[FileFormat, StoredAs] = {
     "parquet": StoredAs("Parquet", "STORED AS PARQUET", "parquet"),
@@ -94,20 +96,17 @@ def serde_properties(options: TextOptions) -> dict[str, str]:
 
 
 def other_properties(
-    format: FileFormat, options: TextOptions, storage: HiveStorage | None, found: TableDescription
+    format: FileFormat, options: TextOptions, storage: HiveStorage | None, table: TableDescription
 ) -> list[str]:
     """Return the SerDe properties of Hive's table that differ from the map's; empty if Hive describes none."""
-    wanted: Mapping[str, str] = {}
+    expected: Mapping[str, str] = {}
     if storage is not None:
-        wanted = storage.serde_properties
+        expected = storage.serde_properties
     elif format == "text":
         ours = serde_properties(options)
-        wanted = {key: ours[key] for key in ("field.delim", "escape.delim", "serialization.null.format")}
+        expected = {key: ours[key] for key in ("field.delim", "escape.delim", "serialization.null.format")}
     return [
-        f"its SerDe property {key} is {found.serde_properties.get(key)!r}, the map's {value!r}"
-        for key, value in wanted.items()
-        if found.input_format and found.serde_properties.get(key, _DEFAULTS.get(key)) != value
+        f"its SerDe property {key} is {table.serde_properties.get(key)!r}, the map's {value!r}"
+        for key, value in expected.items()
+        if table.input_format and table.serde_properties.get(key, _DEFAULTS.get(key)) != value
     ]
-
-
-_DEFAULTS = {"field.delim": "\x01", "serialization.null.format": "\\N"}
