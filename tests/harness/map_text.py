@@ -31,13 +31,13 @@ def problems_of(text: str, **environ: str) -> list[str]:
 
 
 def only_table(lines: str) -> TableRule:
-    """The table of a map whose table has the further `lines`, each `key: value`."""
+    """Load a map whose table has the further `lines`, each `key: value`, and return the table."""
     indented = "".join(f"    {line}\n" for line in lines.splitlines())
     return load_text(HEAD + TABLE + indented, "map.yaml", {}).tables[0]
 
 
 def films(lines: str) -> TableRule:
-    """The table of a map of FILMS and these lines."""
+    """Load a map of FILMS and these lines, and return the table."""
     return load_text(HEAD + FILMS + lines, "map.yaml", {}).tables[0]
 
 

@@ -129,6 +129,13 @@ def test_a_rename_across_file_systems_is_refused(tmp_path: Path) -> None:
         files.rename(f"{base}/a", "hdfs://127.0.0.1:1/a")
 
 
+def test_an_hdfs_that_no_property_and_no_file_describes_is_a_fault_of_the_map() -> None:
+    files = connect(StorageOptions("hdfs://nowhere", "hdfs://nowhere/l", "hdfs://nowhere/w"))
+    with pytest.raises(ConfigError, match=r"hdfs://nowhere: .*No NameNode hosts found") as refused:
+        files.list("hdfs://nowhere/w")
+    assert refused.value.code == "storage.hdfs"
+
+
 def test_connecting_imports_no_hdfs_client_until_an_hdfs_path_is_used() -> None:
     program = """
 import sys
