@@ -1,6 +1,6 @@
-"""The compiled library's decoders (native/): they accept what the acceptance table accepts, in one walk over a message.
+"""Read messages by the compiled library's decoders (native/), and all that these do not accept by the exact decoder.
 
-They never reject a message: each one that they do not accept goes to the exact decoder.
+The library accepts only what the acceptance table accepts, and rejects nothing.
 """
 
 import logging
@@ -9,11 +9,10 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
-from kafka2hive.decode.values.batch import Mask
+from kafka2hive.decode.values.batch import Mask, Places
 from kafka2hive.decode.values.epochs import UNITS
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE, wall_clock
@@ -21,7 +20,7 @@ from kafka2hive.plugins import Decoded, Reason
 
 
 class CArray:
-    """An array of the library with the type that Arrow itself makes for it; rows have a schema."""
+    """An array of the library, with the type or (for rows) the schema that it has in Arrow."""
 
     def __init__(self, dtype: pa.DataType | pa.Schema, array: object) -> None:
         self._dtype = dtype
@@ -35,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class NativeReader:
-    """Reads what a decoder of the library accepts into the table's columns."""
+    """Reads messages by a decoder of the library."""
 
     def __init__(self, schema: pa.Schema, zone: str, native: Any) -> None:
         self._schema = schema
@@ -67,7 +66,7 @@ class NativeReader:
 
 
 class CompiledReader(NativeReader):
-    """Reads JSON."""
+    """Reads JSON by the library."""
 
     def __init__(
         self,
@@ -84,7 +83,7 @@ class CompiledReader(NativeReader):
         self._met = 0
 
     def new_keys(self) -> tuple[str, ...]:
-        """Of the first some hundred keys that messages had."""
+        """Return the keys without a column that are new since the last call. The library remembers some hundred keys."""
         if self._native is None:
             return ()
         keys, self._met = self._native.passed_keys(self._met)
@@ -123,19 +122,17 @@ def _tree(node: SourceTree) -> tuple[list[int], list[tuple[str, object]]]:
     return node.columns, [(key, _tree(inner)) for key, inner in node.inner.items()]
 
 
-Places = npt.NDArray[np.int64]
-
 Finish = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Mapping[int, Reason]]]
 
 AT_ONCE = 5_000
-"""Messages whose values are in Python's memory at a time."""
+"""Messages that the exact decoder reads before their values become Arrow columns."""
 
 _NOWHERE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some of a batch's messages. `batches`: one after the other the rows of the messages at `accepted`, in that order."""
+    """The outcome for some messages of a batch: `batches` together hold one row for each place in `accepted`, in that order."""
 
     batches: Sequence[pa.RecordBatch]
     accepted: Places
@@ -144,12 +141,12 @@ class Part:
 
     @staticmethod
     def refused(places: Places, reason: Reason | Sequence[Reason]) -> "Part":
-        """For one reason, or each for its own."""
+        """Return a part whose messages are all refused, for one reason or each for its own."""
         return Part((), _NOWHERE, places, [reason] * len(places) if isinstance(reason, Reason) else reason)
 
 
 def finished(part: Part, finish: Finish) -> Part:
-    """The part with rows as `finish` makes them, less those that it refuses."""
+    """Return the part with the rows that `finish` makes, without those that it refuses."""
     batches, kept = [], np.ones(len(part.accepted), np.bool_)
     rejected, reasons = part.rejected.tolist(), list(part.reasons)
     start = 0
@@ -166,32 +163,33 @@ def finished(part: Part, finish: Finish) -> Part:
 
 
 class PartReader:
-    """Reads with the compiled library what is certainly right, and every other message with the exact decoder."""
+    """Reads by the compiled library what is certainly right, and all other messages by the exact decoder."""
 
     def __init__(
         self,
         schema: pa.Schema,
         exact: Callable[[bytes], list[Any] | Reason],
-        fast: NativeReader | None,
+        compiled: NativeReader | None,
         finish: Finish | None = None,
     ) -> None:
-        """`exact`: a message's values in the schema's order, or why it is refused. `finish`: what rows of this schema become
-        in the end, and why some of them are refused after all.
+        """`exact`: returns a message's values in the schema's order, or why it is refused. `compiled`: None without the library.
+
+        `finish`: converts rows of this schema to rows of the table, or refuses them.
         """
         self._schema = schema
         self._exact = exact
-        self._fast = fast
+        self._compiled = compiled
         self._finish = finish
 
     def read(self, values: pa.BinaryArray, places: Places) -> Part:
-        """`places`: the messages' places in the whole batch."""
+        """Read messages. `places`: their places in the whole batch."""
         part = self._read(values, places)
         return part if self._finish is None else finished(part, self._finish)
 
     def _read(self, values: pa.BinaryArray, places: Places) -> Part:
-        if self._fast is None:
+        if self._compiled is None:
             return self._exactly(values, places)
-        rows, certain = self._fast.read(values)
+        rows, certain = self._compiled.read(values)
         if certain.all():
             return Part([rows], places, _NOWHERE, ())
         doubtful = np.flatnonzero(~certain)
@@ -200,7 +198,7 @@ class PartReader:
         return Part([rows, *rest.batches], accepted, rest.rejected, rest.reasons)
 
     def _exactly(self, values: pa.BinaryArray, places: Places) -> Part:
-        """A batch for each AT_ONCE of the messages: what one of them is made of in Python is large."""
+        """Make a batch of AT_ONCE messages each, because values as Python objects are large."""
         batches: list[pa.RecordBatch] = []
         accepted: list[int] = []
         rejected: list[int] = []
@@ -223,7 +221,7 @@ class PartReader:
 
 
 def together(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
-    """Join the rows and reasons of all schemas in the order of the messages."""
+    """Join all parts of a batch in the order of the messages."""
     accepted = np.concatenate([np.empty(0, np.int64), *(part.accepted for part in parts)])
     rejected = np.concatenate([np.empty(0, np.int64), *(part.rejected for part in parts)])
     reasons = [reason for part in parts for reason in part.reasons]

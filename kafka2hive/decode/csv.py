@@ -37,7 +37,7 @@ class Fields:
         self._stop_within = re.compile(f"[{re.escape(''.join(sorted(within)))}]") if within else self._stop
 
     def of(self, text: str) -> list[str | None]:
-        """Return the fields of a message, None for NULL. One line break at its end is ignored. Raises Refused."""
+        """Return the fields of a message, None for NULL. One line break at its end is ignored. Raises ValueRefusal."""
         text = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
         if not text:
             raise ValueRefusal("csv.empty", "the value is empty")
@@ -51,7 +51,7 @@ class Fields:
             at += 1  # the delimiter
 
     def _field(self, text: str, at: int, number: int) -> tuple[str | None, int]:
-        """A field, and where it ends: at a delimiter, or with the message."""
+        """Return a field, and where it ends: at a delimiter, or at the end of the message."""
         start = self._past_blanks(text, at)
         if self._options.quote and text.startswith(self._options.quote, start):
             return self._quoted(text, start + 1, number)
@@ -74,13 +74,13 @@ class Fields:
                 )
             at = self._escaped(text, at, number)
         end = len(text) if stop is None else stop.start()
-        # an escaped blank at the end is one of the field's own
+        # an escaped blank at the end belongs to the field
         kept = max(at, start + len(text[start:end].rstrip(self._blanks))) if self._blanks else end
         written = text[start:kept]
         return None if written == self._options.null_text else self._plain(written), end
 
     def _quoted(self, text: str, start: int, number: int) -> tuple[str, int]:
-        """From behind the quote that opens it."""
+        """Return a quoted field, and where it ends. `start`: behind the opening quote."""
         at = start
         while (stop := self._stop_within.search(text, at)) is not None:
             at = stop.start()
@@ -92,16 +92,16 @@ class Fields:
                 break
         if stop is None:
             raise ValueRefusal("csv.quote", f"field {number}: the quote is not closed")
-        found = text[start:at]
+        field = text[start:at]
         if self._options.escape is None:
-            found = found.replace(self._options.quote * 2, self._options.quote)
+            field = field.replace(self._options.quote * 2, self._options.quote)
         end = self._past_blanks(text, at + 1)
         if end < len(text) and text[end] != self._options.delimiter:
             raise ValueRefusal("csv.quote", f"field {number}: more text behind the closing quote")
-        return self._plain(found), end
+        return self._plain(field), end
 
     def _escaped(self, text: str, at: int, number: int) -> int:
-        """Past the escape at `at` and what it stands before."""
+        """Return the place behind the escape at `at` and the character that it escapes."""
         if at + 1 == len(text):
             raise ValueRefusal("csv.escape", f"field {number}: ends with an escape")
         return at + 2
@@ -114,10 +114,10 @@ class Fields:
 
 _CHUNK_BYTES = 4 * 1024 * 1024
 _MOST_REPEATS = 1_000
-"""RE2 takes no more."""
+"""Limit of repetitions in RE2."""
 _LINE_FEED, _CARRIAGE_RETURN = 0x0A, 0x0D
 _MARK = 0xEF
-"""A byte order mark begins with it, which pyarrow.csv leaves out."""
+"""First byte of a byte order mark, which pyarrow.csv drops."""
 _DELIMITER, _SPECIAL = 1, 2
 
 
@@ -135,7 +135,7 @@ class ParsedFields:
         bare = f"[^\\r\\n{delimiter}{quote}]*"
         field = f"(?:{bare}|{quote}(?:[^{quote}]|{quote}{quote})*{quote})" if quote else bare
         self._whole = f"^(?:{field}{delimiter}){{{count - 1}}}{field}(?:\\r?\\n)?$"
-        # escapes and blanks around quotes are for the exact way
+        # the exact path reads escapes, and blanks around quotes
         self._knows_quotes = options.escape is None and not self._blanks and count <= _MOST_REPEATS
         names = [str(number) for number in range(count)]
         self._read = pcsv.ReadOptions(use_threads=False, column_names=names)
@@ -174,8 +174,8 @@ class ParsedFields:
         return [pa.array([], pa.string())] * self._count
 
     def _certain(self, texts: pa.StringArray) -> Mask:
-        found = message_bytes(texts)
-        raw, starts, ends = found.raw, found.offsets[:-1], found.offsets[1:]
+        messages = message_bytes(texts)
+        raw, starts, ends = messages.raw, messages.offsets[:-1], messages.offsets[1:]
         kinds = self._kinds[raw]
         size = ends - starts
         broken = np.zeros(len(texts), np.bool_)
@@ -183,8 +183,8 @@ class ParsedFields:
         returned = broken & (size > 1)
         returned[returned] = raw[ends[returned] - 2] == _CARRIAGE_RETURN
         kinds[ends[broken] - 1] = kinds[ends[returned] - 2] = 0  # the line break at the end
-        good: Mask = _counted(kinds == _DELIMITER, found.offsets) == self._count - 1
-        special = _counted(kinds == _SPECIAL, found.offsets) > 0
+        good: Mask = _counted(kinds == _DELIMITER, messages.offsets) == self._count - 1
+        special = _counted(kinds == _SPECIAL, messages.offsets) > 0
         if special.any():
             good &= ~special
             if self._knows_quotes:
@@ -223,16 +223,16 @@ _WORDS_AND_DIGITS = "true and false", "true, false, 1 and 0"
 
 
 def make(spec: DecoderSpec) -> Decoder:
-    """A message is a record, or with `rows: lines` several of them."""
+    """Make the decoder. A message is a record, or with `rows: lines` several. Raises ValueError; see CsvDecoder."""
     one = CsvDecoder(spec)
     return SeveralRowsDecoder(one, CsvLines(spec.csv).split) if spec.rows == "lines" else one
 
 
 class CsvDecoder:
-    """One record of fields a message, each to the column at its place, by docs/decoding.md."""
+    """Decodes one record per message, by docs/decoding.md: field n fills column n."""
 
-    def __init__(self, spec: DecoderSpec, parsed: bool = True) -> None:
-        """`parsed`: with the fast way. Raises ValueError for columns with parts."""
+    def __init__(self, spec: DecoderSpec, is_fast: bool = True) -> None:
+        """`is_fast`: use pyarrow.csv for what is certainly right. Raises ValueError for nested columns; see check_columns."""
         check_columns(spec)
         self.schema = schema = spec.schema
         options = spec.csv
@@ -254,7 +254,7 @@ class CsvDecoder:
         self._null_text = options.null_text
         self._takes_digits = options.booleans == "digits"
         self._fields = Fields(options)
-        self._parsed = ParsedFields(options, len(schema)) if parsed else None
+        self._parsed = ParsedFields(options, len(schema)) if is_fast else None
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder."""
@@ -311,29 +311,32 @@ class CsvDecoder:
     def _split(
         self,
         texts: pa.StringArray,
-        sound: np.ndarray[tuple[int], np.dtype[np.bool_]],
+        sound: Mask,
         refused: dict[int, Reason],
     ) -> tuple[list[pa.StringArray], Places]:
-        """The fields of the messages that have as many as there are columns, and their places, in order."""
+        """Return the columns and places of the messages with the right number of fields; add the others to `refused`.
+
+        `sound`: mask of the messages that are UTF-8.
+        """
         places = np.flatnonzero(sound)
-        left = texts if sound.all() else texts.filter(pa.array(sound))
+        texts = texts if sound.all() else texts.filter(pa.array(sound))
         columns = [pa.array([], pa.string())] * len(self._columns)
-        certain = np.zeros(len(left), np.bool_)
+        certain = np.zeros(len(texts), np.bool_)
         if self._parsed is not None:
-            columns, certain = self._parsed.split(left)
+            columns, certain = self._parsed.split(texts)
         if certain.all():
             return columns, places
         records: list[list[str | None]] = []
-        found: list[int] = []
+        exact: list[int] = []
         doubtful = np.flatnonzero(~certain)
-        for at, text in zip(doubtful.tolist(), left.take(pa.array(doubtful)).to_pylist(), strict=True):
+        for at, text in zip(doubtful.tolist(), texts.take(pa.array(doubtful)).to_pylist(), strict=True):
             outcome = self._fields_of(text)
             if isinstance(outcome, Reason):
                 refused[int(places[at])] = outcome
             else:
                 records.append(outcome)
-                found.append(at)
-        read = np.concatenate([np.flatnonzero(certain), np.array(found, dtype=np.int64)])
+                exact.append(at)
+        read = np.concatenate([np.flatnonzero(certain), np.array(exact, dtype=np.int64)])
         order = np.argsort(read, kind="stable")
         more = [pa.array([record[n] for record in records], pa.string()) for n in range(len(columns))]
         together = [

@@ -1,4 +1,4 @@
-"""Format `json`: the compiled library reads what is certainly right, the exact decoder every other message."""
+"""Format `json`: the compiled library reads what is certainly right, the exact decoder all other messages."""
 
 import json
 import re
@@ -54,16 +54,16 @@ def _no_constant(name: str) -> NoReturn:
 
 
 class _OfColumn(Exception):
-    """A value that the column with this number refuses."""
+    """The column with this number refuses a value."""
 
-    def __init__(self, number: int, refused: ValueRefusal) -> None:
+    def __init__(self, number: int, refusal: ValueRefusal) -> None:
         super().__init__(number)
         self.number = number
-        self.refused = refused
+        self.refusal = refusal
 
 
 class JsonExactDecoder:
-    """Decodes one message at a time in Python; `decode` gives a row's values or the reason against it."""
+    """Decodes one message at a time in plain Python: slow and strict. Only this decoder refuses messages."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class JsonExactDecoder:
         sources: Sequence[Source] = (),
         spelling: Spelling = as_it_stands,
     ) -> None:
-        """`sources`: where the columns' values stand; none given: each at its own name."""
+        """`sources`: where the columns' values are; empty: at the columns' names."""
         sources = sources or own_names(schema.names)
         self._wanted = source_tree(sources, spelling)
         self._spelling = spelling
@@ -91,9 +91,10 @@ class JsonExactDecoder:
         """Return the row's values in the schema's order, or the reason why the message has no row."""
         try:
             return self._row(self._document(message))
-        except _OfColumn as refusal:
-            number = refusal.number
-            return refusal.refused.reason(self._columns[number], self._labels[number], self._expects[number])
+        except _OfColumn as of:
+            return of.refusal.reason(
+                self._columns[of.number], self._labels[of.number], self._expects[of.number]
+            )
         except ValueRefusal as refusal:
             return refusal.reason()
 
@@ -135,23 +136,23 @@ class JsonExactDecoder:
         ):
             if value is None:
                 continue
-            found = wanted.inner[key]
-            for index in found.columns:
+            node = wanted.inner[key]
+            for number in node.columns:
                 try:
-                    row[index] = self._takers[index](value, self._labels[index])
+                    row[number] = self._takers[number](value, self._labels[number])
                 except ValueRefusal as refusal:
-                    raise _OfColumn(index, refusal) from None
-            if not found.inner:
+                    raise _OfColumn(number, refusal) from None
+            if not node.inner:
                 continue
             if type(value) is not Members:
                 raise ValueRefusal(
                     "json.type", f"{path_text((*path, key))} expects an object, got {kind_of(value)}"
                 )
-            self._fill(row, value, found, (*path, key))
+            self._fill(row, value, node, (*path, key))
 
 
 def make(spec: DecoderSpec) -> Decoder:
-    """A message is an object, or with `rows` several of them."""
+    """Make the decoder. A message is an object, or with `rows` several of them. Raises ValueError; see check_columns."""
     one = of_named_columns(spec, _with_leeway)
     if spec.rows == "one":
         return one
@@ -169,14 +170,14 @@ def _with_leeway(spec: DecoderSpec) -> Decoder:
 
 
 class JsonDecoder:
-    """One JSON object a message, its values to the columns that take them, by docs/decoding.md."""
+    """Decodes one JSON object per message, by docs/decoding.md."""
 
     def __init__(self, spec: DecoderSpec, library: Any = LIBRARY) -> None:
-        """`library`: the compiled one; None: the exact decoder alone."""
+        """`library`: the compiled library; None: the exact decoder reads everything."""
         check_columns(spec)
         self.schema = schema = spec.schema
         zone, sources = spec.zone, spec.source_of_each()
-        # the library takes every number for an instant: those of days are read by with_leeway
+        # the library takes every epoch number for an instant; with_leeway reads numbers of days
         assert all(zone_of(source.unit, zone) == zone for source in sources if source.unit is not None)
         spelling = in_small_letters if spec.any_case else as_it_stands
         self._compiled = (

@@ -1,4 +1,4 @@
-"""Decode JSON behind the head that a schema registry's serializer writes (byte 0 and the schema's id), which is skipped."""
+"""Format `json_schema`: skip the head that a schema registry's serializer writes, and decode the JSON behind it."""
 
 from dataclasses import replace
 
@@ -17,13 +17,13 @@ _TO_THE_END = 2**31 - 1
 
 
 def make(spec: DecoderSpec) -> Decoder:
-    """Format `json_schema`: a serializer writes one document of JSON."""
+    """Make the decoder. Messages are one object, or with `rows: array` an array: a serializer writes one JSON document."""
     document = replace(spec, format="json", rows="array" if spec.rows == "array" else "one")
     return FramedDecoder(json_decoder.make(document), spec.wire.framing)
 
 
 class FramedDecoder:
-    """See Decoder: what `inner` makes of each message without its head. Rejects with `inner`'s reasons and `json.frame`."""
+    """Decodes each message without its head by `inner`. Rejects with the reasons of `inner`, and with `json.frame`."""
 
     def __init__(self, inner: Decoder, framing: Framing = "id4") -> None:
         self.schema = inner.schema
@@ -52,7 +52,7 @@ class FramedDecoder:
         )
 
     def _with_hints(self, decoded: Decoded, values: pa.BinaryArray, places: Places) -> Decoded:
-        """`places`: of the framed messages."""
+        """Add hints to the reasons. `places`: of the messages with a head, which were decoded."""
         if not len(decoded.rejected):
             return decoded
         messages = values.take(pa.array(places[decoded.rejected.to_numpy()])).to_pylist()
@@ -63,16 +63,16 @@ class FramedDecoder:
         return replace(decoded, reasons=reasons)
 
     def _bodies(self, values: pa.BinaryArray) -> tuple[Places, pa.BinaryArray, Places]:
-        """The places of the framed messages, ascending, what follows the head of each, and the places of the others."""
+        """Return the places of messages with a head, their bytes behind it, and the places of the others; all ascending."""
         by_length: dict[int, list[Places]] = {}
-        for head, found in heads(values, self._framing):
-            by_length.setdefault(head.length, []).append(found)
+        for head, places_of_head in heads(values, self._framing):
+            by_length.setdefault(head.length, []).append(places_of_head)
         bare = np.sort(np.concatenate(by_length.pop(0, [np.empty(0, np.int64)])))
         if len(by_length) == 1 and not len(bare):
             return np.arange(len(values)), pc.binary_slice(values, next(iter(by_length)), _TO_THE_END), bare
         places, bodies = np.empty(0, np.int64), pa.array([], pa.binary())
-        for length, found_places in by_length.items():
-            of_length = np.concatenate(found_places)
+        for length, groups in by_length.items():
+            of_length = np.concatenate(groups)
             sliced = pc.binary_slice(values.take(pa.array(of_length)), length, _TO_THE_END)
             places, bodies = np.concatenate([places, of_length]), pa.concat_arrays([bodies, sliced])
         order = np.argsort(places, kind="stable")

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.decode.contract.spec import DecoderSpec
+from kafka2hive.decode.values.batch import Places
 from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.plugins import Decoded, Decoder, DecoderContext, Reason
@@ -15,11 +15,9 @@ from kafka2hive.plugins import Decoded, Decoder, DecoderContext, Reason
 _CODE = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
 _REMEDY = "correct the plug-in; nothing of the epoch was committed for the table"
 
-Numbers = npt.NDArray[np.int64]
-
 
 def make(spec: DecoderSpec) -> Decoder:
-    """Raises TableError, see PluginDecoder."""
+    """Make the decoder. Raises TableError; see PluginDecoder."""
     assert spec.plugin is not None
     options = dict(spec.plugin.options)
     context = DecoderContext(table=spec.table, schema=spec.schema, zone=spec.zone, options=options)
@@ -27,7 +25,7 @@ def make(spec: DecoderSpec) -> Decoder:
 
 
 class PluginDecoder:
-    """See Decoder. Raises TableError: `plugin.missing`, `plugin.failed`, `plugin.result`."""
+    """Decodes by a plug-in. Raises TableError `plugin.missing`, `plugin.failed` or `plugin.result`."""
 
     def __init__(self, name: str, context: DecoderContext) -> None:
         self.schema = context.schema
@@ -56,13 +54,13 @@ def fault_of(decoded: object, schema: pa.Schema, messages: int) -> str | None:
         decoded.rows.validate(full=True)
     except pa.ArrowInvalid as error:
         return f"rows are damaged: {error}"
-    places: dict[str, Numbers] = {}
+    places: dict[str, Places] = {}
     for name, once in (("accepted", False), ("rejected", True), ("without_rows", True)):
-        found = _places(getattr(decoded, name), messages, once=once)
-        if found is None:
+        positions = _places(getattr(decoded, name), messages, once=once)
+        if positions is None:
             what = "once each, ascending" if once else "ascending"
             return f"{name} are no positions of {messages} messages, {what}"
-        places[name] = found
+        places[name] = positions
     if len(places["accepted"]) != len(decoded.rows):
         return f"{len(decoded.rows)} rows, but {len(places['accepted'])} accepted positions"
     every = np.concatenate([np.unique(places["accepted"]), places["rejected"], places["without_rows"]])
@@ -86,7 +84,7 @@ def _is_sound(reason: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """A half of a surrogate pair has no bytes."""
+    """Return whether it is a str that can be encoded; half of a surrogate pair cannot."""
     if not isinstance(value, str):
         return False
     try:
@@ -96,12 +94,13 @@ def _is_text(value: object) -> bool:
     return True
 
 
-def _places(found: object, messages: int, *, once: bool) -> Numbers | None:
-    if found is None and once:
+def _places(positions: object, messages: int, *, once: bool) -> Places | None:
+    """Return positions of a result; None if they are no ascending positions. `once`: each at most once; may be missing."""
+    if positions is None and once:
         return np.zeros(0, np.int64)
-    if not isinstance(found, pa.Int32Array) or found.null_count:
+    if not isinstance(positions, pa.Int32Array) or positions.null_count:
         return None
-    places: Numbers = found.to_numpy().astype(np.int64)
+    places: Places = positions.to_numpy().astype(np.int64)
     steps = np.diff(places)
     sound = (places >= 0).all() and (places < messages).all() and (steps >= int(once)).all()
     return places if sound else None

@@ -1,4 +1,4 @@
-"""Format `raw`: the whole value is the row's only column."""
+"""Format `raw`: the message is the row's only column."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,11 +9,12 @@ from kafka2hive.plugins import Decoded, Decoder, Reason
 
 
 def make(spec: DecoderSpec) -> Decoder:
+    """Make the decoder. Raises ValueError unless the table has one column, of type binary or string."""
     return RawDecoder(spec.schema)
 
 
 class RawDecoder:
-    """One column of binary (every value is right, the empty one too) or string (the value must be UTF-8)."""
+    """Fills one column: of binary with any bytes, of string with bytes that must be UTF-8."""
 
     def __init__(self, schema: pa.Schema) -> None:
         if len(schema) != 1 or schema.field(0).type not in (pa.binary(), pa.string()):

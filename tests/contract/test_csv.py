@@ -24,7 +24,7 @@ THREE = pa.schema([(name, pa.string()) for name in "abc"])
 
 def decoded(messages: list[bytes], options: CsvOptions, parsed: bool, schema: pa.Schema = THREE) -> list[Any]:
     """Return for each message its row, or the reason's code."""
-    decoder = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=options), parsed=parsed)
+    decoder = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=options), is_fast=parsed)
     return [one.code if isinstance(one, Reason) else one for one in row_outcomes(decoder, messages)]
 
 

@@ -24,7 +24,7 @@ def outcomes(decoder: Any, messages: list[bytes]) -> list[Any]:
 
 @pytest.mark.parametrize("parsed", [True, False])
 def test_a_record_of_exactly_the_headers_texts_is_no_row(parsed: bool) -> None:
-    decoder = CsvDecoder(DecoderSpec("csv", SCHEMA, "UTC", csv=HEADER), parsed=parsed)
+    decoder = CsvDecoder(DecoderSpec("csv", SCHEMA, "UTC", csv=HEADER), is_fast=parsed)
     messages = {
         b"id,full name": None,
         b'"id","full name"\r\n': None,
@@ -79,9 +79,9 @@ def test_digits_are_booleans_where_the_map_says_so(parsed: bool) -> None:
     schema = pa.schema([("ok", pa.bool_()), ("n", pa.int64())])
     messages = [b"1,1", b"0,0", b"true,1", b"false,0", b",1", b"01,1", b"2,1", b"TRUE,1", b"1.0,1"]
     bad = ["csv.type"] * 4
-    words = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=CsvOptions()), parsed=parsed)
+    words = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=CsvOptions()), is_fast=parsed)
     assert outcomes(words, messages) == ["csv.type"] * 2 + [[[True, 1]], [[False, 0]], [[None, 1]], *bad]
-    digits = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=CsvOptions(booleans="digits")), parsed=parsed)
+    digits = CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=CsvOptions(booleans="digits")), is_fast=parsed)
     assert outcomes(digits, messages) == [
         [[True, 1]],
         [[False, 0]],
@@ -90,9 +90,9 @@ def test_digits_are_booleans_where_the_map_says_so(parsed: bool) -> None:
         [[None, 1]],
         *bad,
     ]
-    decoded = CsvDecoder(DecoderSpec("csv", schema, csv=CsvOptions(booleans="digits")), parsed=parsed).decode(
-        pa.array([b"2,1"], pa.binary())
-    )
+    decoded = CsvDecoder(
+        DecoderSpec("csv", schema, csv=CsvOptions(booleans="digits")), is_fast=parsed
+    ).decode(pa.array([b"2,1"], pa.binary()))
     told = "csv.type: column ok expects boolean, got text other than true, false, 1 and 0"
     assert texts_of(decoded.reasons) == [told]
 
@@ -100,7 +100,7 @@ def test_digits_are_booleans_where_the_map_says_so(parsed: bool) -> None:
 @pytest.mark.parametrize("parsed", [True, False])
 def test_a_header_may_leave_a_name_out(parsed: bool) -> None:
     """As the index of a data frame does."""
-    decoder = CsvDecoder(DecoderSpec("csv", SCHEMA, csv=CsvOptions(header=("", "name"))), parsed=parsed)
+    decoder = CsvDecoder(DecoderSpec("csv", SCHEMA, csv=CsvOptions(header=("", "name"))), is_fast=parsed)
     assert outcomes(decoder, [b",name", b'"",name', b",other", b"1,name"]) == [
         None,
         None,

@@ -50,7 +50,7 @@ class Judge:
 
     def __init__(self, options: CsvOptions) -> None:
         self._options = options
-        self._one = CsvDecoder(DecoderSpec("csv", SCHEMA, "UTC", csv=options), parsed=False)
+        self._one = CsvDecoder(DecoderSpec("csv", SCHEMA, "UTC", csv=options), is_fast=False)
 
     def of(self, message: bytes) -> list[list[Any]] | str:
         rows = []

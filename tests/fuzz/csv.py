@@ -50,7 +50,7 @@ def fuzz_csv(seed: int, count: Counter[str]) -> None:
         for _ in range(MESSAGES)
     ]
     fast, slow = (
-        CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=options), parsed=parsed).decode(
+        CsvDecoder(DecoderSpec("csv", schema, "UTC", csv=options), is_fast=parsed).decode(
             pa.array(messages, pa.binary())
         )
         for parsed in (True, False)

@@ -1,1 +1,1 @@
-"""Define the contract of a decoder, and the specification that it is made from."""
+"""What decoders are made from: a specification, sources of columns, counts of changed values."""

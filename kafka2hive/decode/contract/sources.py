@@ -7,7 +7,7 @@ from kafka2hive.config.keys.columns import STRICT, Leeway
 from kafka2hive.config.keys.json_path import path_text
 
 Spelling = Callable[[str], str]
-"""A key as it is compared with others: as it stands, or in small letters."""
+"""Returns a key as it is compared with others: unchanged, or in small letters."""
 
 
 class SchemaUnresolvable(ValueError):
@@ -16,11 +16,11 @@ class SchemaUnresolvable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a column's value stands: `keys` lead to it from the message's object inward.
+    """Where a column's value is: `keys` lead to it from the message's object inward.
 
-    `unit` (`d`, `s`, `ms`, `us` or `ns`): the value is a number that counts from 1970 UTC; None: it is what the type says.
-    `leeway`: what the map allows beyond the acceptance table. `column` is the table's name of the column, `expects` what its
-    values are to be, in reasons; where they are empty the decoder's schema says so.
+    `unit` (`d`, `s`, `ms`, `us` or `ns`): the value is a number that counts from 1970 UTC; None: the column's type says it all.
+    `leeway`: what the map allows beyond the acceptance table. `column`, `expects`: the column's name, and what its values must
+    be, in reasons; empty: as in the decoder's schema.
     """
 
     keys: tuple[str, ...]
@@ -41,7 +41,7 @@ def own_columns(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
 
 
 def labels(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
-    """The columns as reasons name them: with the path of a value that does not stand at the column's name."""
+    """Return the columns as reasons name them: with the path of a value that is not at the column's name."""
     return [
         name if source.keys == (name,) else f"{name} (from {path_text(source.keys)})"
         for name, source in zip(own_columns(names, sources), sources, strict=True)
@@ -50,20 +50,21 @@ def labels(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
 
 @dataclass(slots=True)
 class SourceTree:
-    """One value of a message: the `columns` (by number) that take it whole, and the keys to look for within it."""
+    """A value of a message: the numbers of the `columns` that take it whole, and the keys to look for in it."""
 
     columns: list[int] = field(default_factory=list)
     inner: dict[str, "SourceTree"] = field(default_factory=dict)
 
 
 def as_it_stands(key: str) -> str:
+    """Return the key unchanged."""
     return key
 
 
 def in_small_letters(key: str) -> str:
-    """For names that come from Hive, which keeps small letters only.
+    """Return the key in small letters, to compare it with names of Hive, which have no others.
 
-    A key with other letters than ASCII's never becomes one without (the Kelvin sign's small letter is a plain k).
+    A key that is not ASCII stays so (the small letter of the Kelvin sign is an ASCII k).
     """
     small = key.lower()
     return key if small.isascii() and not key.isascii() else small
@@ -84,7 +85,7 @@ def matching_names(
 
 
 def source_tree(sources: Sequence[Source], spelling: Spelling) -> SourceTree:
-    """The tree of all columns' sources, keys as compared; the root is the message's own object."""
+    """Return the tree of all columns' sources, with keys as they are compared. The root is the message's object."""
     root = SourceTree()
     for number, source in enumerate(sources):
         node = root

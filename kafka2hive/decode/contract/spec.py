@@ -1,4 +1,4 @@
-"""What the decoder of a table is made from."""
+"""The specification from which every format makes its decoder."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DecoderSpec:
-    """Each format takes what concerns it, and ignores the rest.
+    """What a table's decoder is made from; each format ignores what does not concern it.
 
-    `zone`: the IANA name whose wall clock the table's timestamps hold. `sources`: where each column's value stands (none
-    given: at the column's name). `any_case`: the case of keys and fields does not matter. `writers`: the schemas of
-    `avro` and `protobuf` by the ids in messages, or the one schema of all messages. `check`: is told of the schemas that
-    messages name. `wire`: where they name them. `rows`: how rows stand in a message (`one`; `lines` of `json` and `csv`;
-    `array` of `json` and `json_schema`). `change_log`: whose envelope is unpacked, in any format with names; `decimals`:
-    how Debezium's stand in JSON (None: as the records' schemas say). `table`, `plugin`: for a decoder that a package
-    offers. `changes`: counts what the sources' leeway changes.
+    `zone`: the IANA name of the zone whose wall clock the table's timestamps hold.
+    `sources`: where the columns' values are; empty: at the columns' names.
+    `any_case`: whether the case of keys and fields is ignored.
+    `writers`: schemas for `avro` and `protobuf`, by the ids in messages; or the one schema of all messages.
+    `check`: receives the schemas that messages name. `wire`: where messages name them.
+    `rows`: how a message holds rows: `one`; `lines` for `json` and `csv`; `array` for `json` and `json_schema`.
+    `change_log`: whose envelope is unpacked, in any format with named fields.
+    `decimals`: how Debezium writes decimals in JSON; None: as the records' schemas say.
+    `table`, `plugin`: for a plug-in's decoder. `changes`: counts the values that leeway changes.
     """
 
     format: str
@@ -45,11 +47,11 @@ class DecoderSpec:
     changes: Changes = field(default_factory=Changes)
 
     def source_of_each(self) -> Sequence[Source]:
-        """Of each column."""
+        """Return the source of each column."""
         return self.sources or own_names(self.schema.names)
 
     def of_columns(self, schema: "pa.Schema", sources: Sequence[Source]) -> "DecoderSpec":
-        """The same for other columns of the same messages."""
+        """Return the specification for other columns of the same messages."""
         return replace(self, schema=schema, sources=sources)
 
 
@@ -57,4 +59,4 @@ OpenDecoder = Callable[["pa.Schema", Sequence[Source]], Decoder]
 """Returns a table's decoder for other columns of the same messages."""
 
 MakeDecoder = Callable[[DecoderSpec], Decoder]
-"""Raises ValueError for an unknown zone, or a schema that the format cannot fill."""
+"""Returns a decoder. Raises ValueError for an unknown zone, or for columns that the format cannot fill."""

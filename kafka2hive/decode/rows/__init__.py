@@ -1,1 +1,1 @@
-"""Messages that hold several rows: split, decoded row by row, and one dead letter as a whole if one row is bad."""
+"""Decode messages that hold several rows: each row by itself, but one bad row makes the whole message a dead letter."""

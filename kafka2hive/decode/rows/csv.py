@@ -1,8 +1,8 @@
-"""Records of CSV, one behind the other: each ends with a line break (\\n or \\r\\n) outside quotes; empty lines are none.
+"""Split messages into CSV records, which end with a line break (\\n or \\r\\n) outside quotes; empty lines are skipped.
 
-Why counting quotes finds the right line breaks: what is left between them goes to the decoder of one record, which takes a
-field's quotes in pairs only. So where it accepts every record of a message, no line break between two of them stands within
-a field; and where a quote stands wrong, the record that holds it is refused, and the message with it.
+Line breaks behind an even number of quotes are the right ones, because the decoder of one record then accepts quotes in pairs
+only: if it accepts every record, no line break between them is within a field; if a quote is misplaced, it refuses the record,
+and with it the message.
 """
 
 import numpy as np
@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.config.keys.csv import CsvOptions
-from kafka2hive.decode.rows.decoder import Elements, Numbers
-from kafka2hive.decode.values.batch import Mask, message_bytes
+from kafka2hive.decode.rows.decoder import Elements
+from kafka2hive.decode.values.batch import Mask, Places, message_bytes
 
 _LINE_FEED, _CARRIAGE_RETURN = 0x0A, 0x0D
 Bytes = npt.NDArray[np.uint8]
@@ -26,8 +26,8 @@ class CsvLines:
 
     def split(self, values: pa.BinaryArray) -> Elements:
         """Return every line that is not empty, with its line break."""
-        found = message_bytes(values)
-        raw, bounds = found.raw, found.offsets.astype(np.int64)
+        messages = message_bytes(values)
+        raw, bounds = messages.raw, messages.offsets.astype(np.int64)
         if not len(raw):
             return Elements(pa.array([], pa.binary()), np.zeros(len(values), np.int64), {})
         breaks = np.flatnonzero(self._breaks(raw, bounds)) + 1
@@ -42,14 +42,14 @@ class CsvLines:
             lines, firsts = lines.filter(pa.array(~empty)), firsts[~empty]
         return Elements(lines, np.diff(np.searchsorted(firsts, bounds)), {})
 
-    def _breaks(self, raw: Bytes, bounds: Numbers) -> Mask:
-        """Line feeds that end a record."""
+    def _breaks(self, raw: Bytes, bounds: Places) -> Mask:
+        """Return the mask of line feeds that end a record."""
         breaks: Mask = raw == _LINE_FEED
         quotes: Mask = np.zeros(len(raw), np.bool_) if self._quote is None else raw == self._quote
         if self._escape is not None and (raw == self._escape).any():
-            meant = _escaped(raw == self._escape, bounds)
-            breaks &= ~meant
-            quotes &= ~meant
+            escaped = _escaped(raw == self._escape, bounds)
+            breaks &= ~escaped
+            quotes &= ~escaped
         if quotes.any():
             before = np.concatenate([np.zeros(1, np.int64), np.cumsum(quotes)])
             of_message = np.repeat(before[bounds[:-1]], np.diff(bounds))
@@ -57,13 +57,12 @@ class CsvLines:
         return breaks
 
 
-def _escaped(escape: Mask, bounds: Numbers) -> Mask:
-    """Which bytes of a message stand behind an odd number of escapes, each right behind the other."""
+def _escaped(escape: Mask, bounds: Places) -> Mask:
+    """Return the mask of bytes that directly follow an odd number of escapes in their message."""
     at = np.arange(len(escape))
-    others = np.where(escape, -1, at)
-    others = np.maximum.accumulate(others)
-    # the last byte before `at` that is no escape, or the end of the message before
+    others = np.maximum.accumulate(np.where(escape, -1, at))
+    # the last byte before `at` that is no escape; the run of escapes begins behind it, or with the message
     before = np.concatenate([np.full(1, -1), others[:-1]])
     starts = np.repeat(bounds[:-1], np.diff(bounds))
-    meant: Mask = (at - 1 - np.maximum(before, starts - 1)) % 2 == 1
-    return meant
+    escaped: Mask = (at - 1 - np.maximum(before, starts - 1)) % 2 == 1
+    return escaped

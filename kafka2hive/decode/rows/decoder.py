@@ -4,37 +4,37 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.decode.values.batch import message_bytes
+from kafka2hive.decode.values.batch import Places, message_bytes
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
 MOST_ROWS = 250_000
-"""Of one message. One with more is a dead letter: its rows are in memory together, none is written before all are decoded."""
+"""Limit of rows in one message. All of them are in memory together, because none is written before all are decoded."""
 
 ROWS_AT_ONCE = 50_000
-"""What a decoder is given, but for a single message that holds more."""
+"""Rows that a decoder receives at once; a single message may hold more."""
 
 LINE_END, OBJECT = b"\n", b"{"
-"""One stands in every row but the last of a message's lines; one at the beginning of every row that is an object."""
+"""Marks by which rows are counted: every line but the last ends with one; every object begins with one."""
 
 
 def too_many(rows: int) -> Reason:
+    """Return the reason against a message of so many rows."""
     return Reason("rows.many", f"{rows} rows in one message, {MOST_ROWS} are allowed")
 
 
-def most_rows(values: pa.BinaryArray, mark: bytes) -> npt.NDArray[np.int64]:
+def most_rows(values: pa.BinaryArray, mark: bytes) -> Places:
     """Return an upper bound of the rows of each message: its number of marks plus one."""
-    found = message_bytes(values)
-    places = np.flatnonzero(found.raw == mark[0])
-    counts: npt.NDArray[np.int64] = np.diff(np.searchsorted(places, found.offsets)) + 1
+    messages = message_bytes(values)
+    marks = np.flatnonzero(messages.raw == mark[0])
+    counts: Places = np.diff(np.searchsorted(marks, messages.offsets)) + 1
     return counts
 
 
-def groups(most: npt.NDArray[np.int64], at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
-    """All messages in order, together at most `at_once` rows; a message that may hold more stands alone."""
+def groups(most: Places, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
+    """Group messages in order, each group of at most `at_once` rows; a message that may hold more is a group by itself."""
     ends = np.cumsum(most)
     start = 0
     while start < len(most):
@@ -44,17 +44,15 @@ def groups(most: npt.NDArray[np.int64], at_once: int = ROWS_AT_ONCE) -> Iterator
         start = stop
 
 
-Numbers = npt.NDArray[np.int64]
-
-
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """`texts` of all messages one after the other, message i has `counts[i]` of them; of the `refused` (reason by position)
-    there are none.
+    """Texts of rows, in the order of the messages; message i has `counts[i]` of them.
+
+    `refused`: by position the reasons against messages, which have no texts.
     """
 
     texts: pa.BinaryArray
-    counts: Numbers
+    counts: Places
     refused: Mapping[int, Reason]
 
 
@@ -64,9 +62,9 @@ def with_ordinal(reason: Reason, ordinal: int) -> Reason:
 
 
 class SeveralRowsDecoder:
-    """See Decoder. Rejects with the reasons of `split` and of the row's decoder, and with `rows.many`.
+    """Decodes messages of several rows. Rejects with the reasons of `split` and of the row's decoder, and with `rows.many`.
 
-    A message of which one row is refused is refused as a whole, with that row's reason; the first such row's counts.
+    A message with a refused row is refused as a whole, with the reason against its first such row.
     """
 
     def __init__(self, one: Decoder, split: Callable[[pa.BinaryArray], Elements]) -> None:
@@ -75,11 +73,10 @@ class SeveralRowsDecoder:
         self._split = split
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        found = self._split(values)
-        refused = dict(found.refused)
-        for place in np.flatnonzero(found.counts > MOST_ROWS).tolist():
-            refused[place] = too_many(int(found.counts[place]))
-        counts, texts = found.counts, found.texts
+        elements = self._split(values)
+        texts, counts, refused = elements.texts, elements.counts, dict(elements.refused)
+        for place in np.flatnonzero(counts > MOST_ROWS).tolist():
+            refused[place] = too_many(int(counts[place]))
         if refused:
             fine = np.ones(len(values), np.bool_)
             fine[list(refused)] = False
@@ -87,7 +84,7 @@ class SeveralRowsDecoder:
         message = np.repeat(np.arange(len(values)), counts)
         rows, accepted, bad = self._decode(texts)
         if bad:
-            firsts = np.searchsorted(message, message)  # of each row, its message's first
+            firsts = np.searchsorted(message, message)  # for each row the first row of its message
             for at, reason in bad.items():
                 ordinal = at - int(firsts[at])
                 refused.setdefault(int(message[at]), with_ordinal(reason, ordinal))
@@ -106,10 +103,10 @@ class SeveralRowsDecoder:
             without_rows=pa.array(np.flatnonzero(has_none), pa.int32()),
         )
 
-    def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Numbers, dict[int, Reason]]:
-        """Rows, the elements they are of, and why others are refused."""
+    def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Places, dict[int, Reason]]:
+        """Return the rows, the number of the text of each, and by number the reasons against other texts."""
         parts: list[pa.RecordBatch] = []
-        accepted: list[Numbers] = []
+        accepted: list[Places] = []
         refused: dict[int, Reason] = {}
         for start in range(0, max(1, len(texts)), ROWS_AT_ONCE):
             piece = texts.slice(start, ROWS_AT_ONCE)

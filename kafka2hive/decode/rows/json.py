@@ -1,9 +1,9 @@
-"""JSON arrays of objects: each element is a row.
+"""Split messages into the elements of a JSON array, or into lines; each of them is a row.
 
-The fast way looks at quotes, brackets and commas of a whole batch at once, and puts a blank where a message's own brackets
-and the commas between its elements stand. Why it accepts nothing wrong: what is left between them goes to the decoder, which
-takes whole JSON objects with white space around them and nothing else. So a message whose elements are all accepted is
-`[`, objects with commas between them, `]`. What does not look like that goes to the exact way, which alone refuses.
+The fast path finds quotes, brackets and commas in a whole batch, and replaces a message's outer brackets and the commas between
+its elements by blanks. It accepts nothing wrong, because the decoder then accepts JSON objects with white space around them
+and nothing else: a message whose elements are all accepted is `[`, objects with commas between them, and `]`. Any other
+message goes to the exact path, which alone refuses.
 """
 
 import itertools
@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.decode.rows.decoder import MOST_ROWS, Elements, Numbers, too_many
-from kafka2hive.decode.values.batch import Mask, message_bytes
+from kafka2hive.decode.rows.decoder import MOST_ROWS, Elements, too_many
+from kafka2hive.decode.values.batch import Mask, Places, message_bytes
 from kafka2hive.decode.values.json_values import MAX_DEPTH, deeper_than, syntax_fault
 from kafka2hive.plugins import Reason
 
@@ -34,7 +34,7 @@ Exact = Callable[[bytes], list[bytes] | Reason]
 
 
 def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements:
-    """`exact`: the exact way, else the one below.
+    """Split arrays into elements. `exact`: splits one message; None: `exact_elements`.
 
     Refuses with `json.empty`, `json.utf8`, `json.depth`, `json.syntax`, `json.array` and `rows.many`.
     """
@@ -49,18 +49,18 @@ def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements
     for place, message in zip(doubtful.tolist(), values.take(pa.array(doubtful)).to_pylist(), strict=True):
         pieces.append(parts.slice(done, int(ends[place]) - done))
         done = int(ends[place])
-        found = (exact or exact_elements)(message)
-        if isinstance(found, Reason):
-            refused[place] = found
+        outcome = (exact or exact_elements)(message)
+        if isinstance(outcome, Reason):
+            refused[place] = outcome
         else:
-            counts[place] = len(found)
-            pieces.append(pa.array(found, pa.binary()))
+            counts[place] = len(outcome)
+            pieces.append(pa.array(outcome, pa.binary()))
     pieces.append(parts.slice(done))
     return Elements(pa.concat_arrays(pieces), counts, refused)
 
 
 def exact_elements(message: bytes) -> list[bytes] | Reason:
-    """The texts of the elements, or why there are none: one message in plain Python. What they hold is the decoder's matter."""
+    """Return the texts of one message's elements, or the reason against it. Elements may be any JSON values."""
     if not message.strip(_BLANKS):
         return Reason("json.empty", "the value is empty")
     try:
@@ -88,15 +88,15 @@ def exact_elements(message: bytes) -> list[bytes] | Reason:
     return [message[a + 1 : b] for a, b in itertools.pairwise(cuts)] if document else []
 
 
-def _plain(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Numbers, Mask]:
-    """Elements of the messages that are certain, how many each of them has (0 of others), and which are."""
-    found = message_bytes(values)
-    raw, bounds = found.raw, found.offsets.astype(np.int64)
+def _plain(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Places, Mask]:
+    """Return the elements of the certain messages, the count for each message (0 for others), and the mask of the certain."""
+    messages = message_bytes(values)
+    raw, bounds = messages.raw, messages.offsets.astype(np.int64)
     at = np.flatnonzero(_STRUCTURE[raw])
     kind = raw[at]
     quote = (kind == _QUOTE) & ~_escaped(at, kind)
     quotes = np.concatenate([np.zeros(1, np.int64), np.cumsum(quote)])
-    first = np.searchsorted(at, bounds)  # of each message, among the marks
+    first = np.searchsorted(at, bounds)  # the first mark of each message
     marks = np.diff(first)
     outside = (quotes[:-1] - np.repeat(quotes[first[:-1]], marks)) & 1 == 0
     outside &= ~quote & (kind != _ESCAPE)
@@ -106,7 +106,7 @@ def _plain(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Numbers, Mask]:
     first = np.searchsorted(at, bounds)
     marks = np.diff(first)
     message = np.repeat(np.arange(len(values)), marks)
-    depth = depths[1:] - np.repeat(depths[first[:-1]], marks)  # behind each mark
+    depth = depths[1:] - np.repeat(depths[first[:-1]], marks)  # after each mark
     cut = ((kind == _OPEN) & (depth == 1)) | ((kind == _COMMA) & (depth == 1))
     counts = np.bincount(message[cut], minlength=len(values))
     rows = (kind == _OBJECT) & (depth == 2)
@@ -126,9 +126,10 @@ def _plain(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Numbers, Mask]:
     return _between(raw, at[cut | ends], message[cut | ends], certain), np.where(certain, counts, 0), certain
 
 
-def _escaped(at: Numbers, kind: npt.NDArray[np.uint8]) -> Mask:
-    """Which marks stand behind an odd number of escapes. One at the end of a message may reach into the next, whose first mark
-    is a bracket or does not count.
+def _escaped(at: Places, kind: npt.NDArray[np.uint8]) -> Mask:
+    """Return the mask of marks that directly follow an odd number of escapes.
+
+    A run at the end of a message may reach into the next message, whose first mark is then a bracket or does not count.
     """
     escape: Mask = kind == _ESCAPE
     if not escape.any():
@@ -136,13 +137,13 @@ def _escaped(at: Numbers, kind: npt.NDArray[np.uint8]) -> Mask:
     numbers = np.arange(len(at))
     begins = np.ones(
         len(at), np.bool_
-    )  # a run of escapes, each right behind the other, and what comes behind it
+    )  # whether a run begins: adjacent escapes, and the mark that follows them
     begins[1:] = ~escape[:-1] | (at[1:] != at[:-1] + 1)
     escaped: Mask = (numbers - np.maximum.accumulate(np.where(begins, numbers, 0))) % 2 == 1
     return escaped
 
 
-def _between(raw: npt.NDArray[np.uint8], cuts: Numbers, message: Numbers, certain: Mask) -> pa.BinaryArray:
+def _between(raw: npt.NDArray[np.uint8], cuts: Places, message: Places, certain: Mask) -> pa.BinaryArray:
     """Return the bytes between the cuts of each certain message."""
     wanted = certain[message]
     cuts, message = cuts[wanted], message[wanted]
@@ -163,12 +164,12 @@ _IS_TEXT[list(b" \t\r\n")] = False
 
 def split_lines(values: pa.BinaryArray) -> Elements:
     """Return every line that is not blank; refuse nothing."""
-    found = message_bytes(values)
-    raw, bounds = found.raw, found.offsets.astype(np.int64)
+    messages = message_bytes(values)
+    raw, bounds = messages.raw, messages.offsets.astype(np.int64)
     if not len(raw):
         return Elements(pa.array([], pa.binary()), np.zeros(len(values), np.int64), {})
     breaks = np.flatnonzero(raw == _LINE_FEED) + 1
-    starts = np.union1d(breaks, bounds)  # where lines begin, and the end of all
+    starts = np.union1d(breaks, bounds)  # where lines begin, and the end of the last one
     starts = starts[starts <= len(raw)]
     lines = pa.Array.from_buffers(
         pa.binary(),
@@ -177,7 +178,7 @@ def split_lines(values: pa.BinaryArray) -> Elements:
     )
     firsts = starts[:-1]
     filled = _IS_TEXT[raw[firsts]]
-    if not filled.all():  # a line that begins with a blank is looked at as a whole
+    if not filled.all():  # of lines that begin with a blank all bytes count
         filled = np.logical_or.reduceat(_IS_TEXT[raw], firsts)
     if not filled.all():
         lines, firsts = lines.filter(pa.array(filled)), firsts[filled]

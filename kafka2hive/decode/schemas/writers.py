@@ -1,4 +1,4 @@
-"""The schemas that messages were written with, as decoders ask for them."""
+"""Schemas that messages were written with: how decoders get them, and how they are compared."""
 
 import json
 from typing import TYPE_CHECKING, Any, Protocol

@@ -1,4 +1,4 @@
-"""Decimals as Kafka Connect writes them into JSON: their digits as a number in bytes, in base64, their scale in the schema."""
+"""Convert decimals of Kafka Connect: an unscaled number as bytes (in JSON as base64), with its scale in the schema."""
 
 import numpy as np
 import pyarrow as pa
@@ -12,33 +12,33 @@ MOST_DIGITS = 38
 
 
 def rescaled(values: pa.BinaryArray, dtype: pa.Decimal128Type, scale: int) -> tuple[pa.Array, Mask]:
-    """Connect's bytes of a decimal of this scale as `dtype`, never rounded; the mask marks what does not fit."""
+    """Return bytes of decimals with this scale as `dtype`, never rounded, and the mask of those that do not fit."""
     if scale == dtype.scale:
         return decimals_of(values, dtype)
     if abs(scale) > MOST_DIGITS:
         return pa.nulls(len(values), dtype), mask_of(values.is_valid())
     digits = min(dtype.precision - dtype.scale + scale, MOST_DIGITS)
-    # of more digits Arrow's cast to a larger scale gives another number, and no error
-    found, bad = decimals_of(values, pa.decimal128(max(digits, 1), scale))
+    # with more digits Arrow's cast to a larger scale returns another number, and no error
+    unscaled, bad = decimals_of(values, pa.decimal128(max(digits, 1), scale))
     if digits < 1:
-        bad |= mask_of(pc.not_equal(found, pa.scalar(0, found.type)))
+        bad |= mask_of(pc.not_equal(unscaled, pa.scalar(0, unscaled.type)))
         return pc.if_else(values.is_valid(), pa.scalar(0, dtype), pa.scalar(None, dtype)), bad
-    column, unfit = cast_or_null(found, dtype)
+    column, unfit = cast_or_null(unscaled, dtype)
     return column, bad | unfit
 
 
 def decimals_of(values: pa.BinaryArray, dtype: pa.Decimal128Type) -> tuple[pa.Array, Mask]:
-    """Whole numbers in two's complement, the highest byte first, as so many of the decimal's last digit."""
-    found = message_bytes(values.fill_null(b"\0") if values.null_count else values)
-    starts, ends = found.offsets[:-1].astype(np.int64), found.offsets[1:].astype(np.int64)
+    """Return big-endian numbers in two's complement as unscaled values of `dtype`, and the mask of those that do not fit."""
+    messages = message_bytes(values.fill_null(b"\0") if values.null_count else values)
+    starts, ends = messages.offsets[:-1].astype(np.int64), messages.offsets[1:].astype(np.int64)
     size = ends - starts
     bad = (size == 0) | (size > _BYTES)
-    raw = np.append(found.raw, np.uint8(0))
+    raw = np.append(messages.raw, np.uint8(0))
     negative = raw[starts] >= 0x80
     digits = np.empty((len(values), _BYTES), np.uint8)
     for place in range(_BYTES):
-        beyond = np.where(negative, np.uint8(0xFF), np.uint8(0))
-        digits[:, _BYTES - 1 - place] = np.where(place < size, raw[np.maximum(ends - 1 - place, 0)], beyond)
+        sign = np.where(negative, np.uint8(0xFF), np.uint8(0))
+        digits[:, _BYTES - 1 - place] = np.where(place < size, raw[np.maximum(ends - 1 - place, 0)], sign)
     bad |= _beyond(digits, 10**dtype.precision)
     if values.null_count:
         bad &= mask_of(values.is_valid())

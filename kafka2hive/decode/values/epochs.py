@@ -8,20 +8,20 @@ from kafka2hive.decode.values.batch import Mask, mask_of
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
 
 UNITS = {"d": (86_400_000_000, 1), "s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
-"""Microseconds are number * first // second."""
+"""For each unit two factors: microseconds are number * first // second."""
 
 
 def zone_of(unit: str, zone: str) -> str:
-    """The zone whose wall clock a number of this unit becomes. A number of days is a day of the calendar in every zone."""
+    """Return the zone whose wall clock a number becomes. A number of days is the same calendar day in every zone."""
     return "UTC" if unit == "d" else zone
 
 
 def of_epoch_numbers(
     numbers: pa.Int64Array, dtype: pa.DataType, unit: str, zone: str, truncate: bool = False
 ) -> tuple[pa.Array, Mask]:
-    """Numbers to timestamps or dates; the mask marks what is out of range or, as a timestamp, not exact.
+    """Return timestamps or dates, and the mask of numbers that are out of range or, as timestamps, not exact.
 
-    `truncate`: what is not exact becomes the microsecond before it.
+    `truncate`: a number that is not exact becomes the microsecond before it.
     """
     factor, divisor = UNITS[unit]
     values = pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False)

@@ -1,6 +1,6 @@
-"""JSON values as the exact way sees them, and the refusals they can end in.
+"""JSON values as the exact decoder parses them, and their refusals.
 
-Numbers are kept as their text, so that nothing passes through a double on its way to an integer or a decimal.
+Numbers stay texts, so that no integer or decimal passes through a double.
 """
 
 import json
@@ -15,13 +15,13 @@ from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.plugins import Reason
 
 Take = Callable[[Any, str], Any]
-"""(JSON value, never null; column and JSON path) -> what pyarrow.array understands. Raises Refused."""
+"""(JSON value, never null; column and JSON path) -> what pyarrow.array accepts. Raises ValueRefusal."""
 
 SHOWN = 60
 """Characters of a value that a reason quotes."""
 
 LONGEST_BIGINT = len(str(-(2**63)))
-"""Characters; JSON's whole numbers have no zeros in front, so a longer one is beyond a bigint."""
+"""Characters of the longest bigint; JSON allows no leading zeros, so a longer number is beyond a bigint."""
 
 
 class Whole(str):
@@ -37,15 +37,15 @@ class Fraction(str):
 
 
 class Members(list[tuple[str, Any]]):
-    """The members of a JSON object as they stand, duplicates too."""
+    """The members of a JSON object in order, including duplicates."""
 
     __slots__ = ()
 
 
 class ValueRefusal(Exception):
-    """Why a message goes to the dead letters. `at`: the column as reasons name it, and the place within; empty: no column's.
+    """Refuses a message. `at`: the column's label and the path within it, empty if it is no column's.
 
-    `got`: what stands there in place of what the column expects.
+    `got`: what the message has instead of what the column expects.
     """
 
     def __init__(self, code: str, text: str, at: str = "", got: str = "") -> None:
@@ -56,7 +56,7 @@ class ValueRefusal(Exception):
         self.got = got
 
     def reason(self, column: str = "", label: str = "", expects: str = "") -> Reason:
-        """`column`: the table's, `label`: as reasons name it, `expects`: what it takes, if not what this decoder reads."""
+        """Return the reason. `label`: the column in texts; `expects`: what it takes, if this decoder reads something else."""
         text = self.text
         if expects and self.got and self.at == label:
             text = expectation(label, expects, self.got)
@@ -66,7 +66,7 @@ class ValueRefusal(Exception):
 
 
 def syntax_fault(error: json.JSONDecodeError) -> str:
-    """What is wrong and where. Some of Python's messages end in a colon, or in an "at" of their own."""
+    """Return what is wrong and where; drop the colon or "at" with which some of Python's messages end."""
     return f"{error.msg.rstrip(': ').removesuffix(' at')} at character {error.pos}"
 
 
@@ -103,9 +103,9 @@ def once_each(
     what: Callable[[str], str],
     of_column: Callable[[str, ValueRefusal], Exception] = lambda _, refusal: refusal,
 ) -> Iterator[tuple[str, Any]]:
-    """The wanted members of an object, by the key they are wanted by. Refused where two of them are the same one.
+    """Return the wanted members of an object, each with its key in `wanted`.
 
-    `of_column`: what is raised then for this key.
+    Refuse two members with the same key; `of_column` returns what is raised then. `what` names a key in the text.
     """
     seen: dict[str, str] = {}
     for name, value in members:
@@ -123,6 +123,7 @@ def once_each(
 
 
 MAX_DEPTH = 64
+"""Limit of objects and arrays that are open at once, including the message itself."""
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
 _NOT_STRUCTURE = bytes(b for b in range(256) if b not in b'"{}[]')
 _ONE_BRACKET = bytes.maketrans(b"[]", b"{}")
@@ -131,21 +132,21 @@ _ONE_BRACKET = bytes.maketrans(b"[]", b"{}")
 def deeper_than(message: bytes, limit: int) -> bool:
     """Return whether more than `limit` objects and arrays are open at once, as far as the message is valid JSON."""
     if message.count(b"{") + message.count(b"[") <= limit:
-        return False  # too few for that, wherever they stand
+        return False  # there are too few brackets
     if b"\\" in message:
         message = _ESCAPE.sub(b"", message)
     outside_strings = message.translate(None, _NOT_STRUCTURE).split(b'"')[::2]
     brackets = b"".join(outside_strings).translate(_ONE_BRACKET)
-    left = brackets
-    for _ in range(limit):  # each round takes the innermost level away
-        left = left.replace(b"{}", b"")
-        if not left:
+    rest = brackets
+    for _ in range(limit):  # each round removes the innermost level
+        rest = rest.replace(b"{}", b"")
+        if not rest:
             return False
-    depth = 0  # too deep, or not closed: count
+    depth = 0  # brackets nest too deep, or are not balanced
     for bracket in brackets:
         depth += 1 if bracket == ord("{") else -1
         if depth < 0:
-            return False  # closes what was never opened: a syntax error, and the parser stops here
+            return False  # a syntax error, at which the parser stops
         if depth > limit:
             return True
     return False

@@ -1,4 +1,4 @@
-"""One JSON value into one column of numbers, text, bytes or booleans: cells of the acceptance table, each a few lines."""
+"""Make one JSON value a column's value, by the acceptance table."""
 
 import base64
 import binascii
@@ -10,8 +10,6 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.decode.contract.sources import Spelling, as_it_stands
-from kafka2hive.decode.values import scalars
-from kafka2hive.decode.values import scalars as times
 from kafka2hive.decode.values.epochs import UNITS, zone_of
 from kafka2hive.decode.values.json_values import (
     LONGEST_BIGINT,
@@ -30,12 +28,14 @@ from kafka2hive.decode.values.json_values import (
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock_of
 
 NO_NUMBER = " that is no number"
-"""What reasons add to the kind of a string in a column of decimals."""
+"""What reasons add for a string in a column of decimals."""
 
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
 
 
 def plain(dtype: pa.DataType, wanted: type) -> Take:
+    """Return the function that takes values of the Python type `wanted` unchanged."""
+
     def take(value: Any, path: str) -> Any:
         if type(value) is not wanted:
             raise wrong_kind(dtype, value, path)
@@ -77,7 +77,7 @@ def floating(dtype: pa.DataType) -> Take:
 
 
 def _nearest_float32(text: str) -> float:
-    """Arrow parses text straight to the nearest float32; by way of a double it would be rounded twice."""
+    """Parse by Arrow, which finds the nearest float32; by way of a double it would be rounded twice."""
     number: float = pa.array([str(text)]).cast(pa.float32())[0].as_py()
     return number
 
@@ -88,19 +88,17 @@ def decimal(dtype: pa.DataType) -> Take:
             raise wrong_kind(dtype, value, path)
         match = _DECIMAL.fullmatch(value)
         if match is None or not (match[2] or match[3]):
-            refused = wrong_kind(dtype, value, path)
-            raise ValueRefusal(
-                refused.code, f"{refused.text}{NO_NUMBER}", refused.at, f"{refused.got}{NO_NUMBER}"
-            )
+            why = wrong_kind(dtype, value, path)
+            raise ValueRefusal(why.code, f"{why.text}{NO_NUMBER}", why.at, f"{why.got}{NO_NUMBER}")
         fraction = match[3] or ""
-        spelled = (match[2] + fraction).lstrip("0")
-        digits = spelled.rstrip("0")
+        significant = (match[2] + fraction).lstrip("0")
+        digits = significant.rstrip("0")
         if not digits:
             return Decimal(0)
-        spelled_exponent = match[4] or "0"
-        if len(spelled_exponent.lstrip("+-0")) > 6:
-            raise (not_exact if spelled_exponent.startswith("-") else out_of_range)(dtype, value, path)
-        exponent = int(spelled_exponent) - len(fraction) + len(spelled) - len(digits)
+        exponent_text = match[4] or "0"
+        if len(exponent_text.lstrip("+-0")) > 6:
+            raise (not_exact if exponent_text.startswith("-") else out_of_range)(dtype, value, path)
+        exponent = int(exponent_text) - len(fraction) + len(significant) - len(digits)
         if len(digits) + exponent > dtype.precision - dtype.scale:
             raise out_of_range(dtype, value, path)
         if -exponent > dtype.scale:
@@ -115,16 +113,16 @@ def binary(dtype: pa.DataType) -> Take:
     def take(value: Any, path: str) -> bytes:
         if type(value) is not str:
             raise wrong_kind(dtype, value, path)
-        found = standard_base64(value)
-        if found is None:
+        data = standard_base64(value)
+        if data is None:
             raise ValueRefusal("json.base64", f"column {path} expects standard base64 in a string", path)
-        return found
+        return data
 
     return take
 
 
 def standard_base64(text: str) -> bytes | None:
-    """The bytes of canonical RFC 4648 section 4 base64 (padded, no line breaks), None for anything else."""
+    """Return the bytes of canonical base64 (RFC 4648 section 4: padded, no line breaks); None for any other text."""
     try:
         value = binascii.a2b_base64(text, strict_mode=True)
     except ValueError:
@@ -195,7 +193,7 @@ def timestamp(zone: str) -> Take:
 
 def epoch_number(dtype: pa.DataType, zone: str, unit: str, truncate: bool = False) -> Take:
     factor, divisor = UNITS[unit]
-    of_day = dtype != NAIVE
+    is_day = dtype != NAIVE
 
     def take(value: Any, path: str) -> Any:
         if type(value) is not Whole:
@@ -208,36 +206,36 @@ def epoch_number(dtype: pa.DataType, zone: str, unit: str, truncate: bool = Fals
             raise out_of_range(pa.int64(), value, path)
         if not EARLIEST - DAY <= number * factor // divisor <= LATEST + DAY:
             raise out_of_range(dtype, value, path)
-        if not (of_day or truncate) and number * factor % divisor:
+        if not (is_day or truncate) and number * factor % divisor:
             raise not_exact(dtype, value, path)
         micros = wall_clock_of(number * factor // divisor, zone_of(unit, zone))
         if not EARLIEST <= micros <= LATEST:
             raise out_of_range(dtype, value, path)
-        return date(1970, 1, 1) + timedelta(days=micros // DAY) if of_day else micros
+        return date(1970, 1, 1) + timedelta(days=micros // DAY) if is_day else micros
 
     return take
 
 
 def taker(dtype: pa.DataType, zone: str, spelling: Spelling = as_it_stands, unit: str | None = None) -> Take:
-    """The function that takes a JSON value into `dtype`, or raises Refused. `unit`: the value is an epoch number."""
+    """Return the function that makes a JSON value a value of `dtype`. `unit`: of an epoch number; None: by the type."""
     if unit is not None:
-        return times.epoch_number(dtype, zone, unit)
+        return epoch_number(dtype, zone, unit)
     if pa.types.is_integer(dtype):
-        return scalars.integer(dtype)
+        return integer(dtype)
     if pa.types.is_floating(dtype):
-        return scalars.floating(dtype)
+        return floating(dtype)
     if pa.types.is_decimal128(dtype):
-        return scalars.decimal(dtype)
+        return decimal(dtype)
     if pa.types.is_boolean(dtype):
-        return scalars.plain(dtype, bool)
+        return plain(dtype, bool)
     if pa.types.is_string(dtype):
-        return scalars.plain(dtype, str)
+        return plain(dtype, str)
     if pa.types.is_binary(dtype):
-        return scalars.binary(dtype)
+        return binary(dtype)
     if pa.types.is_date32(dtype):
-        return times.day(dtype)
+        return day(dtype)
     if dtype == NAIVE:
-        return times.timestamp(zone)
+        return timestamp(zone)
     if pa.types.is_list(dtype):
         return _array(dtype, zone, spelling)
     if pa.types.is_map(dtype):

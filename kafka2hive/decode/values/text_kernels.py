@@ -1,7 +1,7 @@
-"""Whole columns of texts by Arrow's kernels, and the rows that they may have read too laxly: those need a second look.
+"""Convert whole columns of texts by Arrow's kernels, and mark the rows that the exact path must read again.
 
-The kernels take what the acceptance table does not (docs/decoding.md, "What the libraries get wrong"), but they do not
-round, and what raises a doubt is marked.
+The kernels accept more than the acceptance table does (docs/decoding.md, "What the libraries get wrong"). They do not round,
+and everything that they may have accepted wrongly is marked.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from kafka2hive.model.wall_clock import EARLIEST, LATEST, NAIVE, wall_clock
 
 
 def parse_timestamps(texts: pa.StringArray, zone: str) -> tuple[pa.Array, Mask]:
-    """A column of texts to naive microseconds; the mask marks what only the exact path may decide."""
+    """Return naive timestamps, and the mask of rows that only the exact path can decide."""
     zoned = _has_offset(texts)
     if not zoned.any():
         parsed, bad = cast_or_null(_without_idle_zeros(texts), NAIVE)
@@ -38,7 +38,7 @@ def _parse_zoned(texts: pa.StringArray, zone: str) -> tuple[pa.Array, Mask]:
 
 
 def _without_idle_zeros(texts: pa.StringArray) -> pa.StringArray:
-    """`.123456000` (nanosecond clocks) to `.123456`, which is the same time; nothing else is touched."""
+    """Shorten fractions such as `.123456000` to `.123456`, which is the same time."""
     longest = pc.max(pc.binary_length(texts)).as_py() or 0
     if longest <= len("2013-01-01T05:00:00.123456"):
         return texts
@@ -46,7 +46,7 @@ def _without_idle_zeros(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _has_offset(texts: pa.StringArray) -> Mask:
-    """Nulls take the side of the others, so that a column of one kind needs one cast only."""
+    """Return the mask of texts with an offset. Nulls count as most other rows do, so that a uniform column needs one cast."""
     utc = pc.ends_with(texts, "Z")
     if pc.all(utc, min_count=0).as_py():
         return np.ones(len(texts), dtype=np.bool_)
@@ -68,28 +68,28 @@ def _beyond(parsed: pa.Array) -> Mask:
     return mask
 
 
-# From here on neighbouring whole numbers are no longer all representable.
 _WHOLE_LIMIT = {pa.float64(): 2.0**53, pa.float32(): 2.0**24}
+"""From this number on a float type does not hold every integer."""
 _FIRST_DATE, _LAST_DATE = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, days from 1970-01-01
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """`doubtful` rows are for the exact way."""
+    """A column, and the mask of rows that the exact path must read."""
 
     column: pa.Array
     doubtful: Mask
 
 
 def of_texts(texts: pa.StringArray, dtype: pa.DataType, zone: str) -> Converted:
-    """Texts as timestamps, dates or binary."""
+    """Convert texts to timestamps, dates or binary."""
     if dtype == NAIVE:
         return Converted(*parse_timestamps(texts, zone))
     return _dates(texts) if dtype == pa.date32() else _binary(texts)
 
 
 def beyond_exactness(numbers: pa.Array) -> Mask:
-    """Which floats are infinite, not a number, or so large that a whole number might have been rounded to them."""
+    """Return the mask of floats that are infinite, NaN, or so large that an integer may have been rounded to them."""
     values = pc.fill_null(numbers, 0.0).to_numpy(zero_copy_only=False)
     mask: Mask = ~(np.abs(values) < _WHOLE_LIMIT[numbers.type])
     return mask

@@ -1,4 +1,4 @@
-"""A whole column of texts into a column of the table: kernels take what is plainly right, the exact way judges the rest."""
+"""Make a column of texts a column of the table: kernels convert what is certainly right, the exact path decides the rest."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from kafka2hive.model.wall_clock import NAIVE
 from kafka2hive.plugins import Reason
 
 TakeText = Callable[[str, str], Any]
-"""(text; column as reasons name it) -> what pyarrow.array understands. Raises Refused."""
+"""(text; the column's label) -> what pyarrow.array accepts. Raises ValueRefusal."""
 
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 
@@ -30,8 +30,9 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate: bool = False) -> TakeText:
-    """The function that takes a text into a plain type. `unit`: the text is an epoch number, `truncate`: cut to
-    microseconds.
+    """Return the function that makes a text a value of a type without parts.
+
+    `unit`: of an epoch number; `truncate`: cut fractions of a microsecond.
     """
     take = taker(dtype, zone, unit=unit) if unit is None else epoch_number(dtype, zone, unit, truncate)
     if unit is not None or pa.types.is_integer(dtype) or pa.types.is_floating(dtype):
@@ -64,7 +65,7 @@ _SHORTEST = len("2013-01-01T05:00:00.1234567")
 
 
 def truncated(texts: pa.StringArray) -> tuple[pa.StringArray, Mask]:
-    """ISO times; and which of them were finer."""
+    """Cut ISO times to microseconds. Return the texts, and the mask of those that were finer."""
     if (pc.max(pc.binary_length(texts)).as_py() or 0) < _SHORTEST:
         return texts, np.zeros(len(texts), np.bool_)
     finer = mask_of(pc.match_substring_regex(texts, _FINER))
@@ -73,7 +74,7 @@ def truncated(texts: pa.StringArray) -> tuple[pa.StringArray, Mask]:
 
 
 def finer_numbers(texts: pa.StringArray, unit: str) -> Mask:
-    """Which numbers that count from 1970, as they stand in JSON, are no whole microseconds."""
+    """Return the mask of epoch numbers, written as in JSON, that are not whole microseconds."""
     numbers, _ = cast_or_null(texts, pa.int64())
     is_plain = mask_of(pc.equal(numbers.cast(pa.string()), texts))
     finer: Mask = finer_than_micros(numbers, unit) & is_plain
@@ -84,10 +85,9 @@ _NUMBER = f"^{NUMBER}$"
 
 
 class TextColumn:
-    """Texts into `dtype`, a type without parts. `label` is the column as reasons name it (None: by its name), `family` what
-    their codes begin with: `csv` makes `csv.range` of a number that is too large.
+    """Makes texts a column of `dtype`. Raises ValueError for an array, a map or a struct.
 
-    Raises ValueError for an array, a map or a struct.
+    `label`: the column in texts of reasons; None: its name. `family`: what reasons' codes begin with, as `csv` in `csv.range`.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class TextColumn:
         self._changes = changes or Changes()
 
     def read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
-        """The column, null where a text is null or refused; and of each refused one its place and the reason."""
+        """Return the column, with null for a text that is null or refused, and by position the reasons against texts."""
         if self.dtype == pa.string():
             return texts, {}
         if self._truncates:
@@ -137,7 +137,7 @@ class TextColumn:
         return self._exactly(texts, column, np.flatnonzero(doubtful))
 
     def read_bytes(self, values: pa.BinaryArray) -> tuple[pa.Array, dict[int, Reason]]:
-        """The same of bytes, which a column of binary takes as they are and any other as UTF-8."""
+        """Do the same for bytes: a column of binary takes them unchanged, any other as UTF-8."""
         if self.dtype == pa.binary():
             return values, {}
         texts, bad = cast_or_null(values, pa.string())
@@ -149,7 +149,7 @@ class TextColumn:
         return column, refused
 
     def _fast(self, texts: pa.StringArray) -> Converted:
-        """The column as kernels read it; what is not in doubt is right."""
+        """Return the column as kernels convert it; rows that are not doubtful are right."""
         dtype = self.dtype
         if pa.types.is_boolean(dtype):
             column = pc.equal(texts, "true")
@@ -168,7 +168,7 @@ class TextColumn:
 
     def _whole_numbers(self, texts: pa.StringArray) -> Converted:
         numbers, doubtful = cast_or_null(texts, self.dtype if self._unit is None else pa.int64())
-        # spelled as its own text: no sign, zero or blank too many, and none of the forms that only Arrow knows
+        # equal to the number's own text: no extra sign, zero or blank, and no form that only Arrow accepts
         doubtful = doubtful | mask_of(pc.not_equal(numbers.cast(pa.string()), texts))
         if self._unit is None:
             return Converted(numbers, doubtful)
@@ -180,22 +180,22 @@ class TextColumn:
     def _exactly(
         self, texts: pa.StringArray, column: pa.Array, places: Places
     ) -> tuple[pa.Array, dict[int, Reason]]:
-        """The column with what the exact way makes of the texts at `places`."""
+        """Return the column with the texts at `places` converted exactly, and the reasons against some of them."""
         refused: dict[int, Reason] = {}
-        found: list[Any] = []
+        values: list[Any] = []
         for place, text in zip(places.tolist(), texts.take(pa.array(places)).to_pylist(), strict=True):
             try:
-                found.append(self._take(text, self._label))
+                values.append(self._take(text, self._label))
             except ValueRefusal as refusal:
-                found.append(None)
+                values.append(None)
                 reason = refusal.reason(self._column, self._label)
                 refused[place] = replace(reason, code=f"{self._family}.{reason.code.removeprefix('json.')}")
         where = np.arange(len(texts))
         where[places] = len(texts) + np.arange(len(places))
-        return pa.concat_arrays([column, pa.array(found, self.dtype)]).take(pa.array(where)), refused
+        return pa.concat_arrays([column, pa.array(values, self.dtype)]).take(pa.array(where)), refused
 
 
 def _plain_decimal(dtype: pa.Decimal128Type) -> str:
-    """Digits that fit on both sides of the point: beyond 38 of them Arrow gives another number, and no error."""
+    """Return the pattern of decimals whose digits fit before and behind the point; beyond 38 digits Arrow is silently wrong."""
     before, after = dtype.precision - dtype.scale, dtype.scale
     return f"^-?{f'[0-9]{{1,{before}}}' if before else '0'}{f'([.][0-9]{{1,{after}}})?' if after else ''}$"
