@@ -1,1 +1,1 @@
-"""What verify checks: files, ledgers, registrations, and rows against Kafka or another table."""
+"""The audits of `verify`: ledgers, files, certificates, registrations, and rows against Kafka or another table."""

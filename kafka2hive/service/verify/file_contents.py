@@ -1,4 +1,4 @@
-"""The rows of a task's files, read back for a comparison, and which of their columns can be compared."""
+"""The rows of a task's files, read for a comparison, and the columns that can be compared."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from kafka2hive.task.rows import schema_in_files
 
 @dataclass(slots=True)
 class LoadedRows:
-    """Rows by kind; `absent` counts the rows of files that are not there or damaged, by bucket number."""
+    """The rows of files by kind; `absent` counts the rows of missing and damaged files by bucket number."""
 
     data: RowHashes = field(default_factory=RowHashes)
     letters: RowHashes = field(default_factory=RowHashes)
@@ -37,7 +37,10 @@ def load(
     paths: Paths,
     plain: PlainLines | None = None,
 ) -> LoadedRows:
-    """Read the rows of `files`. `contents` holds None for a missing file; a row names its file by its index in `files`."""
+    """Read the rows of `files`, of which `contents` has the bytes, or None for a missing file.
+
+    A row's file is its index in `files`.
+    """
     loaded = LoadedRows()
     for number, (file, data) in enumerate(zip(files, contents, strict=True)):
         letter = file.kind is FileKind.DEAD_LETTER
@@ -69,7 +72,7 @@ def load(
 
 
 def place_columns(table: TableSettings) -> PlaceColumns | None:
-    """Return the columns that say where a row came from; None if the files hold no offsets."""
+    """Return the columns with a row's origin, or None if the files have no offsets."""
     written = set(schema_in_files(table).names)
     names = {kind: name for kind, name in table.metadata if name in written}
     offset = names.get(MetadataColumn.OFFSET)
@@ -78,14 +81,14 @@ def place_columns(table: TableSettings) -> PlaceColumns | None:
     return PlaceColumns(offset, names.get(MetadataColumn.TOPIC), names.get(MetadataColumn.PARTITION))
 
 
-def column_differences(wanted: pa.Schema, found: pa.Schema) -> list[tuple[str, str]]:
-    """Return the columns that cannot be compared, each with a reason that the caller ends with a number of files."""
+def column_differences(of_map: pa.Schema, of_file: pa.Schema) -> list[tuple[str, str]]:
+    """Return the columns that cannot be compared, each with a reason to which the caller adds a number of files."""
     result = []
-    for name in dict.fromkeys([*wanted.names, *found.names]):
-        if name not in found.names:
+    for name in dict.fromkeys([*of_map.names, *of_file.names]):
+        if name not in of_file.names:
             result.append((name, f"column {name}: not in"))
-        elif name not in wanted.names:
+        elif name not in of_map.names:
             result.append((name, f"column {name}: the map does not have it, but"))
-        elif comparable(wanted.field(name).type) != comparable(found.field(name).type):
+        elif comparable(of_map.field(name).type) != comparable(of_file.field(name).type):
             result.append((name, f"column {name}: of another type in"))
     return result

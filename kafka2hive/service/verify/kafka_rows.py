@@ -1,7 +1,7 @@
-"""`verify --deep`: reads the rows back and compares them with Kafka's records, fetched and decoded again.
+"""`verify --deep`: compare the rows of the files with Kafka's records, which are fetched and decoded again.
 
-Works through what one task of one epoch read at a time, so memory is bounded by that task's files and about 80 bytes
-for each of its rows. Only reads, and only finished epochs: a live run goes on beside it.
+It compares one task of one epoch at a time, so memory is bounded by that task's files and about 80 bytes for each of its
+rows. It only reads finalised epochs, so a live run is not disturbed.
 """
 
 from collections import Counter
@@ -25,15 +25,20 @@ from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.verify.file_contents import LoadedRows, column_differences, load, place_columns
 from kafka2hive.service.verify.files import damage_of
 from kafka2hive.service.verify.result import AuditResult, Finding
-from kafka2hive.service.verify.row_comparison import PlaceDifferences, compare_as_multisets, compare_by_place
+from kafka2hive.service.verify.row_comparison import (
+    BucketDifference,
+    PlaceDifferences,
+    compare_as_multisets,
+    compare_by_place,
+)
 from kafka2hive.service.verify.row_findings import multiset_findings, place_findings, without_absent
-from kafka2hive.service.verify.row_sources import LETTERS, Replay, file_schema, is_readable
+from kafka2hive.service.verify.row_sources import LETTERS, ReplayRows, file_schema, is_readable
 from kafka2hive.service.verify.rows import OUTSIDE, Paths, PlaceColumns, Span
 from kafka2hive.service.verify.units import (
     PIECE_OFFSETS,
     Advance,
     Unit,
-    UnreadableUnit,
+    UnreadableRange,
     fetchable_ranges,
     pieces,
     summary_lines,
@@ -46,6 +51,8 @@ from kafka2hive.task.rows import schema_in_files
 
 
 class KafkaAudit:
+    """The deep audit of one table."""
+
     def __init__(
         self,
         files: FileSystem,
@@ -61,11 +68,11 @@ class KafkaAudit:
         self._advance = advance
         self._schema = schema_in_files(self._table)
         self._plain = PlainLines(self._schema, self._table.writer)
-        # several rows of one offset have one place: they are compared as those of tables that keep no offset
+        # several rows of one offset share a place, so they are compared like rows without offsets
         self._place = None if self._table.may_hold_several else place_columns(self._table)
         self._by_bucket = self._table.bucketing.time is not BucketTime.PROCESSING
         self._audit = AuditResult()
-        self._gone: list[UnreadableUnit] = []
+        self._gone: list[UnreadableRange] = []
         self._compacted = 0
         self._uncompared: Counter[str] = Counter()
         self._filled: set[str] = set()
@@ -73,7 +80,7 @@ class KafkaAudit:
         self._refetched: set[str] = set()
 
     def audit(self, finals: Sequence[Snapshot], kafka: Kafka) -> AuditResult:
-        """Raises StorageError. A Kafka that does not answer stands in `no_answer`."""
+        """Audit the finalised epochs. Raises StorageError; if Kafka does not answer, `no_answer` says so."""
         units, unassigned = units_of(finals)
         self._refetched = {x.path for s in finals for x in s.losses if x.remedy == REFETCH}
         try:
@@ -88,17 +95,17 @@ class KafkaAudit:
         return self._audit
 
     def _unit(self, unit: Unit, logs: Logs) -> None:
-        there, gone = fetchable_ranges(unit, logs)
+        fetchable, gone = fetchable_ranges(unit, logs)
         self._gone += gone
         contents = self._concurrency.map(self._read, unit.files)
         unit, contents = without_refetched(unit, contents, self._refetched)
         self._note_filled(unit, contents)
         columns = self._common_columns(unit, contents)
         place = self._place if self._place and self._place.tells_apart(unit.ranges) else None
-        # rows that know no place cannot be told apart by piece
-        parts = list(pieces(there, PIECE_OFFSETS)) if place else [tuple(there)] if there else []
-        for part in parts:
-            self._piece(unit=unit, contents=contents, ranges=part, columns=columns, place=place)
+        # rows without a place cannot be assigned to pieces
+        whole = [tuple(fetchable)] if fetchable else []
+        for ranges in pieces(fetchable, PIECE_OFFSETS) if place else whole:
+            self._piece(unit=unit, contents=contents, ranges=ranges, columns=columns, place=place)
 
     def _piece(
         self,
@@ -108,8 +115,9 @@ class KafkaAudit:
         columns: dict[str, str],
         place: PlaceColumns | None,
     ) -> None:
+        """Compare the rows of `ranges`, a part of the unit's, with those that Kafka's records make now."""
         span, paths = Span(ranges), Paths()
-        expected = Replay(span, columns, place, paths)
+        expected = ReplayRows(span, columns, place, paths)
         task = TableTask(
             table=self._table.table,
             ledger_id="",
@@ -120,9 +128,9 @@ class KafkaAudit:
         )
         manifest = replay(task, self._settings, self._files, expected.open_sink)
         if manifest.failure is not None:
-            self._gone += [UnreadableUnit(r, f"not readable ({manifest.failure.message})") for r in ranges]
+            self._gone += [UnreadableRange(r, f"not readable ({manifest.failure.message})") for r in ranges]
             return
-        loaded = load(
+        actual = load(
             files=unit.files,
             contents=contents,
             columns=columns,
@@ -131,67 +139,91 @@ class KafkaAudit:
             paths=paths,
             plain=self._plain,
         )
-        self._audit.findings += loaded.findings
-        whole = set(ranges) == set(unit.ranges)
-        if whole:  # in a part, rows outside may be of another part
-            self._report_rows_outside(unit, loaded, place is not None)
-        # a record that was read and has gone since (compaction) leaves its row behind
-        gone = sum(_gone(unit, a.range, a.account) for a in manifest.accounts)
+        self._audit.findings += actual.findings
+        is_whole = set(ranges) == set(unit.ranges)
+        if is_whole:  # otherwise such rows may belong to another piece
+            self._report_rows_outside(unit, actual, has_places=place is not None)
+        # rows whose records were compacted away since they were read
+        gone = sum(_rows_gone(unit, a.range, a.account) for a in manifest.accounts)
         letters = compare_by_place(
-            span.length, expected.letters.whole(), loaded.letters.whole(), buckets=False
+            span.length, expected.letters.whole(), actual.letters.whole(), buckets=False
         )
         gone -= self._report_places(
             unit=unit,
             span=span,
             paths=paths,
-            found=letters,
-            absent=Counter({LETTERS: loaded.absent[LETTERS]}),
+            differences=letters,
+            absent=Counter({LETTERS: actual.absent[LETTERS]}),
             gone=gone,
             what="dead letter",
         )
-        rows_absent = Counter({b: n for b, n in loaded.absent.items() if b != LETTERS})
+        absent = Counter({b: n for b, n in actual.absent.items() if b != LETTERS})
         if place is not None:
-            rows = compare_by_place(span.length, expected.data.whole(), loaded.data.whole(), self._by_bucket)
+            rows = compare_by_place(span.length, expected.data.whole(), actual.data.whole(), self._by_bucket)
             self._report_places(
-                unit=unit, span=span, paths=paths, found=rows, absent=rows_absent, gone=gone, what="row"
+                unit=unit, span=span, paths=paths, differences=rows, absent=absent, gone=gone, what="row"
             )
             return
-        differences = compare_as_multisets(expected.data.whole(), loaded.data.whole(), self._by_bucket)
-        extra = sum(d.extra for d in differences)
-        explained = not whole or extra <= gone  # a part: rows of what has aged out cannot be told from others
-        self._compacted += extra if whole and explained else 0
-        if not self._by_bucket:
-            rows_absent = Counter({0: rows_absent.total()})
-        left = [replace(d, lost=0) if d.lost <= rows_absent[d.bucket] else d for d in differences]
+        differences = compare_as_multisets(expected.data.whole(), actual.data.whole(), self._by_bucket)
         where = f"{self._table.table} epoch {unit.epoch}, {', '.join(map(str, ranges))}"
-        names = paths.names if self._by_bucket else []
-        self._audit.findings += multiset_findings(where, left, names, extra=not explained)
+        self._report_buckets(
+            where=where, paths=paths, differences=differences, absent=absent, gone=gone if is_whole else None
+        )
 
     def _report_places(
         self,
         unit: Unit,
         span: Span,
         paths: Paths,
-        found: PlaceDifferences,
+        differences: PlaceDifferences,
         absent: Counter[int],
         gone: int,
         what: str,
     ) -> int:
-        """Report the differences; gives how many rows beyond Kafka's records compaction explains."""
-        by_bucket = self._by_bucket or what == "dead letter"
-        lost = without_absent(found.lost, found.expected_buckets, absent, by_bucket)
-        explained = len(found.extra) if len(found.extra) <= gone else 0
-        self._compacted += explained
-        left = replace(found, lost=lost, extra=found.extra[:0] if explained else found.extra)
-        self._audit.findings += place_findings(
-            span=span, found=left, files=unit.files, paths=paths.names, what=what
-        )
-        return explained
+        """Report the differences that missing files and compaction do not explain.
 
-    def _report_rows_outside(self, unit: Unit, loaded: LoadedRows, placed: bool) -> None:
-        """Rows that say they come from offsets that their own file does not name."""
-        for rows in (loaded.letters, *([loaded.data] if placed else [])):
-            whole = rows.whole()
+        `absent` counts the rows of missing files by bucket, `gone` the rows whose records were compacted away. Returns how
+        many of the latter explain rows without a record.
+        """
+        by_bucket = self._by_bucket or what == "dead letter"
+        lost = without_absent(differences.lost, differences.expected_buckets, absent, by_bucket)
+        extra = differences.extra
+        compacted = len(extra) if len(extra) <= gone else 0
+        self._compacted += compacted
+        self._audit.findings += place_findings(
+            span=span,
+            differences=replace(differences, lost=lost, extra=extra[:0] if compacted else extra),
+            files=unit.files,
+            paths=paths.names,
+            what=what,
+        )
+        return compacted
+
+    def _report_buckets(
+        self,
+        where: str,
+        paths: Paths,
+        differences: Sequence[BucketDifference],
+        absent: Counter[int],
+        gone: int | None,
+    ) -> None:
+        """Report differences of rows without places; `absent` and `gone` are those of _report_places.
+
+        `gone` is None if some of the unit's records have aged out: any number of rows may then have no record.
+        """
+        extra = sum(d.extra for d in differences)
+        is_explained = gone is None or extra <= gone
+        self._compacted += extra if gone is not None and is_explained else 0
+        if not self._by_bucket:
+            absent = Counter({0: absent.total()})
+        unexplained = [replace(d, lost=0) if d.lost <= absent[d.bucket] else d for d in differences]
+        names = paths.names if self._by_bucket else []
+        self._audit.findings += multiset_findings(where, unexplained, names, extra=not is_explained)
+
+    def _report_rows_outside(self, unit: Unit, rows: LoadedRows, *, has_places: bool) -> None:
+        """Report rows whose offset is outside the ranges of their file."""
+        for side in (rows.letters, *([rows.data] if has_places else [])):
+            whole = side.whole()
             outside = Counter(whole.files[whole.places == OUTSIDE].tolist())
             for number, count in sorted(outside.items()):
                 file = unit.files[number]
@@ -199,7 +231,7 @@ class KafkaAudit:
                 self._audit.findings.append(Finding("verify.extra", file.final, text))
 
     def _read(self, file: DataFile) -> bytes | None:
-        """A file's bytes; None when it is not there (audit_presence says it, or it was given up) or damaged."""
+        """Return a file's bytes, or None if it is damaged or missing (given up, or reported by audit_presence)."""
         try:
             data = self._files.read(file.final)
         except NotFound:
@@ -217,38 +249,39 @@ class KafkaAudit:
                 self._rows += file.rows
 
     def _common_columns(self, unit: Unit, contents: Sequence[bytes | None]) -> dict[str, str]:
-        """The columns that the map and all of the unit's files have, of types that compare."""
-        shared = {name: name for name in self._schema.names}
+        """Return the columns that the map and all of the unit's files have with comparable types."""
+        common = {name: name for name in self._schema.names}
         for file, data in zip(unit.files, contents, strict=True):
             if data is None or file.kind is not FileKind.DATA:
                 continue
             for name, why in column_differences(self._schema, file_schema(data, file.final, self._plain)):
                 self._uncompared[why] += 1
-                shared.pop(name, None)
-        return shared
+                common.pop(name, None)
+        return common
 
     def _report_left_out(self, unassigned: Sequence[DataFile]) -> None:
         from_value = [column.name for column in self._table.columns if column.name in self._schema.names]
         empty = [name for name in from_value if name not in self._filled] if self._rows else []
         self._audit.notes += [f"column {name} is NULL in every row" for name in empty]
-        left_out = self._audit.not_checked
-        left_out += summary_lines(self._gone)
+        not_checked = self._audit.not_checked
+        not_checked += summary_lines(self._gone)
         if self._compacted:
-            left_out.append(f"{counted(self._compacted, 'row')} whose records were compacted away since")
+            not_checked.append(f"{counted(self._compacted, 'row')} whose records were compacted away since")
         if unassigned:
             rows = sum(file.rows for file in unassigned)
-            left_out.append(
+            not_checked.append(
                 f"{counted(rows, 'row')} in {counted(len(unassigned), 'file')} of offsets that were accepted as a gap"
             )
-        left_out += [f"{why} {counted(files, 'file')}" for why, files in sorted(self._uncompared.items())]
+        not_checked += [f"{why} {counted(files, 'file')}" for why, files in sorted(self._uncompared.items())]
         if not self._by_bucket:
-            left_out.append("buckets: they are of the time of processing, which no record tells")
+            not_checked.append("buckets: they are of the time of processing, which no record tells")
 
 
-def _gone(unit: Unit, part: OffsetRange, now: OffsetAccounting) -> int:
-    """How many rows are of records of `part` that were read and are not there any more; of a cut range the most it can be.
+def _rows_gone(unit: Unit, part: OffsetRange, now: OffsetAccounting) -> int:
+    """Return how many rows of `part` had a record when it was read that Kafka does not have any more.
 
-    Tables with several rows of a record are never judged by a cut range.
+    If `part` is only a piece of a range, this is an upper bound. Tables with several rows per record are never cut into
+    pieces.
     """
     then = unit.accounts.get(part)
     if then is None:

@@ -1,7 +1,7 @@
-"""`verify --against db.table`: two dumps of the same topics, compared row by row over the offsets that both have.
+"""`verify --against db.table`: compare two dumps of the same topics row by row, over the offsets that both have read.
 
-Works through one task of the audited dump at a time, beside the other dump's files that hold rows of the same offsets.
-Dead letters have no columns to compare: a record that is one in only one of the two is only counted.
+It compares one task of the audited dump at a time with the other dump's files of the same offsets. Dead letters have no
+columns to compare: a record that is a dead letter in only one of the two dumps is counted.
 """
 
 from collections import OrderedDict
@@ -26,12 +26,12 @@ from kafka2hive.service.verify.rows import OUTSIDE, Indices, Paths, PlaceColumns
 from kafka2hive.service.verify.units import PIECE_OFFSETS, Advance, Unit, pieces, units_of
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
 
-_KEPT_BYTES = 512 * 1024 * 1024
+_CACHE_BYTES = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One dump: its finished epochs, and the columns of its files that say where a row came from."""
+    """One dump: its finalised epochs, and the columns of its files with the offsets."""
 
     table: str
     finals: tuple[Snapshot, ...]
@@ -40,7 +40,7 @@ class Side:
 
 @dataclass(slots=True, eq=False)
 class OtherTableAudit:
-    """Compares `ours` with `other`; `buckets`: both put a row into a bucket of the same path."""
+    """Compares `ours` with `other`. `buckets` is true if both dumps put a row into a bucket of the same path."""
 
     _files: FileSystem
     _concurrency: Concurrency
@@ -48,14 +48,14 @@ class OtherTableAudit:
     _other: Side
     _buckets: bool
     _advance: Advance
-    _kept: OrderedDict[str, bytes] = field(default_factory=OrderedDict, init=False)
+    _cache: OrderedDict[str, bytes] = field(default_factory=OrderedDict, init=False)
     _findings: list[Finding] = field(default_factory=list, init=False)
     _letters: int = field(default=0, init=False)
-    _alone: int = field(default=0, init=False)
+    _only_ours: int = field(default=0, init=False)
     _uncompared: set[str] = field(default_factory=set, init=False)
 
     def audit(self) -> AuditResult:
-        """Raises StorageError."""
+        """Compare all offsets that both have read. Raises StorageError."""
         units, _ = units_of(self._ours.finals)
         others, _ = units_of(self._other.finals)
         by_partition = _by_partition(r for unit in others for r in unit.ranges)
@@ -63,18 +63,18 @@ class OtherTableAudit:
             shared = [
                 part for r in unit.ranges for part in _common(r, by_partition.get(r.topic_partition, []))
             ]
-            self._alone += sum(map(len, unit.ranges)) - sum(map(len, shared))
+            self._only_ours += sum(map(len, unit.ranges)) - sum(map(len, shared))
             for part in pieces(shared, PIECE_OFFSETS):
-                self._piece(unit, [o for o in others if _touch(o, part)], part)
+                self._piece(unit, [o for o in others if _overlaps(o, part)], part)
             self._advance(len(unit.files), unit.rows)
-        return AuditResult(self._findings, self._left_out(units, others))
+        return AuditResult(self._findings, self._not_checked(units, others))
 
     def _piece(self, unit: Unit, others: Sequence[Unit], ranges: tuple[OffsetRange, ...]) -> None:
         span, paths = Span(ranges), Paths()
-        there = [f for other in others for f in other.files]
-        files = [*unit.files, *there]
+        other_files = [f for other in others for f in other.files]
+        files = [*unit.files, *other_files]
         contents = dict(zip((f.final for f in files), self._read(files), strict=True))
-        columns = self._columns(unit.files, there, contents)
+        columns = self._columns(unit.files, other_files, contents)
         mine, my_letters = self._rows(
             files=unit.files,
             contents=contents,
@@ -84,16 +84,24 @@ class OtherTableAudit:
             paths=paths,
         )
         theirs, their_letters = self._rows(
-            files=there, contents=contents, columns=columns, place=self._other.place, span=span, paths=paths
+            files=other_files,
+            contents=contents,
+            columns=columns,
+            place=self._other.place,
+            span=span,
+            paths=paths,
         )
-        found = compare_by_place(span.length, theirs.whole(), mine.whole(), self._buckets)
-        lost = found.lost[~np.isin(found.lost, my_letters)]
-        extra = found.extra[~np.isin(found.extra, their_letters)]
-        self._letters += len(found.lost) - len(lost) + len(found.extra) - len(extra)
-        text = FindingText(f"a row of {self._other.table} is", f"row of {self._other.table} is")
-        left = replace(found, lost=lost, extra=extra)
+        differences = compare_by_place(span.length, theirs.whole(), mine.whole(), self._buckets)
+        lost = differences.lost[~np.isin(differences.lost, my_letters)]
+        extra = differences.extra[~np.isin(differences.extra, their_letters)]
+        self._letters += len(differences.lost) - len(lost) + len(differences.extra) - len(extra)
         self._findings += place_findings(
-            span=span, found=left, files=unit.files, paths=paths.names, what="row", text=text
+            span=span,
+            differences=replace(differences, lost=lost, extra=extra),
+            files=unit.files,
+            paths=paths.names,
+            what="row",
+            text=FindingText(f"a row of {self._other.table} is", f"row of {self._other.table} is"),
         )
 
     def _rows(
@@ -105,8 +113,8 @@ class OtherTableAudit:
         span: Span,
         paths: Paths,
     ) -> tuple[RowHashes, Indices]:
-        """Data rows, and the places of dead letters."""
-        loaded = load(
+        """Return the data rows, and the places of the dead letters."""
+        rows = load(
             files=files,
             contents=[contents[file.final] for file in files],
             columns=columns,
@@ -114,88 +122,85 @@ class OtherTableAudit:
             span=span,
             paths=paths,
         )
-        self._findings += loaded.findings
-        places = loaded.letters.whole().places
-        return loaded.data, places[places != OUTSIDE]
+        self._findings += rows.findings
+        places = rows.letters.whole().places
+        return rows.data, places[places != OUTSIDE]
 
     def _columns(
         self, mine: Iterable[DataFile], theirs: Iterable[DataFile], contents: dict[str, bytes | None]
     ) -> dict[str, str]:
-        """The columns that all files of both have, of types that compare; the place itself is compared anyway."""
-        sides = [_schemas(files, contents) for files in (mine, theirs)]
-        kinds: dict[str, pa.DataType] = {}
-        shared: set[str] | None = None
-        everything: set[str] = set()
-        for schema in (s for side in sides for s in side):
-            same = {f.name: comparable(f.type) for f in schema}
-            names = {name for name, kind in same.items() if kinds.setdefault(name, kind) == kind}
-            everything |= same.keys()
-            shared = names if shared is None else shared & names
+        """Return the columns that all files of both dumps have with comparable types, without those of the place."""
+        types: dict[str, pa.DataType] = {}
+        common: set[str] | None = None
+        every: set[str] = set()
+        for schema in [*_schemas(mine, contents), *_schemas(theirs, contents)]:
+            file_types = {f.name: comparable(f.type) for f in schema}
+            names = {name for name, type in file_types.items() if types.setdefault(name, type) == type}
+            every |= file_types.keys()
+            common = names if common is None else common & names
         places = {*self._ours.place.names(), *self._other.place.names()}
-        self._uncompared |= everything - (shared or set()) - places
-        return {name: name for name in sorted((shared or set()) - places)}
+        self._uncompared |= every - (common or set()) - places
+        return {name: name for name in sorted((common or set()) - places)}
 
     def _read(self, files: Sequence[DataFile]) -> list[bytes | None]:
-        """Contents; those read last are kept, for files of the other dump are asked for by several of our tasks."""
+        """Read the files; the last ones are cached, because several of our tasks need the same files of the other dump."""
 
         def one(file: DataFile) -> bytes | None:
-            kept = self._kept.get(file.final)
-            if kept is not None:
-                return kept
+            data = self._cache.get(file.final)
+            if data is not None:
+                return data
             try:
                 return self._files.read(file.final)
             except NotFound:
-                return None  # found by the audit of the table it belongs to
+                return None  # the audit of its own table reports it
 
         contents = self._concurrency.map(one, files)
         for file, data in zip(files, contents, strict=True):
             if data is not None:
-                self._kept[file.final] = data
-                self._kept.move_to_end(file.final)
-        while sum(map(len, self._kept.values())) > _KEPT_BYTES and len(self._kept) > 1:
-            self._kept.popitem(last=False)
+                self._cache[file.final] = data
+                self._cache.move_to_end(file.final)
+        while sum(map(len, self._cache.values())) > _CACHE_BYTES and len(self._cache) > 1:
+            self._cache.popitem(last=False)
         return contents
 
-    def _left_out(self, units: Sequence[Unit], others: Sequence[Unit]) -> list[str]:
+    def _not_checked(self, units: Sequence[Unit], others: Sequence[Unit]) -> list[str]:
         name = self._other.table
-        only_there = (
+        only_other = (
             sum(len(r) for o in others for r in o.ranges)
             - sum(len(r) for u in units for r in u.ranges)
-            + self._alone
+            + self._only_ours
         )
-        left_out = []
-        if self._alone:
-            left_out.append(f"{counted(self._alone, 'offset')} that {name} has not read")
-        if only_there > 0:
-            left_out.append(f"{counted(only_there, 'offset')} that only {name} has read")
+        lines = []
+        if self._only_ours:
+            lines.append(f"{counted(self._only_ours, 'offset')} that {name} has not read")
+        if only_other > 0:
+            lines.append(f"{counted(only_other, 'offset')} that only {name} has read")
         if self._letters:
-            left_out.append(
+            lines.append(
                 f"{counted(self._letters, 'record')} that are a dead letter in one of the two and a row in the other"
             )
         if self._uncompared:
-            left_out.append(
-                f"columns that are not in all files of both: {', '.join(sorted(self._uncompared))}"
-            )
+            lines.append(f"columns that are not in all files of both: {', '.join(sorted(self._uncompared))}")
         if not self._buckets:
-            left_out.append(f"buckets: {name} has others")
-        return left_out
+            lines.append(f"buckets: {name} has others")
+        return lines
 
 
 def _schemas(files: Iterable[DataFile], contents: dict[str, bytes | None]) -> list[pa.Schema]:
-    found = []
+    schemas = []
     for file in files:
         data = contents[file.final]
         if data is None or file.kind is not FileKind.DATA:
             continue
         try:
-            found.append(file_schema(data, file.final))
+            schemas.append(file_schema(data, file.final))
         except UNREADABLE:
-            continue  # found when its rows are read
-    return found
+            continue  # reported when its rows are read
+    return schemas
 
 
 def _common(one: OffsetRange, others: Iterable[OffsetRange]) -> list[OffsetRange]:
-    """The parts of `one` that lie in any of `others`, which do not overlap."""
+    """Return the parts of `one` that are in any of `others`, which do not overlap."""
     parts = []
     for other in sorted(others):
         start, end = max(one.start, other.start), min(one.end, other.end)
@@ -205,12 +210,12 @@ def _common(one: OffsetRange, others: Iterable[OffsetRange]) -> list[OffsetRange
 
 
 def _by_partition(ranges: Iterable[OffsetRange]) -> dict[TopicPartition, list[OffsetRange]]:
-    found: dict[TopicPartition, list[OffsetRange]] = {}
+    by_partition: dict[TopicPartition, list[OffsetRange]] = {}
     for r in ranges:
-        found.setdefault(r.topic_partition, []).append(r)
-    return found
+        by_partition.setdefault(r.topic_partition, []).append(r)
+    return by_partition
 
 
-def _touch(unit: Unit, ranges: Iterable[OffsetRange]) -> bool:
-    mine = _by_partition(unit.ranges)
-    return any(_common(r, mine.get(r.topic_partition, [])) for r in ranges)
+def _overlaps(unit: Unit, ranges: Iterable[OffsetRange]) -> bool:
+    by_partition = _by_partition(unit.ranges)
+    return any(_common(r, by_partition.get(r.topic_partition, [])) for r in ranges)

@@ -1,4 +1,4 @@
-"""Two sides of the same rows, compared: place by place where rows know theirs, as multisets otherwise. Pure."""
+"""The comparison of two sides of the same rows: place by place if the rows have offsets, otherwise as multisets. Pure."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,11 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class PlaceDifferences:
-    """Places, ascending; `expected` is the side that says what should be, `actual` the one that is looked at.
+    """The differences of an actual side from an expected one, as ascending places.
 
-    `lost`: expected and not there. `extra`: there and not expected. `doubled`: there more than once. `different`:
-    another row. `misplaced`: the row in another bucket. Of a place with several rows: `lost` are some or all, `doubled` has
-    more than expected, and any of them may be different or misplaced. A place stands in one of them at most, `doubled` first.
-    `expected_buckets` and `files` (of the last row there) are indexed by place, -1 where there is none.
+    Each place is in one list at most. `lost` has fewer rows than expected, `extra` has rows where none are expected,
+    `doubled` has more rows than expected, `different` has other rows, `misplaced` has the same rows in other buckets.
+    `expected_buckets`, and `files` (of the last actual row), are indexed by place; -1 means that there is no row.
     """
 
     lost: Indices
@@ -33,44 +32,44 @@ class PlaceDifferences:
 def compare_by_place(
     length: int, expected: RowArrays, actual: RowArrays, buckets: bool = True
 ) -> PlaceDifferences:
-    """Compare rows at places 0 to `length`; rows OUTSIDE are left out. `buckets` False: any bucket is right."""
-    wanted, found = _within(expected), _within(actual)
-    there = np.bincount(found.places, minlength=length)
-    wanted_there = np.bincount(wanted.places, minlength=length)
-    should = wanted_there > 0
-    several = bool((wanted_there > 1).any())
+    """Compare rows at the places 0 to `length`, without rows OUTSIDE; with `buckets` False buckets are not compared."""
+    expected, actual = _inside(expected), _inside(actual)
+    expected_counts = np.bincount(expected.places, minlength=length)
+    counts = np.bincount(actual.places, minlength=length)
+    is_expected = expected_counts > 0
+    has_several = bool((expected_counts > 1).any())
     hashes = np.zeros((2, length), np.uint64)
-    placed = np.zeros((2, length), np.uint64)
+    bucket_hashes = np.zeros((2, length), np.uint64)
     numbers = np.full((2, length), -1, np.int32)
-    for side, rows in enumerate((wanted, found)):
+    for side, rows in enumerate((expected, actual)):
         numbers[side, rows.places] = rows.buckets
-        if several:  # the rows of a place are the same in any order
+        if has_several:  # sums, because the order of a place's rows does not matter
             np.add.at(hashes[side], rows.places, mixed(rows.hashes))
-            np.add.at(placed[side], rows.places, mixed(rows.hashes + _numbered(rows.buckets)))
+            np.add.at(bucket_hashes[side], rows.places, mixed(rows.hashes + _bucket_words(rows.buckets)))
         else:
             hashes[side, rows.places] = rows.hashes
-            placed[side, rows.places] = rows.buckets.astype(np.uint64)
+            bucket_hashes[side, rows.places] = rows.buckets.astype(np.uint64)
     files = np.full(length, -1, np.int32)
-    files[found.places] = found.files
-    complete = should & (there == wanted_there)
-    other = complete & (hashes[0] != hashes[1])
-    moved = complete & ~other & (placed[0] != placed[1]) if buckets else np.zeros(length, np.bool_)
+    files[actual.places] = actual.files
+    same_count = is_expected & (counts == expected_counts)
+    different = same_count & (hashes[0] != hashes[1])
+    misplaced = same_count & ~different & (bucket_hashes[0] != bucket_hashes[1])
     return PlaceDifferences(
-        lost=np.flatnonzero(there < wanted_there),
-        extra=np.flatnonzero(~should & (there > 0)),
-        doubled=np.flatnonzero(should & (there > wanted_there)),
-        different=np.flatnonzero(other),
-        misplaced=np.flatnonzero(moved),
+        lost=np.flatnonzero(counts < expected_counts),
+        extra=np.flatnonzero(~is_expected & (counts > 0)),
+        doubled=np.flatnonzero(is_expected & (counts > expected_counts)),
+        different=np.flatnonzero(different),
+        misplaced=np.flatnonzero(misplaced) if buckets else np.zeros(0, np.int64),
         expected_buckets=numbers[0],
         files=files,
     )
 
 
-def _numbered(buckets: Numbers) -> Hashes:
+def _bucket_words(buckets: Numbers) -> Hashes:
     return mixed(buckets.astype(np.uint64) + np.uint64(1))
 
 
-def _within(rows: RowArrays) -> RowArrays:
+def _inside(rows: RowArrays) -> RowArrays:
     inside = rows.places != OUTSIDE
     if inside.all():
         return rows
@@ -79,7 +78,7 @@ def _within(rows: RowArrays) -> RowArrays:
 
 @dataclass(frozen=True, slots=True)
 class BucketDifference:
-    """How many rows of one bucket are only expected (`lost`), and only there (`extra`)."""
+    """How many rows of one bucket are only on the expected side (`lost`), or only on the actual one (`extra`)."""
 
     bucket: int
     lost: int
@@ -89,14 +88,14 @@ class BucketDifference:
 def compare_as_multisets(
     expected: RowArrays, actual: RowArrays, buckets: bool = True
 ) -> list[BucketDifference]:
-    """Compare rows that know no place; a row in another bucket is lost in one and extra in the other.
+    """Compare rows without places; a row in another bucket is lost in one bucket and extra in the other.
 
-    `buckets` False: all rows count as one bucket, 0.
+    With `buckets` False all rows belong to bucket 0.
     """
     sides = (expected, actual)
     numbers = np.concatenate([rows.buckets if buckets else np.zeros(len(rows), np.int32) for rows in sides])
     hashes = np.concatenate([rows.hashes for rows in sides])
-    keys = mixed(hashes + _numbered(numbers))
+    keys = mixed(hashes + _bucket_words(numbers))
     signs = np.concatenate([np.ones(len(expected), np.int64), np.full(len(actual), -1, np.int64)])
     if not len(keys):
         return []
@@ -104,8 +103,9 @@ def compare_as_multisets(
     starts = np.flatnonzero(np.concatenate([np.ones(1, np.bool_), np.diff(keys[order]) != 0]))
     balance = np.add.reduceat(signs[order], starts)
     bucket_of = numbers[order][starts]
-    found = []
+    differences = []
     for bucket in np.unique(bucket_of[balance != 0]).tolist():
-        here = balance[bucket_of == bucket]
-        found.append(BucketDifference(bucket, int(here[here > 0].sum()), int(-here[here < 0].sum())))
-    return found
+        counts = balance[bucket_of == bucket]
+        lost, extra = int(counts[counts > 0].sum()), int(-counts[counts < 0].sum())
+        differences.append(BucketDifference(bucket, lost, extra))
+    return differences

@@ -1,4 +1,4 @@
-"""Differences of rows as findings: topic partition, offsets and file path of each. Pure."""
+"""Differences of rows as findings, each with topic partition, offsets and file. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +12,13 @@ from kafka2hive.service.verify.result import Finding
 from kafka2hive.service.verify.row_comparison import BucketDifference, PlaceDifferences
 from kafka2hive.service.verify.rows import Indices, Numbers, Span
 
-MOST = 1_000  # findings of one code within one unit; the rest is counted in one more
+MOST = 1_000
+"""The most findings of one code within one unit; one more says how many are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindingText:
-    """What is compared with: `subject` begins a sentence and `negated` follows "no"."""
+    """The side that rows are compared with: `subject` begins a sentence, `negated` follows "no"."""
 
     subject: str = "Kafka's record is"
     negated: str = "record of Kafka's makes"
@@ -25,59 +26,61 @@ class FindingText:
 
 def place_findings(
     span: Span,
-    found: PlaceDifferences,
+    differences: PlaceDifferences,
     files: Sequence[DataFile],
     paths: Sequence[str],
     what: str,
     text: FindingText = FindingText(),
 ) -> list[Finding]:
-    """One finding per run of adjoining offsets with the same file. `what`: `row` or `dead letter`."""
-    of_file = found.files
-    nobody = np.full(len(of_file), -1, np.int32)
-    groups = (
-        ("verify.lost", found.lost, nobody, f"{text.subject} no {what} in any file"),
-        ("verify.extra", found.extra, of_file, f"a {what} that no {text.negated}"),
-        ("verify.doubled", found.doubled, of_file, f"the {what} is there more than once"),
-        ("verify.different", found.different, of_file, f"the {what} is another: {text.subject} not like it"),
-    )
-    result: list[Finding] = []
+    """Return a finding for each run of adjoining offsets of one file. `what` is `row` or `dead letter`."""
+    of_place = differences.files
+    no_file = np.full(len(of_place), -1, np.int32)
+    different = f"the {what} is another: {text.subject} not like it"
+    groups = [
+        ("verify.lost", differences.lost, no_file, f"{text.subject} no {what} in any file"),
+        ("verify.extra", differences.extra, of_place, f"a {what} that no {text.negated}"),
+        ("verify.doubled", differences.doubled, of_place, f"the {what} is there more than once"),
+        ("verify.different", differences.different, of_place, different),
+    ]
+    misplaced, buckets = differences.misplaced, differences.expected_buckets[differences.misplaced]
+    groups += [
+        (
+            "verify.misplaced",
+            misplaced[buckets == bucket],
+            of_place,
+            f"the {what} belongs to bucket {paths[bucket]}",
+        )
+        for bucket in np.unique(buckets).tolist()
+    ]
+    findings: list[Finding] = []
     for code, places, owners, message in groups:
-        result += _capped(
+        findings += _capped(
             code, _by_file(code=code, span=span, places=places, owners=owners, files=files, text=message)
         )
-    misplaced = found.misplaced
-    for bucket in np.unique(found.expected_buckets[misplaced]).tolist():
-        here = misplaced[found.expected_buckets[misplaced] == bucket]
-        message = f"the {what} belongs to bucket {paths[bucket]}"
-        result += _capped(
-            "verify.misplaced",
-            _by_file(
-                code="verify.misplaced", span=span, places=here, owners=of_file, files=files, text=message
-            ),
-        )
-    return result
+    return findings
 
 
 def multiset_findings(
     where: str, differences: Sequence[BucketDifference], paths: Sequence[str], extra: bool
 ) -> list[Finding]:
-    """Rows that know no offset: how many of which bucket. `extra` False: those that are only there are explained."""
-    result = []
-    for found in differences:
-        bucket = f"bucket {paths[found.bucket] or '(none)'}" if found.bucket < len(paths) else "any bucket"
-        if found.lost:
-            text = f"{bucket}: {found.lost:,} of Kafka's records are no such row in any file"
-            result.append(Finding("verify.lost", where, text))
-        if found.extra and extra:
-            text = f"{bucket}: {counted(found.extra, 'row')} that no record of Kafka's makes"
-            result.append(Finding("verify.extra", where, text))
-    return result
+    """Return findings with counts by bucket, for rows without offsets; `extra` False leaves out those without a record."""
+    findings = []
+    for difference in differences:
+        number = difference.bucket
+        bucket = f"bucket {paths[number] or '(none)'}" if number < len(paths) else "any bucket"
+        if difference.lost:
+            text = f"{bucket}: {difference.lost:,} of Kafka's records are no such row in any file"
+            findings.append(Finding("verify.lost", where, text))
+        if difference.extra and extra:
+            text = f"{bucket}: {counted(difference.extra, 'row')} that no record of Kafka's makes"
+            findings.append(Finding("verify.extra", where, text))
+    return findings
 
 
 def without_absent(lost: Indices, buckets: Numbers, absent: Mapping[int, int], by_bucket: bool) -> Indices:
-    """`lost` without what was in files that are not there: those files are told by themselves.
+    """Return the `lost` places that missing files do not explain; those files have findings of their own.
 
-    `absent`: rows of such files by bucket number. A bucket that lacks more rows than they held stays whole.
+    `absent` counts the rows of missing files by bucket. If a bucket lacks more rows, all of its places are returned.
     """
     if not len(lost) or not absent:
         return lost
@@ -85,8 +88,8 @@ def without_absent(lost: Indices, buckets: Numbers, absent: Mapping[int, int], b
         return lost[:0] if len(lost) <= sum(absent.values()) else lost
     numbers = buckets[lost]
     counts = Counter(numbers.tolist())
-    fine = [bucket for bucket, count in counts.items() if count <= absent.get(bucket, 0)]
-    return lost[~np.isin(numbers, fine)]
+    explained = [bucket for bucket, count in counts.items() if count <= absent.get(bucket, 0)]
+    return lost[~np.isin(numbers, explained)]
 
 
 def _by_file(
@@ -101,8 +104,8 @@ def _by_file(
 
 
 def _capped(code: str, findings: Iterator[Finding]) -> list[Finding]:
-    every = list(findings)
-    if len(every) <= MOST:
-        return every
-    more = Finding(code, every[MOST].where, f"and {len(every) - MOST:,} findings like this")
-    return [*every[:MOST], more]
+    result = list(findings)
+    if len(result) <= MOST:
+        return result
+    more = Finding(code, result[MOST].where, f"and {len(result) - MOST:,} findings like this")
+    return [*result[:MOST], more]

@@ -1,12 +1,15 @@
-"""64 bits per row, column by column over whole batches: two rows with one hash are taken for equal.
+"""Hashes of rows: 64 bits per row, computed column by column. Two rows with the same hash count as equal.
 
-Every value becomes a word (see _keyed); a row's hash is the sum of its words, each times an odd factor of its column.
-All factors are random per process, so no data can be made to collide on purpose, and hashes of two processes do not
-compare: both sides are hashed by the process that compares them, and no hash is stored. Two rows that differ in one
-number, or one value of up to seven bytes, never collide; others do with a chance of at most about 2^-42, by which values
-that differ only in their highest bits are the worst. Longer values, lists and structs are hashed to 64 bits before: a
-long value by Python's hash of bytes, which is random per process too unless PYTHONHASHSEED is set.
-Columns are told by name: their order does not matter. A float is its bits: NaN equals NaN, 0.0 is not -0.0.
+Every value becomes a word (see _keyed). A row's hash is the sum of its words, each multiplied by an odd factor of its
+column. All factors are random per process, so nobody can construct collisions. Hashes of two processes cannot be
+compared: the process that compares two sides hashes both of them, and no hash is stored.
+
+Two rows that differ in one number, or in one value of up to seven bytes, never collide. Others collide with a probability
+of at most about 2^-42; values that differ only in their highest bits are the worst. Longer values, lists and structs are
+hashed to 64 bits first, a long value by Python's hash of bytes, which is random per process unless PYTHONHASHSEED is set.
+
+Columns are identified by name, so their order does not matter. A float is compared by its bits: NaN equals NaN, and 0.0
+differs from -0.0.
 """
 
 import secrets
@@ -31,18 +34,18 @@ _ROUNDS = (
     (np.uint64(0x94D049BB133111EB), np.uint64(31)),
 )
 _WORD = 8  # bytes
-_SHORT = 7  # bytes that a word holds beside their number
-_KEPT = np.array([(1 << 8 * length) - 1 for length in range(_SHORT + 1)], np.uint64)
+_SHORT = 7  # bytes that fit into a word together with their number
+_MASKS = np.array([(1 << 8 * length) - 1 for length in range(_SHORT + 1)], np.uint64)
 
 
 @cache
 def _factor(name: str) -> np.uint64:
-    """Odd, so that it loses nothing; one per name and process."""
+    """Return the factor of a name in this process; it is odd, so that the multiplication loses nothing."""
     return np.uint64(secrets.randbits(64) | 1)
 
 
 def row_hashes(columns: Iterable[tuple[str, pa.Array]], rows: int) -> Hashes:
-    """One word per row over the named columns, each of `rows` values."""
+    """Hash each of `rows` rows over the named columns."""
     result = np.zeros(rows, np.uint64)
     for name, column in columns:
         words = _words(column)
@@ -52,7 +55,7 @@ def row_hashes(columns: Iterable[tuple[str, pa.Array]], rows: int) -> Hashes:
 
 
 def mixed(words: Hashes) -> Hashes:
-    """Every bit of a word decides over every bit of the result, one to one (Stafford's variant 13 of MurmurHash3)."""
+    """Mix each word one to one so that every bit affects every bit (Stafford's variant 13 of MurmurHash3's finaliser)."""
     result = words >> np.uint64(30)
     result ^= words
     for factor, shift in _ROUNDS:
@@ -62,7 +65,7 @@ def mixed(words: Hashes) -> Hashes:
 
 
 def comparable(type: pa.DataType) -> pa.DataType:
-    """The type by which values are compared: widths of numbers, and names within lists, do not count."""
+    """Return the type as which values are compared: widths of numbers, and names within lists, do not matter."""
     if pa.types.is_integer(type) or pa.types.is_boolean(type):
         return pa.int64()
     if pa.types.is_floating(type):
@@ -80,7 +83,7 @@ def comparable(type: pa.DataType) -> pa.DataType:
 
 
 def _words(column: pa.Array) -> Hashes:
-    """One word per value; every null is the same word."""
+    """Return one word per value; all nulls have the same word."""
     words = _values(column)
     if column.null_count:
         words[column.is_null().to_numpy(zero_copy_only=False)] = _NULL
@@ -88,7 +91,7 @@ def _words(column: pa.Array) -> Hashes:
 
 
 def _values(column: pa.Array) -> Hashes:
-    """One word per value in an array of its own; what stands for a null is of no meaning."""
+    """Return one word per value, in a new array; the words of nulls are undefined."""
     kind = column.type
     if pa.types.is_boolean(kind):
         return _keyed(column.cast(pa.int8()).fill_null(0).to_numpy().astype(np.int64).view(np.uint64))
@@ -123,10 +126,10 @@ def _values(column: pa.Array) -> Hashes:
 
 
 def _keyed(words: Hashes) -> Hashes:
-    """One to one; words of two values seldom differ by a multiple of a high power of two, wherever the values differ.
+    """Map words one to one so that the results seldom differ by a multiple of a high power of two.
 
-    An odd factor leaves a difference of 2^63 what it is, so that two columns would cancel. Values that differ by a
-    multiple of 2^n, n >= 42, differ here from bit n - 42 on; for a smaller n that is left to the key.
+    An odd factor does not change a difference of 2^63, so such differences of two columns would cancel. The shift makes
+    words that differ by a multiple of 2^n, n >= 42, differ from bit n - 42 on; for a smaller n the key suffices.
     """
     result: Hashes = words * _KEY
     result ^= result >> _SHIFT
@@ -134,7 +137,7 @@ def _keyed(words: Hashes) -> Hashes:
 
 
 def _fixed(column: pa.Array, dtype: Any) -> npt.NDArray[Any]:
-    """The values' own memory, nulls as whatever lies there."""
+    """Return the values' memory without a copy; nulls are undefined."""
     if not len(column):
         return np.zeros(0, dtype)
     return np.frombuffer(column.buffers()[1], dtype, len(column) + column.offset)[column.offset :]
@@ -153,9 +156,9 @@ def _decimals(column: pa.Array) -> Hashes:
 
 
 def _bytes(column: pa.Array) -> Hashes:
-    """A value of up to seven bytes is its word, beside its length; a longer one has Python's hash (SipHash)."""
+    """Put values of up to seven bytes and their length into the word; hash longer ones with Python's hash (SipHash)."""
     lengths, first_bytes = _first_bytes(column)
-    words = (first_bytes & _KEPT[np.minimum(lengths, _SHORT)]) | lengths.astype(np.uint64) << np.uint64(56)
+    words = (first_bytes & _MASKS[np.minimum(lengths, _SHORT)]) | lengths.astype(np.uint64) << np.uint64(56)
     long = lengths > _SHORT
     if long.any():
         words[long] = _hashed(column.filter(pa.array(long)))
@@ -163,7 +166,7 @@ def _bytes(column: pa.Array) -> Hashes:
 
 
 def _first_bytes(column: pa.Array) -> tuple[npt.NDArray[np.int32], Hashes]:
-    """Of each string or binary value: how many bytes it has, and the word that begins with its first ones."""
+    """Return the length in bytes of each string or binary value, and a word that begins with its first bytes."""
     if not len(column):
         return np.zeros(0, np.int32), np.zeros(0, np.uint64)
     _, bounds, data = column.buffers()
@@ -171,7 +174,7 @@ def _first_bytes(column: pa.Array) -> tuple[npt.NDArray[np.int32], Hashes]:
     if data is None or data.size < _WORD:
         data = (data.to_pybytes() if data is not None else b"").ljust(_WORD, b"\0")
     starts = ends[:-1]
-    # words at every byte, up to the last that lies within: a value behind it is shifted out of that one
+    # a word at every byte, up to the last whole one; a value that begins after it is shifted out of that one
     words = np.ndarray(len(memoryview(data)) - _WORD + 1, "<u8", data, strides=(1,))
     last = len(words) - 1
     shifts = np.maximum(starts - last, 0).astype(np.uint64) * np.uint64(8)
@@ -179,24 +182,25 @@ def _first_bytes(column: pa.Array) -> tuple[npt.NDArray[np.int32], Hashes]:
 
 
 def _hashed(values: pa.Array) -> Hashes:
-    """Python's hash; of each distinct string once, while binary values are seldom repeated."""
+    """Apply Python's hash: to each distinct string once, but to every binary value, because these seldom repeat."""
     if pa.types.is_string(values.type):
-        coded = values.dictionary_encode()
-        hashes = _hashed(coded.dictionary.cast(pa.binary()))
-        return (
-            hashes[coded.indices.fill_null(0).to_numpy()] if len(hashes) else np.zeros(len(values), np.uint64)
-        )
-    found = values.to_numpy(zero_copy_only=False)
-    return np.fromiter(map(hash, found), np.int64, len(found)).view(np.uint64)
+        encoded = values.dictionary_encode()
+        hashes = _hashed(encoded.dictionary.cast(pa.binary()))
+        if not len(hashes):
+            return np.zeros(len(values), np.uint64)
+        codes: npt.NDArray[np.int32] = encoded.indices.fill_null(0).to_numpy()
+        return hashes[codes]
+    objects = values.to_numpy(zero_copy_only=False)
+    return np.fromiter(map(hash, objects), np.int64, len(objects)).view(np.uint64)
 
 
 def _lists(column: pa.Array) -> Hashes:
-    """The sum over the elements, each mixed with its place in the list, and the length."""
+    """Sum the words of a list's elements, each mixed with its index, and the list's length."""
     lengths = pc.list_value_length(column).fill_null(0).to_numpy().astype(np.int64)
     elements = _words(column.flatten())
     ends = np.cumsum(lengths)
-    places = np.arange(1, len(elements) + 1) - np.repeat(ends - lengths, lengths)
-    placed = mixed(elements + places.astype(np.uint64) * _factor("place in a list"))
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(placed, dtype=np.uint64)])
+    indices = np.arange(1, len(elements) + 1) - np.repeat(ends - lengths, lengths)
+    words = mixed(elements + indices.astype(np.uint64) * _factor("place in a list"))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
     result: Hashes = sums[ends] - sums[ends - lengths] + lengths.view(np.uint64) * _factor("length of a list")
     return result

@@ -1,4 +1,4 @@
-"""The rows of a data file, reduced for a comparison."""
+"""The two sources of rows for a comparison, a data file and a replay of Kafka's records, both reduced to hashes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,16 +16,22 @@ from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.sink import PassingSink, RowSink
 from kafka2hive.task.write.destination import Destination
 
-_BATCH_ROWS = 32_768  # more: batches leave the processor's cache
+LETTERS = -2
+"""The bucket of every dead letter: its partition is the day of planning, which a replay does not know."""
+LETTER_PLACE = PlaceColumns("offset", "topic", "partition")
+LETTER_COLUMNS = tuple(c.name for c in DEAD_LETTER_COLUMNS if c.name not in ("detail", "epoch"))
+"""The columns of a dead letter that depend on its record alone."""
+_BATCH_ROWS = 32_768
+"""So that a batch fits into the processor's cache."""
 
 
 def file_schema(data: bytes, path: str, plain: PlainLines | None = None) -> pa.Schema:
-    """`path` tells the format, `plain` what a file without compression does not say. Raises UNREADABLE."""
+    """Return the file's schema; `plain` describes files of lines without compression. Raises UNREADABLE."""
     return opened(data, extension_of(path), plain).schema
 
 
 def is_readable(data: bytes, path: str, plain: PlainLines | None) -> bool:
-    """Whether it is known what the file holds."""
+    """Whether the file's schema can be read."""
     try:
         file_schema(data, path, plain)
     except UNREADABLE:
@@ -41,36 +47,30 @@ def read_rows(
     bucket: int,
     file: int,
 ) -> RowHashes:
-    """A file's rows. `columns`: see hashes_of; `bucket` and `file` stand in each row.
+    """Read a file's rows; `columns` as for hashes_of, `bucket` and `file` are numbers for all rows.
 
     Raises UNREADABLE for a damaged file.
     """
-    wanted = list(dict.fromkeys([*columns.values(), *(place.names() if place else ())]))
+    names = list(dict.fromkeys([*columns.values(), *(place.names() if place else ())]))
     rows = RowHashes()
-    for batch in reader.batches(wanted, _BATCH_ROWS):
+    for batch in reader.batches(names, _BATCH_ROWS):
         places = span.places(place, batch) if place else None
         rows.add(places, hashes_of(batch, columns), np.full(len(batch), bucket, np.int32), file)
     return rows
 
 
-LETTERS = -2  # the bucket of every dead letter: a partition by the day of planning is not promised
-LETTER_PLACE = PlaceColumns("offset", "topic", "partition")
-LETTER_COLUMNS = tuple(c.name for c in DEAD_LETTER_COLUMNS if c.name not in ("detail", "epoch"))
-"""What a dead letter has of its record; its detail and epoch are the dump's own."""
-
-
 def letter_columns() -> dict[str, str]:
-    """Shared names of the columns of dead letters: a letter never equals a row."""
+    """Return the columns of dead letters by names that no table has, so that a dead letter never equals a row."""
     return {f"dead letter {name}": name for name in LETTER_COLUMNS}
 
 
-class Replay:
-    """Where replayed rows go: `data` with places when `place` is given, `letters` always with places."""
+class ReplayRows:
+    """The rows of a replay. `data` has places if `place` is given, `letters` always."""
 
     def __init__(
         self, span: Span, columns: Mapping[str, str], place: PlaceColumns | None, paths: Paths
     ) -> None:
-        """`columns`: those to compare, own names by shared names (see hashes_of)."""
+        """`columns` are those to compare, as for hashes_of."""
         self.data = RowHashes()
         self.letters = RowHashes()
         self._span = span

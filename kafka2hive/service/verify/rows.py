@@ -1,4 +1,4 @@
-"""Rows reduced to what a comparison needs: a hash, a bucket, a file, and where it is known the place in Kafka."""
+"""Rows reduced to what a comparison needs: a hash, a bucket, a file, and the place in Kafka if it is known."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,15 +15,16 @@ from kafka2hive.service.verify.row_hash import Hashes, row_hashes
 Indices = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 
-OUTSIDE = -1  # no place within the ranges
+OUTSIDE = -1
+"""The place of a row whose offset is unknown or outside the ranges."""
 NO_FILE = -1
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceColumns:
-    """Names of the columns that say where a row came from; None where the table does not keep it.
+    """The names of the columns with a row's origin. `topic` or `partition` is None if the table does not have it.
 
-    Without `topic` or `partition` the rows of a span are of the only topic, or topic partition, it has.
+    The rows then belong to the only topic, or the only topic partition, of the span.
     """
 
     offset: str
@@ -35,11 +36,11 @@ class PlaceColumns:
 
     @property
     def complete(self) -> bool:
-        """Whether every row says by itself where it came from."""
+        """Whether a row's origin follows from its columns alone."""
         return self.topic is not None and self.partition is not None
 
     def tells_apart(self, ranges: Sequence[OffsetRange]) -> bool:
-        """Whether these columns name one place for every row of these ranges."""
+        """Whether these columns determine the origin of every row of these ranges."""
         topics = {r.topic_partition.topic for r in ranges}
         numbers = {r.topic_partition.number for r in ranges}
         return (self.topic is not None or len(topics) <= 1) and (
@@ -48,26 +49,26 @@ class PlaceColumns:
 
 
 class Span:
-    """Offset ranges as one line of places 0, 1, 2 .. `length`: a place is one offset of one topic partition."""
+    """Numbers the offsets of several ranges from 0 to `length` - 1; such a number is a place."""
 
     def __init__(self, ranges: Sequence[OffsetRange]) -> None:
         self.ranges = tuple(sorted(r for r in ranges if len(r)))
         lengths = np.array([len(r) for r in self.ranges], np.int64)
         self._firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         self.length = int(self._firsts[-1])
-        self._of: dict[TopicPartition, list[int]] = {}
+        self._by_partition: dict[TopicPartition, list[int]] = {}
         for index, r in enumerate(self.ranges):
-            self._of.setdefault(r.topic_partition, []).append(index)
+            self._by_partition.setdefault(r.topic_partition, []).append(index)
 
     def places(self, columns: PlaceColumns, batch: pa.RecordBatch) -> Indices:
-        """The place of each row, OUTSIDE where it lies in none of the ranges or does not say."""
+        """Return the place of each row; OUTSIDE if its offset is in none of the ranges, or null."""
         offsets = batch.column(columns.offset)
         if offsets.null_count:
             offsets = offsets.fill_null(OUTSIDE)
         values = offsets.to_numpy().astype(np.int64, copy=False)
         result = np.full(len(values), OUTSIDE, np.int64)
         for topic_partition, rows in self._sources(columns, batch):
-            for index in self._of.get(topic_partition, []):
+            for index in self._by_partition.get(topic_partition, []):
                 r = self.ranges[index]
                 inside = (values >= r.start) & (values < r.end) & rows
                 result[inside] = values[inside] - r.start + self._firsts[index]
@@ -76,9 +77,10 @@ class Span:
     def _sources(
         self, columns: PlaceColumns, batch: pa.RecordBatch
     ) -> list[tuple[TopicPartition, npt.NDArray[np.bool_]]]:
-        only = next(iter(self._of), TopicPartition("", -1))
-        topics = _coded(batch, columns.topic, only.topic)
-        numbers = _coded(batch, columns.partition, only.number)
+        """Return each topic partition that occurs in the batch, with the mask of its rows."""
+        only = next(iter(self._by_partition), TopicPartition("", -1))
+        topics = _masks(batch, columns.topic, only.topic)
+        numbers = _masks(batch, columns.partition, only.number)
         return [
             (TopicPartition(topic, number), topic_rows & number_rows)
             for topic, topic_rows in topics
@@ -87,16 +89,17 @@ class Span:
         ]
 
     def at(self, place: int) -> tuple[TopicPartition, int]:
+        """Return the topic partition and offset of a place."""
         index = int(np.searchsorted(self._firsts, place, side="right")) - 1
-        found = self.ranges[index]
-        return found.topic_partition, found.start + place - int(self._firsts[index])
+        r = self.ranges[index]
+        return r.topic_partition, r.start + place - int(self._firsts[index])
 
     def runs(self, places: Indices) -> list[OffsetRange]:
-        """Ascending places as the ranges they make up."""
+        """Return the offset ranges that ascending places make up."""
         if not len(places):
             return []
-        joints = np.isin(places, self._firsts)
-        cuts = np.flatnonzero((np.diff(places) != 1) | joints[1:]) + 1
+        begins_range = np.isin(places, self._firsts)
+        cuts = np.flatnonzero((np.diff(places) != 1) | begins_range[1:]) + 1
         runs = []
         for start, stop in zip([0, *cuts.tolist()], [*cuts.tolist(), len(places)], strict=True):
             tp, first = self.at(int(places[start]))
@@ -104,21 +107,21 @@ class Span:
         return runs
 
 
-def _coded(batch: pa.RecordBatch, name: str | None, only: Any) -> list[tuple[Any, npt.NDArray[np.bool_]]]:
-    """The distinct values of a column with the rows that have them; without a column all rows have `only`."""
+def _masks(batch: pa.RecordBatch, name: str | None, only: Any) -> list[tuple[Any, npt.NDArray[np.bool_]]]:
+    """Return each distinct value of a column with the mask of its rows; without a column all rows have `only`."""
     if name is None:
         return [(only, np.ones(len(batch), np.bool_))]
     column = batch.column(name)
     if len(column) and not column.null_count and pc.all(pc.equal(column, column[0])).as_py():
         return [(column[0].as_py(), np.ones(len(batch), np.bool_))]
-    coded = column.dictionary_encode()
-    codes = coded.indices.fill_null(-1).to_numpy()
-    return [(value, codes == code) for code, value in enumerate(coded.dictionary.to_pylist())]
+    encoded = column.dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy()
+    return [(value, codes == code) for code, value in enumerate(encoded.dictionary.to_pylist())]
 
 
 @dataclass(slots=True)
 class RowHashes:
-    """Rows of one side, batch by batch: 24 bytes each. `places` hold OUTSIDE throughout where none is known."""
+    """The rows of one side, batch by batch, with 24 bytes per row."""
 
     places: list[Indices] = field(default_factory=list)
     hashes: list[Hashes] = field(default_factory=list)
@@ -127,6 +130,7 @@ class RowHashes:
     count: int = 0
 
     def add(self, places: Indices | None, hashes: Hashes, buckets: Numbers, file: int = NO_FILE) -> None:
+        """Add a batch; `places` is None if the rows have none."""
         size = len(hashes)
         self.places.append(np.full(size, OUTSIDE, np.int64) if places is None else places)
         self.hashes.append(hashes)
@@ -152,7 +156,7 @@ class RowHashes:
 
 @dataclass(frozen=True, slots=True)
 class RowArrays:
-    """One side, joined; all four of the same length."""
+    """The rows of one side; the four arrays have the same length."""
 
     places: Indices
     hashes: Hashes
@@ -164,19 +168,19 @@ class RowArrays:
 
 
 class Paths:
-    """Numbers for Hive partition paths, the same on both sides of a comparison."""
+    """Numbers Hive partition paths, for both sides of a comparison."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self._numbers: dict[str, int] = {}
 
     def number(self, path: str) -> int:
-        found = self._numbers.setdefault(path, len(self.names))
-        if found == len(self.names):
+        number = self._numbers.setdefault(path, len(self.names))
+        if number == len(self.names):
             self.names.append(path)
-        return found
+        return number
 
 
 def hashes_of(batch: pa.RecordBatch, columns: Mapping[str, str]) -> Hashes:
-    """Row hashes over `columns`: the name in the batch by the name that both sides share."""
-    return row_hashes(((shared, batch.column(own)) for shared, own in columns.items()), len(batch))
+    """Hash each row over `columns`, which has the name in the batch by the name that both sides share."""
+    return row_hashes(((shared, batch.column(name)) for shared, name in columns.items()), len(batch))

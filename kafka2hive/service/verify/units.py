@@ -1,4 +1,4 @@
-"""What `verify --deep` compares at a time: what one task of one epoch read, and every file that holds rows of it. Pure."""
+"""Units of `verify --deep`: the offsets that one task of one epoch read, and all files with rows of them. Pure."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,17 +10,18 @@ from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition, me
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 
-PIECE_OFFSETS = 4_000_000  # compared at a time: bounds the memory of a comparison
+PIECE_OFFSETS = 4_000_000
+"""The most offsets that are compared at a time; this bounds the memory."""
 
 Advance = Callable[[int, int], None]
-"""Hears how many further files and rows are done."""
+"""Receives the numbers of further files and rows that are done."""
 
 
 @dataclass(slots=True)
 class Unit:
-    """One task's share: `accounts` by range (empty ranges left out), and the files that its rows went to.
+    """One task's offset ranges with their accounts (without empty ranges), and the files with their rows.
 
-    A file that was dumped again later (`recover --refetch`) belongs to the unit that wrote the lost one.
+    A file that replaces a lost one (`recover --refetch`) belongs to the unit of the lost file.
     """
 
     epoch: int
@@ -39,62 +40,61 @@ class Unit:
 
 
 def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
-    """All units of finished epochs, oldest first, and the files that belong to none (offsets accepted as a gap)."""
+    """Return all units of finalised epochs, the oldest first, and the files without a unit (offsets of accepted gaps)."""
     units: list[Unit] = []
-    newest: dict[frozenset[OffsetRange], Unit] = {}
+    by_ranges: dict[frozenset[OffsetRange], Unit] = {}
     unassigned: list[DataFile] = []
     for snapshot in finals:
         ids = {p.topic_partition: p.topic_id for p in snapshot.positions}
-        here: dict[int, Unit] = {}
+        by_task: dict[int, Unit] = {}
         for account in snapshot.accounts:
             if len(account.range):
-                unit = here.setdefault(account.task, Unit(snapshot.epoch, account.task, {}, {}))
+                unit = by_task.setdefault(account.task, Unit(snapshot.epoch, account.task, {}, {}))
                 unit.accounts[account.range] = account.account
                 tp = account.range.topic_partition
                 unit.topic_ids[tp] = ids.get(tp, UNKNOWN_ID)
-        units += here.values()
-        newest.update({frozenset(unit.accounts): unit for unit in here.values()})
+        units += by_task.values()
+        by_ranges.update({frozenset(unit.accounts): unit for unit in by_task.values()})
         for file in snapshot.files:
-            wanted = frozenset(file.ranges)
-            own = here.get(file.task)
-            unit_of = own if own and wanted == own.accounts.keys() else newest.get(wanted)
-            (unassigned if unit_of is None else unit_of.files).append(file)
+            ranges = frozenset(file.ranges)
+            own = by_task.get(file.task)
+            owner = own if own and ranges == own.accounts.keys() else by_ranges.get(ranges)
+            (unassigned if owner is None else owner.files).append(file)
     return units, unassigned
 
 
 def without_refetched(
     unit: Unit, contents: Sequence[bytes | None], refetched: Collection[str]
 ) -> tuple[Unit, list[bytes | None]]:
-    """The files that are there (with contents) or whose rows are missed; a file whose records were dumped again is not:
-    its rows are in the newer file, and it explains no row that another file of its bucket lacks.
-    """
-    left = [
+    """Drop the lost files that were refetched: their rows are in newer files, and no row is missing because of them."""
+    kept = [
         (file, data)
         for file, data in zip(unit.files, contents, strict=True)
         if data is not None or file.final not in refetched
     ]
-    return replace(unit, files=[file for file, _ in left]), [data for _, data in left]
+    return replace(unit, files=[file for file, _ in kept]), [data for _, data in kept]
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadableUnit:
-    """Offsets that cannot be fetched again, and why."""
+class UnreadableRange:
+    """Offsets that cannot be fetched again, and the reason."""
 
     range: OffsetRange
     why: str
 
 
-def fetchable_ranges(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[UnreadableUnit]]:
-    there: list[OffsetRange] = []
-    gone: list[UnreadableUnit] = []
+def fetchable_ranges(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[UnreadableRange]]:
+    """Split the unit's offsets into those that Kafka still has, and those that are gone."""
+    fetchable: list[OffsetRange] = []
+    gone: list[UnreadableRange] = []
     for r in unit.ranges:
         tp = r.topic_partition
         if tp not in logs.earliest or tp not in logs.latest:
-            gone.append(UnreadableUnit(r, "not in Kafka any more"))
+            gone.append(UnreadableRange(r, "not in Kafka any more"))
             continue
-        known, now = unit.topic_ids[tp], logs.cluster.topics[tp.topic].id
-        if UNKNOWN_ID not in (known, now) and known != now:
-            gone.append(UnreadableUnit(r, "of a topic that was deleted and recreated"))
+        then, now = unit.topic_ids[tp], logs.cluster.topics[tp.topic].id
+        if UNKNOWN_ID not in (then, now) and then != now:
+            gone.append(UnreadableRange(r, "of a topic that was deleted and recreated"))
             continue
         start = min(max(r.start, logs.earliest[tp].offset), r.end)
         end = max(min(r.end, logs.latest[tp].offset), start)
@@ -103,14 +103,14 @@ def fetchable_ranges(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[Un
             (OffsetRange(tp, end, r.end), "truncated in Kafka"),
         ):
             if len(part):
-                gone.append(UnreadableUnit(part, why))
+                gone.append(UnreadableRange(part, why))
         if start < end:
-            there.append(OffsetRange(tp, start, end))
-    return there, gone
+            fetchable.append(OffsetRange(tp, start, end))
+    return fetchable, gone
 
 
 def pieces(ranges: Iterable[OffsetRange], most: int) -> Iterator[tuple[OffsetRange, ...]]:
-    """The ranges in groups of at most `most` offsets, cut where need be."""
+    """Yield the ranges in groups of at most `most` offsets, cut where necessary."""
     group: list[OffsetRange] = []
     room = most
     for r in ranges:
@@ -127,8 +127,8 @@ def pieces(ranges: Iterable[OffsetRange], most: int) -> Iterator[tuple[OffsetRan
         yield tuple(group)
 
 
-def summary_lines(gone: Collection[UnreadableUnit]) -> list[str]:
-    """One line per topic partition and reason: adjoining ranges joined, the offsets counted."""
+def summary_lines(gone: Collection[UnreadableRange]) -> list[str]:
+    """Return a line per topic partition and reason, with the number of offsets, and adjoining ranges joined."""
     lines = []
     by_reason: dict[tuple[str, TopicPartition], list[OffsetRange]] = {}
     for item in gone:

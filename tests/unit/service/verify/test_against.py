@@ -1,4 +1,4 @@
-"""Two dumps of one topic, in files of different tasks: equal ones pass, every difference is named with its offset."""
+"""`verify --against` two dumps of one topic in files of different tasks: every difference is named with its offset."""
 
 import io
 from dataclasses import replace

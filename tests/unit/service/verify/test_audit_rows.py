@@ -1,4 +1,4 @@
-"""Comparing rows: equal rows have equal hashes, different ones do not, and every kind of difference is told apart."""
+"""The comparison of rows: only equal rows have equal hashes, and every kind of difference is reported as such."""
 
 import datetime
 import decimal
@@ -158,7 +158,7 @@ def test_one_topic_partition_needs_no_further_columns() -> None:
 
 
 def side(*rows: tuple[int, int, int]) -> RowArrays:
-    """(place, hash, bucket)."""
+    """Each row is (place, hash, bucket), in a file of its own."""
     result = RowHashes()
     for number, (place, row_hash, bucket) in enumerate(rows):
         result.add(

@@ -1,4 +1,4 @@
-"""Complete partitions in the ledger: certificates are written once, after a crash too, and none stops the table."""
+"""Certificates of complete partitions are written once, even after a crash, and none of them stops the table."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ FLIGHTS = TopicPartition("flights", 0)
 
 
 class OtherMount(LocalFileSystem):
-    """A local disk on which `place` is another mount, or another encryption zone: no rename crosses its border."""
+    """A local disk on which `place` is another mount or encryption zone: renames into it and out of it fail."""
 
     def __init__(self, place: str) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class OtherMount(LocalFileSystem):
 
 
 class Dump:
-    """A table of two open days, whose first day of all was dumped before anybody asked which are complete."""
+    """A table with two open days, and an earlier day that was dumped before the map asked for completeness."""
 
     def __init__(self, folder: Path) -> None:
         self.service: Service = pending_service(folder)
@@ -69,13 +69,13 @@ class Dump:
         self.owned = publish(self.service.wiring.ports, self.owned, change).owned
 
     def dump(self, days: Sequence[str] = DAYS) -> None:
-        """An epoch with a file for each day; its driver is killed behind the commit."""
+        """Commit an epoch with a file for each day; the driver is killed after the commit."""
         end = next(p.end for p in self.owned.state.positions)
         commit_staged(self.service.wiring, self.owned, OffsetRange(FLIGHTS, end, end + READ), days)
         self.start()
 
     def commit(self, day: str) -> OwnedLedger:
-        """The day is complete, and the driver killed behind the commit."""
+        """Commit that the day is complete; the driver is killed after the commit."""
         change = RegistrationUpdate(completeness=self.complete(day))
         at = "2013-01-04T01:00:05Z"
         return commit(self.service.wiring.ports, self.owned, draft(self.owned, "demo", at, change))
@@ -89,7 +89,7 @@ class Dump:
         )
 
     def move(self) -> str:
-        """`recover --accept-location`, to another mount. The new location."""
+        """Run `recover --accept-location` to another mount, and return the new location."""
         wiring = moved_wiring(self.service)
         new = wiring.map.tables[0].location
         files = OtherMount(new)
@@ -179,7 +179,7 @@ def test_a_certificate_that_cannot_be_written_stops_no_data_and_is_tried_again(d
 
 
 def test_a_certificate_does_not_count_a_file_that_is_given_up_with_its_epoch(dump: Dump) -> None:
-    """`recover --accept-loss` of a pending epoch that also certifies."""
+    """Run `recover --accept-loss` on a pending epoch that also certifies."""
     wiring = dump.service.wiring
     end = next(p.end for p in dump.owned.state.positions)
     ranges = OffsetRange(FLIGHTS, end, end + READ)
@@ -290,7 +290,7 @@ def test_status_shows_open_partitions_and_up_to_when_all_was_read(dump: Dump) ->
 
 
 def test_late_files_do_not_renew_the_time_at_which_a_partition_was_opened(dump: Dump) -> None:
-    """It would be postponed for ever while records come late steadily."""
+    """Otherwise steady late records would postpone the certificate for ever."""
     early = tuple(replace(each, opened_at="2012-12-31T00:00:00Z") for each in dump.owned.state.open)
     dump.owned = replace(dump.owned, state=replace(dump.owned.state, open=early))
     before = {each.partition.path: (each.since, each.opened_at) for each in early}

@@ -1,4 +1,4 @@
-"""What a deep audit compares at a time, and what it says it cannot compare."""
+"""The units of a deep audit, and the offsets that it reports as not comparable."""
 
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs

@@ -1,4 +1,4 @@
-"""`verify` and `where` on ledgers of local disk: whole ones pass, every damage is named with its place."""
+"""`verify` and `where` on ledgers on a local disk: intact ones pass, every damage is named with its place."""
 
 import json
 from dataclasses import replace
@@ -26,7 +26,7 @@ def recovered(tmp_path: Path) -> Service:
 
 
 def _findings(service: Service, contents: bool = False) -> tuple[int, set[tuple[str, str]]]:
-    """Exit code and findings of the audit against files alone: the map's Kafka is nobody's."""
+    """Return exit code and findings of an audit without Kafka and Hive."""
     result = verify(service.wiring, VerifyRequest(contents=contents), None, None)
     (table,) = result.tables
     return int(result.exit_code), {(f.code, f.where) for f in table.findings}
@@ -178,7 +178,7 @@ def test_where_refuses_what_is_no_place(recovered: Service) -> None:
 
 
 def _audited(recovered: Service, **changes: object) -> set[str]:
-    """The codes found when the newest of three snapshots is changed so."""
+    """Return the codes of the findings if the newest of three snapshots is changed like this."""
     first, second, third = _history(recovered)[:3]
     return {f.code for f in audit_history([first, second, replace(third, **changes)])}  # type: ignore[arg-type]
 
@@ -221,7 +221,7 @@ def test_a_snapshot_that_contradicts_the_one_before_it_is_found(recovered: Servi
 
 
 def test_an_edit_of_a_snapshot_is_told_by_the_one_after_it_whatever_was_edited(recovered: Service) -> None:
-    """Each edit has a right checksum, and is of what nothing else contradicts."""
+    """Each edit has a correct checksum, and no other text contradicts it."""
     first, second, third = _history(recovered)[:3]
     for what, value in {
         "written_at": "2013-01-01T00:00:59Z",
