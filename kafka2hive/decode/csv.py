@@ -14,7 +14,7 @@ from kafka2hive.decode.columns.named import check_columns
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.rows.csv import CsvLines
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
-from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, mask_of, message_bytes
+from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, decoded, mask_of, message_bytes
 from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.plugins import Decoded, Decoder, Reason
@@ -277,14 +277,8 @@ class CsvDecoder:
                 refused.setdefault(int(places[at]), reason)
                 good[at] = False
         rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        rejected = sorted(refused)
-        return Decoded(
-            rows=rows if good.all() else rows.filter(pa.array(good)),
-            accepted=pa.array(places[good], pa.int32()),
-            rejected=pa.array(rejected, pa.int32()),
-            reasons=[refused[place] for place in rejected],
-            without_rows=pa.array(headers, pa.int32()) if len(headers) else None,
-        )
+        rows = rows if good.all() else rows.filter(pa.array(good))
+        return decoded(rows, places[good], refused, headers if len(headers) else None)
 
     def _without_headers(
         self, columns: list[pa.StringArray], places: Places

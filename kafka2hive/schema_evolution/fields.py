@@ -116,12 +116,12 @@ class SchemaTypes:
 
 def envelope_row(schema: AvroSchema) -> Record | None:
     """Return the row within Debezium's envelope; None if the schema is not an envelope."""
-    root = schema.whole(schema.root)
+    root = schema.definition(schema.root)
     if not isinstance(root, Record) or not {"op", *_IMAGES} <= {field.name for field in root.fields}:
         return None
     after = next(field.type for field in root.fields if field.name == _IMAGES[0])
     branches = after.branches if isinstance(after, Union) else (after,)
-    rows = [branch for branch in map(schema.whole, branches) if isinstance(branch, Record)]
+    rows = [branch for branch in map(schema.definition, branches) if isinstance(branch, Record)]
     return rows[0] if len(rows) == 1 else None
 
 
@@ -135,7 +135,7 @@ class AvroTypes(SchemaTypes):
     def type_of(self, written: Type, place: str, within: tuple[str, ...]) -> str | None:
         """Return Hive's type or None. `within` are the enclosing records, which cannot recur in Hive. Raises TooLarge."""
         with self.count_type():
-            return self._type_of(self._schema.whole(written), place, within)
+            return self._type_of(self._schema.definition(written), place, within)
 
     def _type_of(self, whole: Type, place: str, within: tuple[str, ...]) -> str | None:
         match whole:
@@ -256,8 +256,8 @@ def protobuf_fields(schema: ProtobufSchema, message: str) -> Iterator[WriterFiel
 
 
 def _rows(schema: AvroSchema, is_change_log: bool) -> Sequence[Record]:
-    root = envelope_row(schema) if is_change_log else schema.whole(schema.root)
-    branches = map(schema.whole, root.branches) if isinstance(root, Union) else [root]
+    root = envelope_row(schema) if is_change_log else schema.definition(schema.root)
+    branches = map(schema.definition, root.branches) if isinstance(root, Union) else [root]
     return [branch for branch in branches if isinstance(branch, Record)]
 
 

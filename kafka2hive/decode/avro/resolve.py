@@ -125,7 +125,7 @@ class _Resolver:
 
     def way(self, written: Type, wanted: SourceTree, path: tuple[str, ...]) -> plan.Way:
         """Return the way through records to the columns below `wanted`. `path`: the fields that lead here."""
-        definition = self._schema.whole(written)
+        definition = self._schema.definition(written)
         if definition == AvroPrimitive("null"):
             return plan.Null()
         if isinstance(definition, Record):
@@ -162,7 +162,7 @@ class _Resolver:
         return plan.Target(field.name, self._shape(field.type), tuple(columns), inner)
 
     def _value(self, written: Type, dtype: pa.DataType, label: str, unit: str | None = None) -> plan.Value:
-        definition = self._schema.whole(written)
+        definition = self._schema.definition(written)
         match definition:
             case Union(branches):
                 return self._choice(branches, dtype, label, unit)
@@ -217,7 +217,7 @@ class _Resolver:
             return self._numbers[written]
         number = self._numbers[written] = len(self.shapes)
         self.shapes.append(("", ()))
-        self.shapes[number] = self._shape_of(self._schema.whole(written))
+        self.shapes[number] = self._shape_of(self._schema.definition(written))
         return number
 
     def _shape_of(self, definition: Type) -> plan.Shape:

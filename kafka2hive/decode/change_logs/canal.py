@@ -13,7 +13,7 @@ from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import OpenDecoder
 from kafka2hive.decode.rows.decoder import MOST_ROWS, too_many, with_ordinal
-from kafka2hive.decode.values.batch import Places, mask_of
+from kafka2hive.decode.values.batch import Places, decoded, mask_of
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.plugins import Decoded, Reason
 
@@ -85,13 +85,7 @@ class CanalDecoder:
         if refused:  # a message with one refused row is refused as a whole
             good = ~np.isin(places, list(refused))
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
-        rejected = sorted(refused)
-        return Decoded(
-            rows=batch if good.all() else batch.filter(pa.array(good)),
-            accepted=pa.array(places[good], pa.int32()),
-            rejected=pa.array(rejected, pa.int32()),
-            reasons=[refused[place] for place in rejected],
-        )
+        return decoded(batch if good.all() else batch.filter(pa.array(good)), places[good], refused)
 
     def _with_rows(
         self, rows: pa.RecordBatch, places: Places, refused: dict[int, Reason]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import OpenDecoder
-from kafka2hive.decode.values.batch import Mask, Places, mask_of
+from kafka2hive.decode.values.batch import Mask, Places, decoded, mask_of
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
 IMAGE = pa.struct([("_a_row", pa.bool_())])
@@ -65,10 +65,10 @@ class ImageRows:
         return ImageRows(self.rows, places[self.places], refused)
 
 
-def rows_of(decoded: Decoded) -> ImageRows:
+def rows_of(result: Decoded) -> ImageRows:
     """Return a decoder's result as ImageRows."""
-    refused = dict(zip(decoded.rejected.to_pylist(), decoded.reasons, strict=True))
-    return ImageRows(decoded.rows, decoded.accepted.to_numpy().astype(np.int64), refused)
+    refused = dict(zip(result.rejected.to_pylist(), result.reasons, strict=True))
+    return ImageRows(result.rows, result.accepted.to_numpy().astype(np.int64), refused)
 
 
 def merged(parts: Sequence[ImageRows]) -> ImageRows:
@@ -86,13 +86,7 @@ def merged(parts: Sequence[ImageRows]) -> ImageRows:
 def joined(parts: Sequence[ImageRows]) -> Decoded:
     """Join all parts of a batch in the order of the messages."""
     whole = merged(parts)
-    refused = sorted(whole.refused.items())
-    return Decoded(
-        rows=whole.rows,
-        accepted=pa.array(whole.places, pa.int32()),
-        rejected=pa.array([place for place, _ in refused], pa.int32()),
-        reasons=[reason for _, reason in refused],
-    )
+    return decoded(whole.rows, whole.places, whole.refused)
 
 
 @dataclass(frozen=True, slots=True)

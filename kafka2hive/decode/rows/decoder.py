@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.decode.values.batch import Places, message_bytes
+from kafka2hive.decode.values.batch import Places, decoded, message_bytes
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
@@ -92,16 +92,9 @@ class SeveralRowsDecoder:
         if bad:
             kept = ~np.isin(places, list(refused))
             rows, places = rows.filter(pa.array(kept)), places[kept]
-        rejected = sorted(refused)
         has_none = np.ones(len(values), np.bool_)
-        has_none[places] = has_none[rejected] = False
-        return Decoded(
-            rows=rows,
-            accepted=pa.array(places, pa.int32()),
-            rejected=pa.array(rejected, pa.int32()),
-            reasons=[refused[place] for place in rejected],
-            without_rows=pa.array(np.flatnonzero(has_none), pa.int32()),
-        )
+        has_none[places] = has_none[list(refused)] = False
+        return decoded(rows, places, refused, np.flatnonzero(has_none))
 
     def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Places, dict[int, Reason]]:
         """Return the rows, the number of the text of each, and by number the reasons against other texts."""
@@ -110,17 +103,17 @@ class SeveralRowsDecoder:
         refused: dict[int, Reason] = {}
         for start in range(0, max(1, len(texts)), ROWS_AT_ONCE):
             piece = texts.slice(start, ROWS_AT_ONCE)
-            decoded = self._one.decode(piece)
+            part = self._one.decode(piece)
             good, bad = (
-                places.to_numpy().astype(np.int64) + start for places in (decoded.accepted, decoded.rejected)
+                places.to_numpy().astype(np.int64) + start for places in (part.accepted, part.rejected)
             )
-            none = 0 if decoded.without_rows is None else len(decoded.without_rows)  # header lines
+            none = 0 if part.without_rows is None else len(part.without_rows)  # header lines
             if len(good) + len(bad) + none != len(piece):
                 raise AccountingMismatch(
                     f"{len(piece)} rows of messages: {len(good)} were accepted, {len(bad)} refused, {none} are none"
                 )
-            parts.append(decoded.rows)
+            parts.append(part.rows)
             accepted.append(good)
-            refused |= zip(bad.tolist(), decoded.reasons, strict=True)
+            refused |= zip(bad.tolist(), part.reasons, strict=True)
         rows = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
         return rows, np.concatenate(accepted), refused

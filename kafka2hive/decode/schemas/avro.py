@@ -1,4 +1,4 @@
-"""Avro schemas as values, read from their JSON text by the specification (1.12): names, namespaces, logical types."""
+"""Avro schemas as values, parsed from JSON by the specification (1.12): names, namespaces, logical types."""
 
 import json
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from kafka2hive.decode.schemas.writers import WriterSchema
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
-    """The logical type of bytes and fixed that are an unscaled number."""
+    """The logical type of bytes or fixed that are an unscaled number."""
 
     precision: int
     scale: int
 
 
 Logical = str | Decimal | None
-"""A logical type that the specification knows, on a type where it is valid; others are ignored, as it says."""
+"""A logical type on a type where the specification allows it; it says to ignore any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +81,19 @@ Type = AvroPrimitive | Fixed | AvroEnum | Array | AvroMap | Union | Record | Nam
 
 @dataclass(frozen=True, slots=True)
 class AvroSchema:
-    """`names`: every named type that is defined in the schema or in what it refers to. `root` is no definition itself."""
+    """`names`: the definitions of named types, in the schema and in what it refers to; other types hold only their names."""
 
     root: Type
     names: Mapping[str, Definition]
 
-    def whole(self, written: Type) -> Type:
-        """The definition behind a name; any other type as it is."""
-        return self.names[written.name] if isinstance(written, Named) else written
+    def definition(self, of: Type) -> Type:
+        """Return the definition of a named type; any other type unchanged."""
+        return self.names[of.name] if isinstance(of, Named) else of
 
 
-def text_of(written: Type) -> str:
-    """The type in a reason's words."""
-    match written:
+def text_of(described: Type) -> str:
+    """Return what reasons call the type."""
+    match described:
         case AvroPrimitive(kind, logical):
             return _with_logical(kind, logical)
         case Fixed(name, size, logical):
@@ -121,7 +121,7 @@ def _with_logical(kind: str, logical: Logical) -> str:
 
 
 DEEPEST = 100
-"""Types that may stand within each other in a schema's text."""
+"""Limit of types that are nested in a schema's text."""
 
 _PRIMITIVE = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
 _LOGICAL = {
@@ -155,50 +155,52 @@ def _json(text: str) -> Any:
     if text.strip() in _PRIMITIVE:
         return text.strip()
     try:
-        found = json.loads(text)
-        json.dumps(found, ensure_ascii=False).encode()  # halves of surrogate pairs are in no name
-        return found
+        node = json.loads(text)
+        json.dumps(
+            node, ensure_ascii=False
+        ).encode()  # raises for half of a surrogate pair, which no name may hold
+        return node
     except (ValueError, RecursionError) as error:
         raise AvroSchemaInvalid(f"the schema is not JSON: {error}") from error
 
 
 class _Parser:
-    """Collects the named types of one schema."""
+    """Parses types, and collects the named ones."""
 
     def __init__(self) -> None:
         self.names: dict[str, Definition] = {}
         self._open: set[str] = set()
 
-    def type(self, found: Any, namespace: str, depth: int) -> Type:
+    def type(self, node: Any, namespace: str, depth: int) -> Type:
         if depth > DEEPEST:
             raise AvroSchemaInvalid(f"types nest deeper than {DEEPEST}")
-        if isinstance(found, str):
-            return self._by_name(found, namespace)
-        if isinstance(found, list):
-            return self._union([self.type(branch, namespace, depth + 1) for branch in found])
-        if not isinstance(found, dict) or "type" not in found:
-            raise AvroSchemaInvalid(f"no type: {_shown(found)}")
-        kind = found["type"]
+        if isinstance(node, str):
+            return self._by_name(node, namespace)
+        if isinstance(node, list):
+            return self._union([self.type(branch, namespace, depth + 1) for branch in node])
+        if not isinstance(node, dict) or "type" not in node:
+            raise AvroSchemaInvalid(f"no type: {_shown(node)}")
+        kind = node["type"]
         if not isinstance(kind, str):
             return self.type(kind, namespace, depth + 1)
         match kind:
             case "record" | "error":
-                return self._record(found, namespace, depth)
+                return self._record(node, namespace, depth)
             case "enum":
-                symbols: Any = found.get("symbols")
+                symbols: Any = node.get("symbols")
                 if not _distinct_texts(symbols):
-                    raise AvroSchemaInvalid(f"an enum without distinct symbols: {_shown(found)}")
-                return self._define(AvroEnum(_full_name(found, namespace), tuple(symbols)))
+                    raise AvroSchemaInvalid(f"an enum without distinct symbols: {_shown(node)}")
+                return self._define(AvroEnum(_full_name(node, namespace), tuple(symbols)))
             case "fixed":
-                return self._define(_fixed(found, _full_name(found, namespace)))
-            case "array" if "items" in found:
-                return Array(self.type(found["items"], namespace, depth + 1))
-            case "map" if "values" in found:
-                return AvroMap(self.type(found["values"], namespace, depth + 1))
+                return self._define(_fixed(node, _full_name(node, namespace)))
+            case "array" if "items" in node:
+                return Array(self.type(node["items"], namespace, depth + 1))
+            case "map" if "values" in node:
+                return AvroMap(self.type(node["values"], namespace, depth + 1))
             case "array" | "map":
-                raise AvroSchemaInvalid(f"no type of the elements: {_shown(found)}")
+                raise AvroSchemaInvalid(f"no type of the elements: {_shown(node)}")
         if kind in _PRIMITIVE:
-            return AvroPrimitive(kind, _logical(kind, found))
+            return AvroPrimitive(kind, _logical(kind, node))
         return self._by_name(kind, namespace)
 
     def _by_name(self, name: str, namespace: str) -> Type:
@@ -216,11 +218,11 @@ class _Parser:
             raise AvroSchemaInvalid(f"{name} is defined twice")
         return Named(name)
 
-    def _record(self, found: Mapping[str, Any], namespace: str, depth: int) -> Named:
-        name = _full_name(found, namespace)
-        fields = found.get("fields")
+    def _record(self, node: Mapping[str, Any], namespace: str, depth: int) -> Named:
+        name = _full_name(node, namespace)
+        fields = node.get("fields")
         if not isinstance(fields, list) or not all(isinstance(f, dict) and "type" in f for f in fields):
-            raise AvroSchemaInvalid(f"a record without fields: {_shown(found)}")
+            raise AvroSchemaInvalid(f"a record without fields: {_shown(node)}")
         if not _distinct_texts([f.get("name") for f in fields]):
             raise AvroSchemaInvalid(f"{name} has a field without a name of its own")
         if name in self._open:
@@ -242,36 +244,36 @@ class _Parser:
         return Union(tuple(branches))
 
 
-def _full_name(found: Mapping[str, Any], namespace: str) -> str:
-    name, own = found.get("name"), found.get("namespace", namespace)
+def _full_name(node: Mapping[str, Any], namespace: str) -> str:
+    name, own = node.get("name"), node.get("namespace", namespace)
     if not isinstance(name, str) or not name or not isinstance(own, str | None) or name in _PRIMITIVE:
-        raise AvroSchemaInvalid(f"no name for a type: {_shown(found)}")
+        raise AvroSchemaInvalid(f"no name for a type: {_shown(node)}")
     return name if "." in name or not own else f"{own}.{name}"
 
 
-def _fixed(found: Mapping[str, Any], name: str) -> Fixed:
-    size = found.get("size")
+def _fixed(node: Mapping[str, Any], name: str) -> Fixed:
+    size = node.get("size")
     if type(size) is not int or size < 0:
-        raise AvroSchemaInvalid(f"no size: {_shown(found)}")
-    logical = found.get("logicalType")
+        raise AvroSchemaInvalid(f"no size: {_shown(node)}")
+    logical = node.get("logicalType")
     if logical == "decimal":
-        return Fixed(name, size, _decimal(found, size))
+        return Fixed(name, size, _decimal(node, size))
     known = isinstance(logical, str) and _LOGICAL_SIZE.get(logical) == size
     return Fixed(name, size, logical if known else None)
 
 
-def _logical(kind: str, found: Mapping[str, Any]) -> Logical:
-    logical = found.get("logicalType")
+def _logical(kind: str, node: Mapping[str, Any]) -> Logical:
+    logical = node.get("logicalType")
     if not isinstance(logical, str):
         return None
     if logical == "decimal" and kind == "bytes":
-        return _decimal(found, None)
+        return _decimal(node, None)
     return logical if kind in _LOGICAL.get(logical, ()) else None
 
 
-def _decimal(found: Mapping[str, Any], size: int | None) -> Decimal | None:
-    """None for an invalid one, which the specification says to ignore."""
-    precision, scale = found.get("precision"), found.get("scale", 0)
+def _decimal(node: Mapping[str, Any], size: int | None) -> Decimal | None:
+    """Return the decimal; None for an invalid one, which the specification says to ignore."""
+    precision, scale = node.get("precision"), node.get("scale", 0)
     if type(precision) is not int or type(scale) is not int or not 0 <= scale <= precision or precision < 1:
         return None
     if size is not None and (size == 0 or precision > (8 * size - 1) * 30103 // 100_000):  # of log10(2)
@@ -279,13 +281,11 @@ def _decimal(found: Mapping[str, Any], size: int | None) -> Decimal | None:
     return Decimal(precision, scale)
 
 
-def _distinct_texts(found: Any) -> bool:
+def _distinct_texts(node: Any) -> bool:
     return (
-        isinstance(found, list)
-        and all(isinstance(f, str) and f for f in found)
-        and len(set(found)) == len(found)
+        isinstance(node, list) and all(isinstance(f, str) and f for f in node) and len(set(node)) == len(node)
     )
 
 
-def _shown(found: Any) -> str:
-    return repr(found)[:80]
+def _shown(node: Any) -> str:
+    return repr(node)[:80]

@@ -1,4 +1,4 @@
-"""A writer's schema as values; messages and enums refer to each other by full name, so that they may be recursive."""
+"""Protobuf schemas as values; messages and enums refer to each other by full name, so that types may be recursive."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ WIRE_OF = {
     **dict.fromkeys(("string", "bytes", "message"), LENGTH),
     "group": START,
 }
-"""Of every kind of field."""
+"""The wire type of every field type."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufField:
-    """`kind`: a key of WIRE_OF. `label`: `optional` (its presence is known), `implicit`, `required`, or `repeated`.
+    """`kind`: a key of WIRE_OF. `label`: `optional` (its presence is tracked), `implicit`, `required` or `repeated`.
 
-    `type`: the full name of its message or enum, else empty. `oneof`: the name of the oneof it is a member of, else empty.
+    `type`: the full name of its message or enum, or empty. `oneof`: the name of the oneof that it is a member of, or empty.
     """
 
     number: int
@@ -39,7 +39,7 @@ class ProtobufField:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`fields` ascend by their numbers. `is_entry`: the message of a map's entries."""
+    """`fields` ascend by their numbers. `is_entry`: whether it is the type of a map's entries."""
 
     name: str
     fields: tuple[ProtobufField, ...]
@@ -48,9 +48,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufEnum:
-    """`values`: numbers and names as they are declared; of two names of one number the first counts.
+    """`values`: numbers and names in the order of declaration; the first name of a number counts.
 
-    `closed`: there are no other numbers.
+    `closed`: whether other numbers are invalid.
     """
 
     name: str
@@ -60,7 +60,7 @@ class ProtobufEnum:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A message type in the order of its file, and those that are declared within it."""
+    """A message type, and the types that are declared in it; both in the order of the file."""
 
     name: str
     is_entry: bool
@@ -69,7 +69,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class ProtobufSchema:
-    """`declared`: of the schema's own file."""
+    """`declared`: the message types of the schema's own file."""
 
     messages: Mapping[str, Message]
     enums: Mapping[str, ProtobufEnum]
@@ -77,14 +77,14 @@ class ProtobufSchema:
 
 
 def text_of(field: ProtobufField) -> str:
-    """The type in a reason's words."""
+    """Return what reasons call the type."""
     kind = f"{field.kind} {field.type}" if field.type else field.kind
     return f"repeated {kind}" if field.label == "repeated" else kind
 
 
 MOST_REMEMBERED = 1000
 MOST_BYTES = 16 * 1024 * 1024
-"""Of the texts of all remembered schemas together; what they are parsed to takes many times that."""
+"""Limit of the texts of all schemas in memory; their parsed form takes many times that."""
 
 _parsed = Recent[WriterSchema, ProtobufSchema](MOST_REMEMBERED, MOST_BYTES)
 
@@ -92,7 +92,7 @@ _parsed = Recent[WriterSchema, ProtobufSchema](MOST_REMEMBERED, MOST_BYTES)
 def parse(writer: WriterSchema) -> ProtobufSchema:
     """Parse the schema. Raises ProtobufSchemaInvalid, and TableError if Protobuf's libraries cannot be used.
 
-    All tables and threads of a process share the result: compiling starts a separate process.
+    All tables and threads of a process share the results, because each compilation starts a process.
     """
     schema = _parsed.get(writer)
     if schema is None:
@@ -102,7 +102,7 @@ def parse(writer: WriterSchema) -> ProtobufSchema:
 
 
 def read(descriptor_set: bytes) -> ProtobufSchema:
-    """Of a FileDescriptorSet with the schema's own file. Raises as above."""
+    """Return the schema of a FileDescriptorSet that has the schema's own file. Raises as `parse` does."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool
     except ImportError as error:
@@ -116,59 +116,59 @@ def read(descriptor_set: bytes) -> ProtobufSchema:
     except (TypeError, ValueError, KeyError) as error:
         raise ProtobufSchemaInvalid(f"no Protobuf schema: {error}") from error
     reader = _Reader()
-    declared = tuple(map(reader.declared, own.message_types_by_name.values()))
+    declared = tuple(map(reader.declaration, own.message_types_by_name.values()))
     return ProtobufSchema(reader.messages, reader.enums, declared)
 
 
 class _Reader:
-    """Collects every message and enum that the schema's own messages lead to."""
+    """Collects the messages and enums that the schema's own messages lead to."""
 
     def __init__(self) -> None:
         self.messages: dict[str, Message] = {}
         self.enums: dict[str, ProtobufEnum] = {}
 
-    def declared(self, found: Any) -> Declared:
-        self._collect(found)
-        inner = tuple(map(self.declared, found.nested_types))
-        return Declared(found.full_name, found.GetOptions().map_entry, inner)
+    def declaration(self, descriptor: Any) -> Declared:
+        self._collect(descriptor)
+        inner = tuple(map(self.declaration, descriptor.nested_types))
+        return Declared(descriptor.full_name, descriptor.GetOptions().map_entry, inner)
 
-    def _collect(self, found: Any) -> None:
-        """`found` and all that its fields lead to, without recursion: types may nest as deep as they like."""
-        left = [found]
-        while left:
-            one = left.pop()
+    def _collect(self, descriptor: Any) -> None:
+        """Collect a message and all that its fields lead to, without recursion, because types may nest to any depth."""
+        waiting = [descriptor]
+        while waiting:
+            one = waiting.pop()
             if one.full_name in self.messages:
                 continue
             fields = sorted(one.fields, key=lambda field: field.number)
             self.messages[one.full_name] = Message(
                 one.full_name, tuple(map(self._field, fields)), one.GetOptions().map_entry
             )
-            left += [field.message_type for field in fields if field.message_type is not None]
+            waiting += [field.message_type for field in fields if field.message_type is not None]
 
-    def _field(self, found: Any) -> ProtobufField:
-        kind = _KINDS[found.type]
-        if found.enum_type is not None:
-            enum = found.enum_type
+    def _field(self, descriptor: Any) -> ProtobufField:
+        kind = _KINDS[descriptor.type]
+        if descriptor.enum_type is not None:
+            enum = descriptor.enum_type
             values = tuple((value.number, value.name) for value in enum.values)
             self.enums[enum.full_name] = ProtobufEnum(enum.full_name, values, enum.is_closed)
-        named = found.message_type or found.enum_type
-        oneof = found.containing_oneof
+        named = descriptor.message_type or descriptor.enum_type
+        oneof = descriptor.containing_oneof
         return ProtobufField(
-            number=found.number,
-            name=found.name,
+            number=descriptor.number,
+            name=descriptor.name,
             kind=kind,
-            label=_label(found),
+            label=_label(descriptor),
             type=named.full_name if named is not None else "",
             oneof=oneof.name if oneof is not None and len(oneof.fields) > 1 else "",
         )
 
 
-def _label(found: Any) -> str:
-    if found.is_repeated:
+def _label(descriptor: Any) -> str:
+    if descriptor.is_repeated:
         return "repeated"
-    if found.is_required:
+    if descriptor.is_required:
         return "required"
-    return "optional" if found.has_presence else "implicit"
+    return "optional" if descriptor.has_presence else "implicit"
 
 
 _KINDS = {
@@ -191,4 +191,4 @@ _KINDS = {
     17: "sint32",
     18: "sint64",
 }
-"""FieldDescriptorProto.Type"""
+"""Names of FieldDescriptorProto.Type."""

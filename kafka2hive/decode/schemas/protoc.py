@@ -1,4 +1,4 @@
-"""Compile a schema to descriptors by Google's compiler, in a separate process: no text can harm this one."""
+"""Compile a schema to descriptors by Google's compiler, in a separate process, so that no schema can crash this one."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ OWN = "kafka2hive/message.proto"
 """The name of the schema's own file."""
 
 SECONDS = 120.0
-"""For one schema; it takes a tenth of one."""
+"""Time limit for one schema, which usually takes 0.1 s."""
 
 _INSTALL = "install kafka2hive[protobuf] (protobuf and grpcio-tools) on every machine with executors"
 
@@ -37,7 +37,7 @@ BUILT_IN = {
     "google/type/timeofday.proto": 'syntax = "proto3";\npackage google.type;\n'
     "message TimeOfDay { int32 hours = 1; int32 minutes = 2; int32 seconds = 3; int32 nanos = 4; }\n",
 }
-"""What a registry's clients import without a reference, beside google/protobuf/*.proto, which the compiler has."""
+"""Files that schemas of a registry import without a reference; the compiler itself has google/protobuf/*.proto."""
 
 
 class ProtobufSchemaInvalid(ValueError):
@@ -45,7 +45,7 @@ class ProtobufSchemaInvalid(ValueError):
 
 
 def descriptors(writer: WriterSchema) -> bytes:
-    """A FileDescriptorSet: the schema's own file, and all that it imports.
+    """Return a FileDescriptorSet: the schema's own file, and all that it imports.
 
     Raises ProtobufSchemaInvalid, and TableError if the compiler cannot be run.
     """
@@ -81,7 +81,8 @@ def _compiled(root: Path) -> bytes:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TableError("decode.protoc", f"the compiler of Protobuf schemas: {error}", _INSTALL) from error
     if ran.returncode:
-        said = [line for line in ran.stderr.decode(errors="replace").splitlines() if " warning: " not in line]
-        why = said[0].replace(f"{root}/", "") if said else f"the compiler ended with {ran.returncode}"
+        lines = ran.stderr.decode(errors="replace").splitlines()
+        errors = [line for line in lines if " warning: " not in line]
+        why = errors[0].replace(f"{root}/", "") if errors else f"the compiler ended with {ran.returncode}"
         raise ProtobufSchemaInvalid(f"no Protobuf schema: {why[:300]}")
     return result.read_bytes()

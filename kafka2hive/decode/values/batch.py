@@ -1,12 +1,14 @@
 """Whole batches of messages or values: their bytes without a copy, places by key, casts that mark what they cannot do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from kafka2hive.plugins import Decoded, Reason
 
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
@@ -56,6 +58,23 @@ def message_bytes(values: pa.BinaryArray) -> MessageBytes:
         return MessageBytes(np.empty(0, dtype=np.uint8), np.zeros(len(values) + 1, dtype=np.int32))
     offsets = np.frombuffer(ends, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
     return MessageBytes(np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+
+def decoded(
+    rows: pa.RecordBatch,
+    places: Places,
+    refused: Mapping[int, Reason],
+    without_rows: Places | None = None,
+) -> Decoded:
+    """Return a decoder's result. `places`: the message of each row; `refused`: the reasons against others, by position."""
+    rejected = sorted(refused)
+    return Decoded(
+        rows=rows,
+        accepted=pa.array(places, pa.int32()),
+        rejected=pa.array(rejected, pa.int32()),
+        reasons=[refused[place] for place in rejected],
+        without_rows=None if without_rows is None else pa.array(without_rows, pa.int32()),
+    )
 
 
 def places_by_key(keys: Places) -> Iterator[tuple[int, Places]]:

@@ -219,8 +219,8 @@ def _of_schema(
         schema = parse(writer)
     except AvroSchemaInvalid:
         return None
-    root = schema.whole(schema.root)
-    if not any(isinstance(schema.whole(b), Record) for b in getattr(root, "branches", (root,))):
+    root = schema.definition(schema.root)
+    if not any(isinstance(schema.definition(b), Record) for b in getattr(root, "branches", (root,))):
         return None
     source = "events" if envelope_row(schema) is None else "debezium"
     columns = SchemaColumns(avro_fields(schema, is_change_log=source == "debezium"))
