@@ -14,7 +14,6 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.plugins import FileWriter, HiveStorage, WriterContext
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from _typeshed import ReadableBuffer
 
 
@@ -24,7 +23,7 @@ class Output(io.RawIOBase):
     `error` is the first error of the stream or the disk, even if the writer caught it.
     """
 
-    def __init__(self, stream: "pa.NativeFile") -> None:
+    def __init__(self, stream: pa.NativeFile) -> None:
         super().__init__()
         self._stream = stream
         self._copy = cast("BinaryIO", tempfile.TemporaryFile(prefix="kafka2hive-"))  # noqa: SIM115  it outlives this
@@ -99,7 +98,7 @@ def wrong_result(name: str, fault: str) -> TableError:
 class PluginEncoder:
     """One file (Encoder). It also raises TableError (`plugin.failed`, `plugin.result`, `plugin.disk`)."""
 
-    def __init__(self, stream: "pa.NativeFile", schema: "pa.Schema", name: str, writer: FileWriter) -> None:
+    def __init__(self, stream: pa.NativeFile, schema: pa.Schema, name: str, writer: FileWriter) -> None:
         self._name = name
         self._writer = writer
         self._rows = 0
@@ -111,7 +110,7 @@ class PluginEncoder:
             self.abandon()
             raise
 
-    def write(self, rows: "pa.Table") -> None:
+    def write(self, rows: pa.Table) -> None:
         with self._calling():
             for batch in rows.to_batches():
                 self._file.write(batch)
@@ -151,7 +150,7 @@ class PluginEncoding:
         self.extension = plugin.name
         self._writer = writer_of(plugin)
 
-    def open(self, stream: "pa.NativeFile", first: "pa.Table") -> PluginEncoder:
+    def open(self, stream: pa.NativeFile, first: pa.Table) -> PluginEncoder:
         return PluginEncoder(stream, first.schema, self.extension, self._writer)
 
 

@@ -1,4 +1,4 @@
-"""Avro's container files (specification 1.12): a header, blocks of rows, each followed by the file's sync marker, and codecs."""
+"""Avro's container files (specification 1.12): a header, blocks of rows, each followed by the sync marker, and codecs."""
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -6,13 +6,20 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kafka2hive.formats.contract.compression import from_snappy, from_zstd
+from kafka2hive.formats.contract.primitives import from_snappy, from_zstd, read_varint, varint
 
 MAGIC = b"Obj\x01"
 MARK_BYTES = 16
 CODEC = "avro.codec"
 SCHEMA = "avro.schema"
 """The metadata keys that Avro defines."""
+NAMES = {"gzip": "deflate", "zstd": "zstandard", "snappy": "snappy", "none": "null"}
+"""Avro's names of the codecs, by the map's."""
+_RAW = -15  # deflate without a head and a checksum
+_LEVEL = 1  # Avro's own default: a fifth larger than 6, in a quarter of the time
+_CHECKSUM = 4
+
+Codec = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +32,13 @@ class Block:
 
 def long_bytes(number: int) -> bytes:
     """Return a number that is not negative as a zigzag varint."""
-    left, out = number << 1, bytearray()
-    while left > 0x7F:
-        out.append(left & 0x7F | 0x80)
-        left >>= 7
-    return bytes([*out, left])
+    return varint(number << 1)
 
 
 def head_bytes(metadata: Mapping[str, bytes], mark: bytes) -> bytes:
     pairs = ((name.encode(), value) for name, value in metadata.items())
-    written = (long_bytes(len(part)) + part for pair in pairs for part in pair)
-    return b"".join([MAGIC, long_bytes(len(metadata)), *written, long_bytes(0), mark])
+    parts = (long_bytes(len(part)) + part for pair in pairs for part in pair)
+    return b"".join([MAGIC, long_bytes(len(metadata)), *parts, long_bytes(0), mark])
 
 
 def block_bytes(block: Block, mark: bytes) -> bytes:
@@ -63,15 +66,15 @@ class Container:
 def read_container(data: bytes) -> Container:
     """Read a whole file. Raises pa.ArrowInvalid if it is damaged."""
     if not data.startswith(MAGIC):
-        raise pa.ArrowInvalid("no Avro file")
+        raise pa.ArrowInvalid("not an Avro file")
     place = ByteCursor(data, len(MAGIC))
     metadata = {}
     while count := place.count():
         for _ in range(count):
             name = place.take(place.count())
             metadata[name.decode(errors="replace")] = place.take(place.count())
-    found = blocks(data, place.take(MARK_BYTES), place.at)
-    return Container(metadata, tuple(block for block in found if block.rows))
+    mark = place.take(MARK_BYTES)
+    return Container(metadata, tuple(block for block in blocks(data, mark, place.at) if block.rows))
 
 
 class ByteCursor:
@@ -82,40 +85,23 @@ class ByteCursor:
         self.at = at
 
     def take(self, size: int) -> bytes:
-        found = self._data[self.at : self.at + size]
-        if len(found) != size:
+        data = self._data[self.at : self.at + size]
+        if len(data) != size:
             raise pa.ArrowInvalid("the file ends too early")
         self.at += size
-        return found
+        return data
 
     def long(self) -> int:
         """Read a zigzag varint."""
-        number = shift = 0
-        while True:
-            (byte,) = self.take(1)
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return number >> 1 ^ -(number & 1)
-            if shift > 63:
-                raise pa.ArrowInvalid("a number has more than 64 bits")
+        number, self.at = read_varint(self._data, self.at)
+        return number >> 1 ^ -(number & 1)
 
     def count(self) -> int:
         """Read a count of bytes, rows or elements. A negative count, which other writers put before a size, is not supported."""
-        found = self.long()
-        if found < 0:
+        count = self.long()
+        if count < 0:
             raise pa.ArrowInvalid("a count is negative")
-        return found
-
-
-Codec = Callable[[bytes], bytes]
-
-NAMES = {"gzip": "deflate", "zstd": "zstandard", "snappy": "snappy", "none": "null"}
-"""Avro's names of the codecs, by the map's."""
-
-_RAW = -15  # deflate without a head and a checksum
-_LEVEL = 1  # Avro's own default: a fifth larger than 6, in a quarter of the time
-_CHECKSUM = 4
+        return count
 
 
 def compressor(name: str, level: int | None) -> Codec:
@@ -135,7 +121,7 @@ def compressor(name: str, level: int | None) -> Codec:
             return lambda data: data
 
 
-def decompressed(data: bytes, name: str) -> bytes:
+def decompress(data: bytes, name: str) -> bytes:
     """Decompress a block with the codec of this Avro name. Bytes after a deflate stream are ignored.
 
     Raises OSError or pa.ArrowException.
@@ -148,7 +134,7 @@ def decompressed(data: bytes, name: str) -> bytes:
         case "snappy":
             plain = from_snappy(data[:-_CHECKSUM])
             if zlib.crc32(plain).to_bytes(_CHECKSUM, "big") != data[-_CHECKSUM:]:
-                raise pa.ArrowInvalid("a block has another checksum")
+                raise pa.ArrowInvalid("a block's checksum is wrong")
             return plain
         case "deflate":
             try:

@@ -15,15 +15,22 @@ from kafka2hive.formats.avro.container import (
     Block,
     block_bytes,
     blocks,
-    decompressed,
+    decompress,
     long_bytes,
     read_container,
 )
 from kafka2hive.formats.avro.rows import decode
 from kafka2hive.formats.avro.schema import avro_schema
-from kafka2hive.formats.contract.compression import HEAD_SIZE, MAGIC, frame_head
 from kafka2hive.formats.contract.port import FileEnd
-from kafka2hive.formats.contract.trailer import END_SIZE, SCHEMA_KEY, end_mark, parsed, schema_of, trailer_of
+from kafka2hive.formats.contract.primitives import HEAD_SIZE, MAGIC, frame_head
+from kafka2hive.formats.contract.trailer import (
+    END_SIZE,
+    SCHEMA_KEY,
+    end_mark,
+    parse_trailer,
+    schema_of,
+    trailer_of,
+)
 
 WITH_TRAILER = frozenset({"gzip", "zstd"})
 """The map's codecs whose blocks can hold a trailer; snappy and no codec leave no room in an empty block."""
@@ -36,42 +43,42 @@ def trailer_block(codec: str, payload: bytes, mark: bytes) -> bytes:
     """Return the block that holds the trailer; `codec` is `gzip` or `zstd`."""
     size = len(payload) + END_SIZE
     before = _NOTHING if codec == "gzip" else frame_head(size)
-    whole = len(_NO_ROWS + long_bytes(len(before) + size) + before) + size + MARK_BYTES
-    return block_bytes(Block(0, before + payload + end_mark(whole)), mark)
+    length = len(_NO_ROWS + long_bytes(len(before) + size) + before) + size + MARK_BYTES
+    return block_bytes(Block(0, before + payload + end_mark(length)), mark)
 
 
 def avro_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
     """See formats.readers.end_of. Raises pa.ArrowInvalid for a file without a trailer."""
     trailer = trailer_of(length, tail, END_SIZE + MARK_BYTES, MARK_BYTES)
-    found = list(blocks(trailer, trailer[-MARK_BYTES:]))
-    if len(found) != 1 or found[0].rows:
+    trailer_blocks = list(blocks(trailer, trailer[-MARK_BYTES:]))
+    if len(trailer_blocks) != 1 or trailer_blocks[0].rows:
         raise pa.ArrowInvalid("a damaged trailer")
-    (block,) = found
+    (block,) = trailer_blocks
     begin = HEAD_SIZE if block.data.startswith(MAGIC) else len(_NOTHING)
-    return parsed(block.data[begin:-END_SIZE])
+    return parse_trailer(block.data[begin:-END_SIZE])
 
 
 class AvroReader:
     """A whole file (FileReader). The rows are those of the blocks; if there is a trailer, it must have the same count."""
 
     def __init__(self, data: bytes) -> None:
-        found = read_container(data)
-        self._metadata = found.metadata
-        self._blocks = found.blocks
-        self._codec = found.metadata.get(CODEC, b"null").decode(errors="replace")
+        container = read_container(data)
+        self._metadata = container.metadata
+        self._blocks = container.blocks
+        self._codec = container.metadata.get(CODEC, b"null").decode(errors="replace")
         has_trailer = self._codec in (NAMES[codec] for codec in WITH_TRAILER)
-        if has_trailer and self.rows != (said := avro_end(len(data), lambda count: data[-count:]).rows):
-            raise pa.ArrowInvalid(f"{self.rows} rows in blocks, {said} by the trailer")
+        if has_trailer and self.rows != (rows := avro_end(len(data), lambda count: data[-count:]).rows):
+            raise pa.ArrowInvalid(f"{self.rows} rows in blocks, {rows} by the trailer")
 
     @property
     def schema(self) -> pa.Schema:
         try:
-            found = schema_of(self._metadata[SCHEMA_KEY])
-            if orjson.loads(self._metadata[SCHEMA]) != avro_schema(found):
-                raise ValueError("Avro's schema is another")
+            schema = schema_of(self._metadata[SCHEMA_KEY])
+            if orjson.loads(self._metadata[SCHEMA]) != avro_schema(schema):
+                raise ValueError("Avro's schema differs")
         except (ValueError, KeyError) as error:
             raise pa.ArrowInvalid(f"the file does not say its columns: {error}") from error
-        return found
+        return schema
 
     @property
     def rows(self) -> int:
@@ -85,9 +92,9 @@ class AvroReader:
         schema = self.schema
         wanted = pa.schema([schema.field(name) for name in columns])
         for block in self._blocks:
-            found = decode(decompressed(block.data, self._codec), block.rows, schema)
-            for start in range(0, len(found), rows):
-                yield _batch(found[start : start + rows], wanted)
+            block_rows = decode(decompress(block.data, self._codec), block.rows, schema)
+            for start in range(0, len(block_rows), rows):
+                yield _batch(block_rows[start : start + rows], wanted)
 
 
 def _batch(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:

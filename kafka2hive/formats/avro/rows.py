@@ -76,10 +76,10 @@ def _bytes(place: ByteCursor) -> bytes:
 
 
 def _elements(place: ByteCursor, read: Read) -> list[Any]:
-    found = []
+    elements = []
     while count := place.count():
-        found += [read(place) for _ in range(count)]
-    return found
+        elements += [read(place) for _ in range(count)]
+    return elements
 
 
 Encode = Callable[[pa.RecordBatch, int, int], tuple[int, bytes]]
@@ -103,9 +103,9 @@ def decode(data: bytes, rows: int, schema: pa.Schema) -> list[dict[str, Any]]:
     columns = [(field.name, read_nullable(reader_of(field.type))) for field in schema]
     place = ByteCursor(data)
     try:
-        found = [{name: read(place) for name, read in columns} for _ in range(rows)]
+        decoded = [{name: read(place) for name, read in columns} for _ in range(rows)]
     except (ValueError, KeyError, OverflowError, ArithmeticError) as error:
         raise pa.ArrowInvalid(f"not what was written: {error!r}") from error
     if place.at < len(data):
         raise pa.ArrowInvalid("a block holds more than its rows")
-    return found
+    return decoded

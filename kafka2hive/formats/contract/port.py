@@ -2,12 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class Encoder(Protocol):
@@ -16,7 +13,7 @@ class Encoder(Protocol):
     `write` and `end` raise pa.ArrowException, and what the stream raises.
     """
 
-    def write(self, rows: "pa.Table") -> None:
+    def write(self, rows: pa.Table) -> None:
         """Write one row group; afterwards the stream has all of its bytes."""
         ...
 
@@ -37,7 +34,7 @@ class Encoding(Protocol):
         """The extension of the files' names, without a dot at either end."""
         ...
 
-    def open(self, stream: "pa.NativeFile", first: "pa.Table") -> Encoder:
+    def open(self, stream: pa.NativeFile, first: pa.Table) -> Encoder:
         """Begin a file. `first` are its first rows, which this does not write; all later rows have their schema."""
         ...
 
@@ -54,7 +51,7 @@ class FileReader(Protocol):
     """One whole file. Everything raises `formats.readers.UNREADABLE` if the file is damaged."""
 
     @property
-    def schema(self) -> "pa.Schema": ...
+    def schema(self) -> pa.Schema: ...
 
     @property
     def rows(self) -> int:
@@ -68,7 +65,7 @@ class FileReader(Protocol):
         """
         ...
 
-    def batches(self, columns: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield all rows with these columns, at most `rows` in each batch."""
         ...
 

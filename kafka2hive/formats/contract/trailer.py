@@ -17,6 +17,7 @@ _MARK = b"K2HIVE01"
 _END = struct.Struct("<8sQ")  # the mark, and the length of the whole trailer in bytes
 END_SIZE = _END.size
 _TAIL_BYTES = 64 * 1024
+SCHEMA_KEY = "kafka2hive.schema"
 
 
 def payload_of(rows: int, metadata: Mapping[str, str]) -> bytes:
@@ -37,25 +38,22 @@ def trailer_of(length: int, tail: Callable[[int], bytes], least: int, after: int
     end = data[-END_SIZE - after : len(data) - after]
     if len(end) != END_SIZE or end[: len(_MARK)] != _MARK:
         raise pa.ArrowInvalid("no trailer that says which rows the file holds")
-    _, whole = _END.unpack(end)
-    if len(data) < whole <= length:
-        data = tail(whole)
-    if not least <= whole <= len(data):
-        raise pa.ArrowInvalid(f"a trailer of {whole} bytes in a file of {length}")
-    return data[len(data) - whole :]
+    _, size = _END.unpack(end)
+    if len(data) < size <= length:
+        data = tail(size)
+    if not least <= size <= len(data):
+        raise pa.ArrowInvalid(f"a trailer of {size} bytes in a file of {length}")
+    return data[len(data) - size :]
 
 
-def parsed(payload: bytes) -> FileEnd:
+def parse_trailer(payload: bytes) -> FileEnd:
     """Parse a trailer's payload. Raises pa.ArrowInvalid."""
     try:
-        found = orjson.loads(payload)
-        pairs = {str(key).encode(): str(value).encode() for key, value in found["metadata"].items()}
-        return FileEnd(int(found["rows"]), pairs)
+        content = orjson.loads(payload)
+        pairs = {str(key).encode(): str(value).encode() for key, value in content["metadata"].items()}
+        return FileEnd(int(content["rows"]), pairs)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise pa.ArrowInvalid(f"a damaged trailer: {error}") from error
-
-
-SCHEMA_KEY = "kafka2hive.schema"
 
 
 def schema_text(schema: pa.Schema) -> str:

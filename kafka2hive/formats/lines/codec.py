@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kafka2hive.formats.contract.compression import from_zstd
+from kafka2hive.formats.contract.primitives import from_zstd
 from kafka2hive.formats.lines.trailer import gzip_trailer, zstd_trailer
 
 CODEC_NAMES = {"gz": "gzip", "zst": "zstd"}
@@ -42,7 +42,7 @@ def codec_of(data: bytes) -> str | None:
     return "zstd" if data.startswith(_ZSTD) else None
 
 
-def decompressed(data: bytes, codec: str) -> bytes:
+def decompress(data: bytes, codec: str) -> bytes:
     """Decompress a whole file. Raises pa.ArrowException or OSError if it is damaged."""
     if codec == "zstd":
         return from_zstd(data)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import TextOptions, WriterOptions
 from kafka2hive.formats.contract.trailer import SCHEMA_KEY, schema_of
-from kafka2hive.formats.lines.codec import codec_of, decompressed
+from kafka2hive.formats.lines.codec import codec_of, decompress
 from kafka2hive.formats.lines.delimited import field_count, text_rows
 from kafka2hive.formats.lines.encoding import FORMAT_KEY, TEXT_KEY
 from kafka2hive.formats.lines.json import json_names, json_rows
@@ -28,7 +28,7 @@ class LinesReader:
 
     def __init__(self, data: bytes, plain: PlainLines | None) -> None:
         codec = codec_of(data)
-        text = data if codec is None else decompressed(data, codec)
+        text = data if codec is None else decompress(data, codec)
         if text and not text.endswith(b"\n"):
             raise pa.ArrowInvalid("the last line has no end")
         self._lines = text.split(b"\n")[:-1]

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from kafka2hive.formats.contract.compression import HEAD_SIZE, frame_head
 from kafka2hive.formats.contract.port import FileEnd
-from kafka2hive.formats.contract.trailer import END_SIZE, end_mark, parsed, trailer_of
+from kafka2hive.formats.contract.primitives import HEAD_SIZE, frame_head
+from kafka2hive.formats.contract.trailer import END_SIZE, end_mark, parse_trailer, trailer_of
 
 _MEMBER = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff"  # gzip, deflate, with an extra field, of no system
 _SUBFIELD = struct.Struct("<H2sH")  # length of the extra field, id of the only subfield, its length
@@ -43,7 +43,7 @@ def read_trailer(codec: str, length: int, tail: Callable[[int], bytes]) -> FileE
     """
     after = len(_NO_DATA) if codec == "gzip" else 0
     trailer = trailer_of(length, tail, HEAD_SIZE + END_SIZE, after)
-    return parsed(_of_members(trailer) if codec == "gzip" else _of_frame(trailer))
+    return parse_trailer(_of_members(trailer) if codec == "gzip" else _of_frame(trailer))
 
 
 def _of_members(trailer: bytes) -> bytes:

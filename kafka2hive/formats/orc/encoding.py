@@ -1,7 +1,7 @@
 """ORC files: one stripe per row group.
 
 pyarrow's writer holds a stripe, and buffers for each stream, until the stripe is full, and has no call to end one. So each
-row group becomes a whole ORC file in memory; its stripe goes into the file, and the tails are joined when the file ends.
+row group becomes a whole ORC file in memory; its stripe goes into the file, and the tails are join_tails when the file ends.
 Between row groups only these small tails are held, however many files are open.
 """
 
@@ -15,7 +15,7 @@ import pyarrow.orc as orc
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.contract.read_back import check_row_group
 from kafka2hive.formats.contract.times import Bad, in_nanoseconds, rows_with
-from kafka2hive.formats.orc.tail import MAGIC, Stripe, Tail, joined, parse_tail, tail_bytes, tail_length
+from kafka2hive.formats.orc.tail import MAGIC, Stripe, Tail, join_tails, parse_tail, tail_bytes, tail_length
 
 
 def writable(rows: pa.Table) -> pa.Table:
@@ -122,7 +122,7 @@ class OrcEncoder:
     def end(self, metadata: Mapping[str, str]) -> int:
         if not self._tails:
             self.write(self._schema.empty_table())
-        tail = joined(self._tails, self._stripes)
+        tail = join_tails(self._tails, self._stripes)
         self._stream.write(tail_bytes(tail, metadata))
         return tail.rows
 

@@ -1,8 +1,8 @@
-"""ORC's tail (stripe statistics, footer and PostScript): read, joined and written.
+"""Read, join and write ORC's tail: stripe statistics, footer and PostScript.
 
-Layout, from the end: one byte with the length of the PostScript; the PostScript, which says how long the footer and the
-metadata (statistics of each stripe) before it are, and with which codec; both are streams of chunks.
-Field numbers are those of orc_proto.proto (ORC specification v1).
+The layout, from the end: a byte with the length of the PostScript; the PostScript with the lengths of the footer and of the
+metadata (statistics of each stripe) before it, and their codec; footer and metadata are streams of chunks. Field numbers are
+those of orc_proto.proto (ORC specification v1).
 """
 
 import zlib
@@ -12,11 +12,39 @@ from enum import IntEnum
 
 import pyarrow as pa
 
-from kafka2hive.formats.contract.compression import from_snappy, from_zstd
+from kafka2hive.formats.contract.primitives import from_snappy, from_zstd, read_varint, varint
+
+MAGIC = b"ORC"
+
+# PostScript
+_FOOTER_LENGTH, _COMPRESSION, _BLOCK, _METADATA_LENGTH, _MAGIC = 1, 2, 3, 5, 8000
+# Footer
+_CONTENT_LENGTH, _STRIPE, _USER_METADATA, _ROWS, _STATISTICS, _CALENDAR = 2, 3, 5, 6, 7, 11
+# StripeInformation
+_OFFSET, _INDEX_LENGTH, _DATA_LENGTH, _STRIPE_FOOTER_LENGTH, _STRIPE_ROWS = 1, 2, 3, 4, 5
+# UserMetadataItem
+_NAME, _VALUE = 1, 2
+# ColumnStatistics
+_VALUES, _HAS_NULL = 1, 10
+
+_PROLEPTIC = 2  # CalendarKind: without it, Hive reads days before 1582 as Julian
+
+Field = tuple[int, int | bytes]
+"""Field number and value: a varint's number, or the bytes of a string, a message or a packed list."""
 
 _HEADER = 3
+"""The number of bytes before each chunk."""
 _RAW_DEFLATE = -15
-_MOST_IN_A_CHUNK = 1 << 23
+_CHUNK_LIMIT = 1 << 23
+
+
+class _WireType(IntEnum):
+    """Wire types of protocol buffers."""
+
+    VARINT = 0
+    FIXED_64 = 1
+    BYTES = 2
+    FIXED_32 = 5
 
 
 class Codec(IntEnum):
@@ -29,16 +57,16 @@ class Codec(IntEnum):
     ZSTD = 5
 
 
-def in_chunks(data: bytes, codec: Codec, block: int) -> bytes:
+def to_chunks(data: bytes, codec: Codec, block: int) -> bytes:
     """Return `data` as uncompressed chunks of at most `block` bytes; without a codec, unchanged."""
     if codec is Codec.NONE:
         return data
-    block = min(block, _MOST_IN_A_CHUNK - 1)
+    block = min(block, _CHUNK_LIMIT - 1)
     parts = [data[start : start + block] for start in range(0, len(data), block)]
     return b"".join((len(part) << 1 | 1).to_bytes(_HEADER, "little") + part for part in parts)
 
 
-def out_of_chunks(data: bytes, codec: Codec) -> bytes:
+def from_chunks(data: bytes, codec: Codec) -> bytes:
     """Join and decompress a stream of chunks. Raises pa.ArrowInvalid if it is damaged."""
     if codec is Codec.NONE:
         return data
@@ -49,12 +77,12 @@ def out_of_chunks(data: bytes, codec: Codec) -> bytes:
         chunk = data[at : at + (header >> 1)]
         if len(chunk) < header >> 1:
             raise pa.ArrowInvalid("ORC: a chunk goes beyond its stream")
-        parts.append(chunk if header & 1 else _decompressed(chunk, codec))
+        parts.append(chunk if header & 1 else _decompress(chunk, codec))
         at += len(chunk)
     return b"".join(parts)
 
 
-def _decompressed(chunk: bytes, codec: Codec) -> bytes:
+def _decompress(chunk: bytes, codec: Codec) -> bytes:
     try:
         match codec:
             case Codec.ZLIB:
@@ -94,100 +122,58 @@ def _lz4_length(chunk: bytes) -> int:
     return total
 
 
-Field = tuple[int, int | bytes]
-"""Field number and value: a varint's number, or the bytes of a string, a message or a packed list."""
-
-_VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
-_SEVEN_BITS = 0x7F
-
-
 def read_fields(message: bytes) -> Iterator[Field]:
     """Yield the fields of a message, except those of fixed width, which the tail does not use. Raises pa.ArrowInvalid."""
     at = 0
     while at < len(message):
-        key, at = _varint(message, at)
+        key, at = read_varint(message, at)
         match key & 7:
-            case 0:
-                number, at = _varint(message, at)
+            case _WireType.VARINT:
+                number, at = read_varint(message, at)
                 yield key >> 3, number
-            case 2:
-                length, at = _varint(message, at)
+            case _WireType.BYTES:
+                length, at = read_varint(message, at)
                 if at + length > len(message):
                     raise pa.ArrowInvalid("ORC: a field goes beyond its message")
                 yield key >> 3, message[at : at + length]
                 at += length
-            case 1 | 5 as kind:
-                at += 8 if kind == _FIXED_64 else 4
+            case _WireType.FIXED_64:
+                at += 8
+            case _WireType.FIXED_32:
+                at += 4
             case kind:
                 raise pa.ArrowInvalid(f"ORC: a field of unknown wire type {kind}")
 
 
 def write_fields(fields: Iterable[Field]) -> bytes:
-    out = bytearray()
+    message = bytearray()
     for number, value in fields:
         if isinstance(value, int):
-            out += _as_varint(number << 3 | _VARINT) + _as_varint(value)
+            message += varint(number << 3 | _WireType.VARINT) + varint(value)
         else:
-            out += _as_varint(number << 3 | _BYTES) + _as_varint(len(value)) + value
-    return bytes(out)
+            message += varint(number << 3 | _WireType.BYTES) + varint(len(value)) + value
+    return bytes(message)
 
 
-def number_of(fields: Iterable[Field], wanted: int, default: int = 0) -> int:
+def number_of(fields: Iterable[Field], field: int, default: int = 0) -> int:
     """Return a field's last number, as protocol buffers require. Raises pa.ArrowInvalid if the field is not a number."""
-    found = default
+    result = default
     for number, value in fields:
-        if number == wanted:
+        if number == field:
             if not isinstance(value, int):
-                raise pa.ArrowInvalid(f"ORC: field {wanted} is no number")
-            found = value
-    return found
+                raise pa.ArrowInvalid(f"ORC: field {field} is not a number")
+            result = value
+    return result
 
 
-def bytes_of(fields: Iterable[Field], wanted: int) -> list[bytes]:
+def bytes_of(fields: Iterable[Field], field: int) -> list[bytes]:
     """Return all values of a repeated field."""
-    return [value for number, value in fields if number == wanted and isinstance(value, bytes)]
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while at < len(data) and shift < 64:
-        byte = data[at]
-        number |= (byte & _SEVEN_BITS) << shift
-        at += 1
-        shift += 7
-        if byte <= _SEVEN_BITS:
-            return number, at
-    raise pa.ArrowInvalid("ORC: a number without an end")
-
-
-def _as_varint(number: int) -> bytes:
-    out = bytearray()
-    while number > _SEVEN_BITS:
-        out.append(number & _SEVEN_BITS | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-MAGIC = b"ORC"
-
-# PostScript
-_FOOTER_LENGTH, _COMPRESSION, _BLOCK, _METADATA_LENGTH, _MAGIC = 1, 2, 3, 5, 8000
-# Footer
-_CONTENT_LENGTH, _STRIPE, _USER_METADATA, _ROWS, _STATISTICS, _CALENDAR = 2, 3, 5, 6, 7, 11
-# StripeInformation
-_OFFSET, _INDEX_LENGTH, _DATA_LENGTH, _STRIPE_FOOTER_LENGTH, _STRIPE_ROWS = 1, 2, 3, 4, 5
-# UserMetadataItem
-_NAME, _VALUE = 1, 2
-# ColumnStatistics
-_VALUES, _HAS_NULL = 1, 10
-
-_PROLEPTIC = 2  # CalendarKind: without it, Hive reads days before 1582 as Julian
+    return [value for number, value in fields if number == field and isinstance(value, bytes)]
 
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """`length` of its index, data and footer together; `fields` as the file has them, `offset` from its beginning."""
+    """A stripe: `length` is that of index, data and footer; `offset` counts from the file's beginning; `fields` are raw."""
 
     offset: int
     length: int
@@ -201,9 +187,9 @@ class Stripe:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """`statistics` of the whole file by column, `metadata` the message with those of each stripe.
+    """A parsed tail: `statistics` of the whole file by column, and `metadata`, the message with those of each stripe.
 
-    `other` fields of the footer stay as they are (types, writer, stride of the row index), as do those of `postscript`.
+    `other` holds the footer's remaining fields (types, writer, stride of the row index), which are copied, like `postscript`.
     """
 
     codec: Codec
@@ -218,7 +204,7 @@ class Tail:
 
 
 def tail_length(end: bytes) -> int:
-    """Bytes from the beginning of the metadata to the file's end, by its last bytes. Raises pa.ArrowInvalid."""
+    """Return the number of bytes from the metadata to the file's end, read from its last bytes. Raises pa.ArrowInvalid."""
     fields = _postscript(end)
     return number_of(fields, _FOOTER_LENGTH) + number_of(fields, _METADATA_LENGTH) + end[-1] + 1
 
@@ -233,7 +219,7 @@ def _postscript(end: bytes) -> list[Field]:
 
 
 def parse_tail(end: bytes) -> Tail:
-    """`end`: at least `tail_length` bytes. Raises pa.ArrowInvalid."""
+    """Parse the tail in the last bytes of a file, at least `tail_length` of them. Raises pa.ArrowInvalid."""
     postscript = _postscript(end)
     footer_length, metadata_length = (number_of(postscript, n) for n in (_FOOTER_LENGTH, _METADATA_LENGTH))
     footer_end = len(end) - 1 - end[-1]
@@ -244,8 +230,8 @@ def parse_tail(end: bytes) -> Tail:
         codec = Codec(number_of(postscript, _COMPRESSION))
     except ValueError as error:
         raise pa.ArrowInvalid(f"ORC: {error}") from error
-    footer = list(read_fields(out_of_chunks(end[footer_start:footer_end], codec)))
-    ours = {_CONTENT_LENGTH, _STRIPE, _USER_METADATA, _ROWS, _STATISTICS, _CALENDAR}
+    footer = list(read_fields(from_chunks(end[footer_start:footer_end], codec)))
+    known = {_CONTENT_LENGTH, _STRIPE, _USER_METADATA, _ROWS, _STATISTICS, _CALENDAR}
     return Tail(
         codec=codec,
         block=number_of(postscript, _BLOCK),
@@ -253,8 +239,8 @@ def parse_tail(end: bytes) -> Tail:
         rows=number_of(footer, _ROWS),
         statistics=tuple(bytes_of(footer, _STATISTICS)),
         user_metadata=tuple(_pair(item) for item in bytes_of(footer, _USER_METADATA)),
-        metadata=out_of_chunks(end[footer_start - metadata_length : footer_start], codec),
-        other=tuple(field for field in footer if field[0] not in ours),
+        metadata=from_chunks(end[footer_start - metadata_length : footer_start], codec),
+        other=tuple(field for field in footer if field[0] not in known),
         postscript=tuple(f for f in postscript if f[0] not in (_FOOTER_LENGTH, _METADATA_LENGTH, _MAGIC)),
     )
 
@@ -271,7 +257,7 @@ def _pair(item: bytes) -> tuple[bytes, bytes]:
     return name, value
 
 
-def joined(tails: Sequence[Tail], stripes: Sequence[Stripe]) -> Tail:
+def join_tails(tails: Sequence[Tail], stripes: Sequence[Stripe]) -> Tail:
     """Return the tail of a file with the stripes of all `tails`, at the places in `stripes`.
 
     All tails must have the same schema and codec.
@@ -280,20 +266,20 @@ def joined(tails: Sequence[Tail], stripes: Sequence[Stripe]) -> Tail:
         tails[0],
         stripes=tuple(stripes),
         rows=sum(tail.rows for tail in tails),
-        statistics=tails[0].statistics if len(tails) == 1 else _joined_statistics(tails),
+        statistics=tails[0].statistics if len(tails) == 1 else _join_statistics(tails),
         metadata=b"".join(tail.metadata for tail in tails),  # a repeated field
     )
 
 
-def _joined_statistics(tails: Sequence[Tail]) -> tuple[bytes, ...]:
+def _join_statistics(tails: Sequence[Tail]) -> tuple[bytes, ...]:
     """Join the value counts and null flags. Minimum and maximum remain in the statistics of each stripe."""
-    joined = []
-    for of_column in zip(*(tail.statistics for tail in tails), strict=True):
-        parsed = [list(read_fields(statistics)) for statistics in of_column]
-        values = sum(number_of(fields, _VALUES) for fields in parsed)
-        has_null = max(number_of(fields, _HAS_NULL, 1) for fields in parsed)
-        joined.append(write_fields([(_VALUES, values), (_HAS_NULL, has_null)]))
-    return tuple(joined)
+    result = []
+    for column in zip(*(tail.statistics for tail in tails), strict=True):
+        fields_by_tail = [list(read_fields(statistics)) for statistics in column]
+        values = sum(number_of(fields, _VALUES) for fields in fields_by_tail)
+        has_null = max(number_of(fields, _HAS_NULL, 1) for fields in fields_by_tail)
+        result.append(write_fields([(_VALUES, values), (_HAS_NULL, has_null)]))
+    return tuple(result)
 
 
 def values_by_column(tail: Tail) -> list[int | None]:
@@ -321,7 +307,7 @@ def tail_bytes(tail: Tail, user_metadata: Mapping[str, str]) -> bytes:
             (_CALENDAR, _PROLEPTIC),
         ]
     )
-    footer, metadata = (in_chunks(part, tail.codec, tail.block) for part in (footer, tail.metadata))
+    footer, metadata = (to_chunks(part, tail.codec, tail.block) for part in (footer, tail.metadata))
     postscript = write_fields(
         [
             (_FOOTER_LENGTH, len(footer)),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.keys import WriterOptions
-from kafka2hive.formats.avro.container import NAMES, blocks, decompressed, read_container
+from kafka2hive.formats.avro.container import NAMES, blocks, decompress, read_container
 from kafka2hive.formats.avro.reader import avro_end, trailer_block
 from kafka2hive.formats.avro.rows import Encode, decode, encoder
 from kafka2hive.formats.avro.schema import avro_schema
@@ -226,7 +226,7 @@ def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_they_are(codec: 
         assert end is not None and end.rows == 30
         assert end.metadata == {key.encode(): value.encode() for key, value in pairs.items()}
         *_, last = blocks(data, data[-16:], data.index(data[-16:]) + 16)
-        assert last.rows == 0 and decompressed(last.data, NAMES[codec]) == b""
+        assert last.rows == 0 and decompress(last.data, NAMES[codec]) == b""
         if codec == "gzip":
             assert len(list(fastavro.reader(io.BytesIO(data)))) == 30
 
@@ -290,7 +290,7 @@ def test_a_file_that_lost_a_block_is_unreadable_though_the_others_are_whole(code
 def test_a_file_whose_columns_are_not_those_of_its_avro_schema_is_unreadable() -> None:
     data = file_of([table(5)]).replace(b'"whole"', b'"whale"')
     assert opened(data).rows == 5
-    with pytest.raises(UNREADABLE, match="Avro's schema is another"):
+    with pytest.raises(UNREADABLE, match="Avro's schema differs"):
         list(opened(data).batches(["N"], 10))
 
 

@@ -15,7 +15,7 @@ import pytest
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.orc.encoding import unwritable_rows
-from kafka2hive.formats.orc.tail import Codec, in_chunks, out_of_chunks, parse_tail, tail_length
+from kafka2hive.formats.orc.tail import Codec, from_chunks, parse_tail, tail_length, to_chunks
 from kafka2hive.formats.readers import UNREADABLE, end_of, opened
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
@@ -134,13 +134,13 @@ def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_it_is() -> None:
 
 
 def test_no_chunk_of_a_tail_is_longer_than_the_blocks_that_readers_have_room_for() -> None:
-    stream = in_chunks(b"x" * 600_000, Codec.ZSTD, 262_144)
+    stream = to_chunks(b"x" * 600_000, Codec.ZSTD, 262_144)
     at, lengths = 0, []
     while at < len(stream):
         lengths.append(int.from_bytes(stream[at : at + 3], "little") >> 1)
         at += 3 + lengths[-1]
     assert lengths == [262_144, 262_144, 75_712]
-    assert out_of_chunks(stream, Codec.ZSTD) == b"x" * 600_000
+    assert from_chunks(stream, Codec.ZSTD) == b"x" * 600_000
 
 
 def test_rows_compare_with_those_of_a_parquet_file() -> None:
