@@ -15,7 +15,7 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.model.errors import ExitCode
-from kafka2hive.service.recover.result import RecoverOrder
+from kafka2hive.service.recover.result import RecoverRequest
 from kafka2hive.service.recover.service import recover_service
 from kafka2hive.service.verify.result import VerifyRequest
 from kafka2hive.service.verify.verify import verify
@@ -119,7 +119,7 @@ class Auditor:
         return result.exit_code, found + [f"{table}: {error}" for table, error in result.errors]
 
     def recover(self, plan_only: bool = False) -> tuple[ExitCode, list[str]]:
-        result = recover_service(self.wiring, RecoverOrder(plan_only=plan_only))
+        result = recover_service(self.wiring, RecoverRequest(plan_only=plan_only))
         return result.exit_code, [f"{t.table}: {t.error}" for t in result.tables if t.error is not None]
 
 

@@ -70,12 +70,12 @@ def recover(
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.kafka.acceptance import GapAcceptance
     from kafka2hive.service.recover.forget import Registration
-    from kafka2hive.service.recover.result import RecoverOrder
+    from kafka2hive.service.recover.result import RecoverRequest
     from kafka2hive.service.recover.service import recover_service
     from kafka2hive.service.wiring import wire
 
     gaps = tuple(parsed(GapAcceptance.parse, text, "--accept-gap") for text in accept_gap or ())
-    order = RecoverOrder(
+    request = RecoverRequest(
         plan_only=plan,
         take_over=takeover,
         tables=tuple(table or ()),
@@ -88,10 +88,10 @@ def recover(
     )
 
     def command(service_map: ServiceMap) -> int:
-        result = recover_service(wire(service_map), order)
+        result = recover_service(wire(service_map), request)
         name, hive = service_map.service, service_map.hive is not None
-        document = partial(recover_document, name, order.plan_only, result)
-        show(json, color, document, partial(render_recover, name, order, result, hive=hive))
+        document = partial(recover_document, name, request.plan_only, result)
+        show(json, color, document, partial(render_recover, name, request, result, hive=hive))
         return int(result.exit_code)
 
     level = audit_level(log_format) if log_level is None else log_level.number

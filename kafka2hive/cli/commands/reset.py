@@ -43,20 +43,20 @@ def reset(
     from kafka2hive.cli.terminal.outcome import audit_level, show, with_map
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.recover.consumer_group import ConsumerGroup
-    from kafka2hive.service.recover.reset import ResetOrder, ResetPlan, ResetResult
+    from kafka2hive.service.recover.reset import ResetPlan, ResetRequest, ResetResult
     from kafka2hive.service.recover.reset import reset as start_over
     from kafka2hive.service.wiring import wire
 
     _check_options(table, yes, keep_data=keep_data, move_data=move_data, unattended=json, plan=plan)
-    order = ResetOrder(table, move_data, plan, takeover)
+    request = ResetRequest(table, move_data, plan, takeover)
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
 
         def show_reset(result: ResetResult, as_json: bool) -> None:
             name, hive = service_map.service, service_map.hive is not None
-            text = partial(render_reset, name, order, result, hive=hive)
-            show(as_json, color, partial(reset_document, name, order, result), text)
+            text = partial(render_reset, name, request, result, hive=hive)
+            show(as_json, color, partial(reset_document, name, request, result), text)
 
         def confirm(found: ResetPlan) -> None:
             if yes is None:
@@ -64,7 +64,7 @@ def reset(
                 _have_typed(table)
 
         group = ConsumerGroup(wiring, wiring.kafka(options.KAFKA_SECONDS))
-        show_reset(start_over(wiring, group, order, confirm), json)
+        show_reset(start_over(wiring, group, request, confirm), json)
         return 0
 
     level = audit_level(log_format) if log_level is None else log_level.number

@@ -30,9 +30,9 @@ def run(
 
     def command(service_map: ServiceMap) -> int:
         from kafka2hive.service.run.begin import begin
-        from kafka2hive.service.run.result import RunOrder
+        from kafka2hive.service.run.result import RunRequest
 
-        result = begin(service_map, RunOrder(once, takeover))
+        result = begin(service_map, RunRequest(once, takeover))
         for error in (result.error, *(error for _table, error in result.set_aside), result.unregistered):
             if error is not None:
                 tell_error(error)

@@ -18,7 +18,7 @@ from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.recover.rebuild import RebuiltLedger
 from kafka2hive.service.recover.result import (
     RecoveredTable,
-    RecoverOrder,
+    RecoverRequest,
     RecoverResult,
     Recovery,
     gaps_without_effect,
@@ -34,7 +34,7 @@ _NOT_RECOVERED = {
 
 
 def render_recover(
-    service: str, order: RecoverOrder, result: RecoverResult, screen: Screen, *, hive: bool = True
+    service: str, request: RecoverRequest, result: RecoverResult, screen: Screen, *, hive: bool = True
 ) -> str:
     """Return a block per table and the verdict last, where it stays on the screen.
 
@@ -47,20 +47,24 @@ def render_recover(
         if table.error is not None:
             lines = str(table.error).splitlines()
             parts += [Text(_INDENT + line.rstrip(), style="red") for line in lines]
-    unused = [f"no gap there: nothing was accepted for {gap}" for gap in gaps_without_effect(order, result)]
-    unused += [f"not lost in any of these ledgers: {path}" for path in paths_without_effect(order, result)]
+    unused = [f"no gap there: nothing was accepted for {gap}" for gap in gaps_without_effect(request, result)]
+    unused += [f"not lost in any of these ledgers: {path}" for path in paths_without_effect(request, result)]
     parts += [Text(line, style="yellow") for line in unused]
     if result.kafka_error:
         text = f"it is not known whether the positions still match Kafka: {result.kafka_error}"
         parts.append(Text(text, style="yellow"))
-    if order.take_over and not order.plan_only and any(t.recovery is Recovery.DONE for t in result.tables):
+    if (
+        request.take_over
+        and not request.plan_only
+        and any(t.recovery is Recovery.DONE for t in result.tables)
+    ):
         parts.append(
             Text(
                 "a run that served these tables ends (73): start it again; one that had stopped them takes them up by itself",
                 style="yellow",
             )
         )
-    parts.append(_verdict(service, order, result))
+    parts.append(_verdict(service, request, result))
     return render(screen, parts)
 
 
@@ -140,12 +144,12 @@ def _rebuilt(rebuilt: RebuiltLedger, planned: bool) -> list[str]:
     return lines
 
 
-def _verdict(service: str, order: RecoverOrder, result: RecoverResult) -> Text:
+def _verdict(service: str, request: RecoverRequest, result: RecoverResult) -> Text:
     if not result.tables:
         return Text(f"service {service}: nothing to recover, there is no ledger yet")
     bad = sum(table.error is not None for table in result.tables)
     count = counted(len(result.tables), "table")
-    done = "looked at, nothing touched" if order.plan_only else "recovered"
+    done = "looked at, nothing touched" if request.plan_only else "recovered"
     if not bad:
         return Text(f"service {service}: {count} {done}", style="bold green")
     return Text(

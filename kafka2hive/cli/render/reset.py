@@ -7,18 +7,18 @@ from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.ledger.repair.reset import ResetRecord
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.service.recover.reset import Begun, ResetOrder, ResetPlan, ResetResult
+from kafka2hive.service.recover.reset import Begun, ResetPlan, ResetRequest, ResetResult
 
 
 def render_reset(
-    service: str, order: ResetOrder, result: ResetResult, screen: Screen, *, hive: bool = True
+    service: str, request: ResetRequest, result: ResetResult, screen: Screen, *, hive: bool = True
 ) -> str:
     """Return what moves where, and what that means for the rows. `hive`: the map has a hive section."""
     plan = result.plan
     if plan.record is None:
-        line = f"{order.table} has no ledger: there is nothing to start over"
+        line = f"{request.table} has no ledger: there is nothing to start over"
         return render(screen, [Text(line, style="yellow")])
-    title = Text(order.table, style="bold").append(
+    title = Text(request.table, style="bold").append(
         "  started over" if result.done else "  would be started over",
         style="green" if result.done else "cyan",
     )
@@ -54,7 +54,7 @@ def _lines(service: str, plan: ResetPlan, record: ResetRecord, done: bool, hive:
     return lines
 
 
-def reset_document(service: str, order: ResetOrder, result: ResetResult) -> Document:
+def reset_document(service: str, request: ResetRequest, result: ResetResult) -> Document:
     """Return the document of `reset`."""
     plan = result.plan
     record = plan.record
@@ -62,8 +62,8 @@ def reset_document(service: str, order: ResetOrder, result: ResetResult) -> Docu
         "reset",
         ExitCode.DONE,
         service=service,
-        plan=order.plan_only,
-        table=order.table,
+        plan=request.plan_only,
+        table=request.table,
         begun=plan.begun.value,
         done=result.done,
         ledger=plan.ledger or None,

@@ -24,7 +24,7 @@ from kafka2hive.storage.port import StorageError
 
 
 @dataclass(frozen=True, slots=True)
-class ResetOrder:
+class ResetRequest:
     """What is asked: `move_data` says what becomes of the visible files, `take_over` fences a live owner."""
 
     table: str
@@ -62,7 +62,7 @@ class ResetResult:
 
 
 def reset(
-    wiring: Wiring, group: ConsumerGroup, order: ResetOrder, confirm: Callable[[ResetPlan], None]
+    wiring: Wiring, group: ConsumerGroup, request: ResetRequest, confirm: Callable[[ResetPlan], None]
 ) -> ResetResult:
     """Start the table over. `confirm` hears the plan, and raises when it is not meant.
 
@@ -79,39 +79,41 @@ def reset(
 
     try:
         return begin_again(
-            wiring.ports, f"reset {order.table}", lambda: _reset(wiring, group, order, confirm_once)
+            wiring.ports, f"reset {request.table}", lambda: _reset(wiring, group, request, confirm_once)
         )
     except StorageError as error:
         raise ServiceUnavailable(
-            "storage.unavailable", f"{order.table}: {error}", "give the same command again"
+            "storage.unavailable", f"{request.table}: {error}", "give the same command again"
         ) from error
 
 
 def _reset(
-    wiring: Wiring, group: ConsumerGroup, order: ResetOrder, confirm: Callable[[ResetPlan], None]
+    wiring: Wiring, group: ConsumerGroup, request: ResetRequest, confirm: Callable[[ResetPlan], None]
 ) -> ResetResult:
     there = {paths.table for paths in ledger_tables(wiring)}
-    paths = wiring.paths(order.table)
+    paths = wiring.paths(request.table)
     unfinished = unfinished_reset(wiring.ports.files, paths)
     if unfinished is None:
-        for _, error in unknown_tables(wiring, (order.table,), there):
+        for _, error in unknown_tables(wiring, (request.table,), there):
             raise error
         try:
-            ownership = wiring.ownership_check(take_over=order.take_over, is_left=stopped_by_its_run(wiring))
+            ownership = wiring.ownership_check(
+                take_over=request.take_over, is_left=stopped_by_its_run(wiring)
+            )
             view = ownership.check_owner(paths, None)
         except NoLedger:
             return ResetResult(ResetPlan(Begun.NOTHING), done=False)
-        plan = _plan(wiring, group, _record(wiring, order, view), Begun.NEW)
-    elif unfinished.move_data != order.move_data:
+        plan = _plan(wiring, group, _record(wiring, request, view), Begun.NEW)
+    elif unfinished.move_data != request.move_data:
         raise ConfigError(
             "usage.reset",
-            f"the reset of {order.table} that did not end was begun with"
+            f"the reset of {request.table} that did not end was begun with"
             f" {'--move-data' if unfinished.move_data else '--keep-data'}",
             "give the same option again",
         )
     else:
         plan = _plan(wiring, group, unfinished, Begun.UNFINISHED)
-    if order.plan_only:
+    if request.plan_only:
         return ResetResult(plan, done=False)
     confirm(plan)
     record = plan.record
@@ -120,7 +122,7 @@ def _reset(
         heartbeat.begin()
         left_pending = _fence(wiring, view, record) if plan.begun is Begun.NEW else None
         moved = put_files_away(wiring.ports, paths, record)
-        group.set_back(group.moves(order.table, _nothing_read(record)))
+        group.set_back(group.moves(request.table, _nothing_read(record)))
         end_reset(wiring.ports, paths, record)
     return ResetResult(plan, done=True, moved=moved, left_pending=left_pending)
 
@@ -141,20 +143,20 @@ def _fence(wiring: Wiring, view: View, record: ResetRecord) -> ManualActionRequi
     return left_pending
 
 
-def _record(wiring: Wiring, order: ResetOrder, view: View) -> ResetRecord:
+def _record(wiring: Wiring, request: ResetRequest, view: View) -> ResetRecord:
     ends = [(p.topic_partition, p.end) for p in view.state.positions]
     positions = sorted((tp.topic, tp.number, end) for tp, end in ends)
     return ResetRecord(
         id=wiring.ports.new_uuid(),
         at=wiring.ports.clock.now(),
-        table=order.table,
+        table=request.table,
         ledger_id=view.state.ledger_id,
         generation=view.generation.name,
         epoch=view.state.epoch,
         pending=view.newest.pending,
         location=view.state.location,
-        letters=dead_letter_directory(wiring.map.dead_letters.location, order.table),
-        move_data=order.move_data,
+        letters=dead_letter_directory(wiring.map.dead_letters.location, request.table),
+        move_data=request.move_data,
         positions=tuple(positions),
     )
 

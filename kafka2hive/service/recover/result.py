@@ -14,7 +14,7 @@ from kafka2hive.service.tables.start_preview import PendingFiles
 
 
 @dataclass(frozen=True, slots=True)
-class RecoverOrder:
+class RecoverRequest:
     """What is asked; `tables` empty: all of the map's service. Addresses are full final paths.
 
     `accept_location` names tables whose changed location in the map is meant. `rebuild` names a table whose ledger is
@@ -95,18 +95,20 @@ def failed(table: str, error: Kafka2HiveError) -> RecoveredTable:
     return RecoveredTable(table, kinds.get(error.exit_code, Recovery.FAILED), error=error)
 
 
-def gaps_without_effect(order: RecoverOrder, result: RecoverResult) -> list[GapAcceptance]:
+def gaps_without_effect(request: RecoverRequest, result: RecoverResult) -> list[GapAcceptance]:
     """Accepted gaps where nothing is lost; none while a table is not recovered, or where nothing is recorded."""
-    if order.plan_only or order.rebuild or any(t.recovery is not Recovery.DONE for t in result.tables):
+    if request.plan_only or request.rebuild or any(t.recovery is not Recovery.DONE for t in result.tables):
         return []
     found = [gap.range.topic_partition for table in result.tables for gap in table.gaps]
     return [
-        gap for gap in order.accept_gap if not any(replace(gap, up_to=None).covers(tp, 0) for tp in found)
+        gap for gap in request.accept_gap if not any(replace(gap, up_to=None).covers(tp, 0) for tp in found)
     ]
 
 
-def paths_without_effect(order: RecoverOrder, result: RecoverResult) -> list[str]:
+def paths_without_effect(request: RecoverRequest, result: RecoverResult) -> list[str]:
     """Files that were given as lost and are not lost in any of the ledgers; none with `--plan`."""
-    if order.plan_only:
+    if request.plan_only:
         return []
-    return sorted({*order.accept_loss, *order.refetch} - {path for t in result.tables for path in t.repaired})
+    return sorted(
+        {*request.accept_loss, *request.refetch} - {path for t in result.tables for path in t.repaired}
+    )

@@ -25,7 +25,7 @@ from kafka2hive.service.recover.forget import RegistrationOutcome, refuse_unknow
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.repair import Repairs, refetch_file
-from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, RecoverResult, Recovery, failed
+from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery, failed
 from kafka2hive.service.recover.table import Register, planned_table, recover_table
 from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 def recover(
     wiring: Wiring,
-    order: RecoverOrder,
+    request: RecoverRequest,
     register: Register,
     repairs: Repairs,
     kafka: Kafka | None = None,
@@ -59,35 +59,35 @@ def recover(
     """Recover every ledger of the map's service. `register` and `announce`: see recover_table.
 
     `kafka` is asked by `--plan` alone, for the STOP that a run would end in; None: it is not asked.
-    A table named in `order.tables` may be another service's. A table, file or topic in the order that nobody knows
+    A table named in `request.tables` may be another service's. A table, file or topic in the request that nobody knows
     is refused before anything is touched. Raises ConfigError (such a file or topic), ServiceUnavailable when the file
     system does not answer at all.
     """
     ledgers = ledger_tables(wiring)
-    if order.tables and (left_out := sorted(set(order.accept_location) - set(order.tables))):
+    if request.tables and (left_out := sorted(set(request.accept_location) - set(request.tables))):
         raise ConfigError(
             "usage.accept_location", f"--accept-location {left_out[0]} is none of the --table given"
         )
-    named = (*order.tables, *order.accept_location)
+    named = (*request.tables, *request.accept_location)
     there = {paths.table for paths in ledgers}
     if unknown := unknown_tables(wiring, named, there):
         return RecoverResult(tuple(failed(name, error) for name, error in unknown))
-    meant = [paths for paths in ledgers if not order.tables or paths.table in order.tables]
-    _refuse_unknown_places(wiring, order, meant, repairs)
-    ownership = wiring.ownership_check(take_over=order.take_over, is_left=stopped_by_its_run(wiring))
+    meant = [paths for paths in ledgers if not request.tables or paths.table in request.tables]
+    _refuse_unknown_places(wiring, request, meant, repairs)
+    ownership = wiring.ownership_check(take_over=request.take_over, is_left=stopped_by_its_run(wiring))
     planned: list[View] = []
 
     def work(view: View) -> list[RecoveredTable]:
-        if view.state.service != wiring.map.service and view.paths.table not in order.tables:
+        if view.state.service != wiring.map.service and view.paths.table not in request.tables:
             return []
-        if order.plan_only:
+        if request.plan_only:
             planned.append(view)
             return []
         return [
             recover_table(
                 wiring=wiring,
                 view=view,
-                order=order,
+                request=request,
                 ownership=ownership,
                 register=register,
                 repairs=repairs,
@@ -105,38 +105,38 @@ def recover(
             _kafka=kafka,
             _look=seen,
             _routed=routed,
-            _acceptances=order.accept_gap,
-            _accept_location=order.accept_location,
+            _acceptances=request.accept_gap,
+            _accept_location=request.accept_location,
         )
         for view in planned:
             done, failures = apart(
                 attempt(
                     view.paths.table,
-                    partial(planned_table, wiring, view, starts, order, repairs if seen.logs else None),
+                    partial(planned_table, wiring, view, starts, request, repairs if seen.logs else None),
                 )
             )
             results += done
             errors += failures
-    results += (failed(*error) for error in (*errors, *vanished_ledgers(wiring, order.tables, there)))
+    results += (failed(*error) for error in (*errors, *vanished_ledgers(wiring, request.tables, there)))
     return RecoverResult(tuple(sorted(results, key=lambda result: result.table)), seen.silent)
 
 
 def _refuse_unknown_places(
-    wiring: Wiring, order: RecoverOrder, ledgers: list[LedgerPaths], repairs: Repairs
+    wiring: Wiring, request: RecoverRequest, ledgers: list[LedgerPaths], repairs: Repairs
 ) -> None:
-    """Raises ConfigError if no ledger that it may belong to knows a file or a topic in the order.
+    """Raises ConfigError if no ledger that it may belong to knows a file or a topic in the request.
 
     An unreadable ledger may be the one: then nothing is refused, and that ledger's error is the result.
     """
-    if not (order.accept_loss or order.refetch or order.accept_gap or order.forget):
+    if not (request.accept_loss or request.refetch or request.accept_gap or request.forget):
         return
     views = []
     try:
         for view in readable(each_ledger(wiring, ledgers, lambda view: [view])):
-            if order.tables or view.state.service == wiring.map.service:
+            if request.tables or view.state.service == wiring.map.service:
                 views.append(view)
-        repairs.refuse_unknown(views, (*order.accept_loss, *order.refetch), order.accept_gap)
-        refuse_unknown_registrations((view.state for view in views), order.forget)
+        repairs.refuse_unknown(views, (*request.accept_loss, *request.refetch), request.accept_gap)
+        refuse_unknown_registrations((view.state for view in views), request.forget)
     except (ManualActionRequired, AmbiguousOutcome, StorageError) as trouble:
         log.debug("whether what was named exists cannot be said: %s", trouble)
 
@@ -144,26 +144,33 @@ def _refuse_unknown_places(
 PLAN_SECONDS = 5.0  # `--plan` asks Kafka at most that long
 
 
-def recover_service(wiring: Wiring, order: RecoverOrder) -> RecoverResult:
+def recover_service(wiring: Wiring, request: RecoverRequest) -> RecoverResult:
     """Recover the map's service. Raises ServiceUnavailable when the file system does not answer at all."""
     with RepairHeartbeat(wiring) as heartbeat:
-        if order.rebuild is not None:
-            return rebuild_and_recover(wiring, order, order.rebuild, wiring.kafka, announce=heartbeat.begin)
-        return _recover(wiring, order, heartbeat.begin)
+        if request.rebuild is not None:
+            return rebuild_and_recover(
+                wiring, request, request.rebuild, wiring.kafka, announce=heartbeat.begin
+            )
+        return _recover(wiring, request, heartbeat.begin)
 
 
-def _recover(wiring: Wiring, order: RecoverOrder, announce: Callable[[], None]) -> RecoverResult:
+def _recover(wiring: Wiring, request: RecoverRequest, announce: Callable[[], None]) -> RecoverResult:
     outside = _Outside(wiring)
-    kafka = wiring.kafka(PLAN_SECONDS) if order.plan_only else None
+    kafka = wiring.kafka(PLAN_SECONDS) if request.plan_only else None
     repairs = Repairs(wiring, wiring.kafka if kafka is None else lambda: kafka, outside.refetch)
     return recover(
-        wiring=wiring, order=order, register=outside.register, repairs=repairs, kafka=kafka, announce=announce
+        wiring=wiring,
+        request=request,
+        register=outside.register,
+        repairs=repairs,
+        kafka=kafka,
+        announce=announce,
     )
 
 
 def rebuild_and_recover(
     wiring: Wiring,
-    order: RecoverOrder,
+    request: RecoverRequest,
     table: str,
     kafka: Callable[[], Kafka],
     *,
@@ -179,9 +186,9 @@ def rebuild_and_recover(
             rebuild_ledger(
                 wiring=wiring,
                 table=table,
-                acceptances=order.accept_gap,
-                plan_only=order.plan_only,
-                take_over=order.take_over,
+                acceptances=request.accept_gap,
+                plan_only=request.plan_only,
+                take_over=request.take_over,
                 kafka=kafka,
                 announce=announce,
             )
@@ -191,7 +198,7 @@ def rebuild_and_recover(
     if isinstance(rebuilt, UnreadableLedger):
         return RecoverResult((failed(table, rebuilt.error),))
     newest = rebuilt.ledger.newest
-    if order.plan_only:
+    if request.plan_only:
         planned = RecoveredTable(
             table,
             Recovery.PLANNED,
@@ -205,7 +212,7 @@ def rebuild_and_recover(
         )
         return RecoverResult((planned,))
     set_back_after_rebuild(ConsumerGroup(wiring, kafka()), table, newest.positions)
-    rest = RecoverOrder(take_over=order.take_over, tables=(table,))
+    rest = RecoverRequest(take_over=request.take_over, tables=(table,))
     return RecoverResult(tuple(replace(t, rebuilt=rebuilt) for t in _recover(wiring, rest, announce).tables))
 
 

@@ -17,7 +17,7 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.recover.forget import Forgetting, RegistrationOutcome, forget
 from kafka2hive.service.recover.repair import Repairs, remedies
-from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, Recovery, Relocation
+from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, Recovery, Relocation
 from kafka2hive.service.tables.routes import location_in_map
 from kafka2hive.service.tables.start_preview import StartPreview
 from kafka2hive.service.wiring import Wiring
@@ -29,7 +29,7 @@ Register = Callable[[frozenset[HivePartition]], RegistrationOutcome]
 def recover_table(
     wiring: Wiring,
     view: View,
-    order: RecoverOrder,
+    request: RecoverRequest,
     ownership: OwnershipCheck,
     register: Register,
     repairs: Repairs,
@@ -46,9 +46,9 @@ def recover_table(
     Repairs are recorded right after the roll-forward. A crash between the two leaves a final epoch whose lost file is
     not recorded: the same command again records it, and `verify` names it.
     """
-    named = remedies(order.accept_loss, order.refetch)
+    named = remedies(request.accept_loss, request.refetch)
     repairs.lost_files(view, named)
-    relocation = _relocation(wiring, view.state, order)
+    relocation = _relocation(wiring, view.state, request)
     if relocation:
         ownership.check_marker(view, relocation.after)
     repair = Repair()
@@ -61,7 +61,7 @@ def recover_table(
     def prepare(owned: OwnedLedger) -> frozenset[str]:
         nonlocal repair
         lost = repairs.lost_files(owned, named)
-        repair = repairs.repair(owned, lost, order.accept_gap)
+        repair = repairs.repair(owned, lost, request.accept_gap)
         return frozenset(file.final for file, _ in lost)
 
     started = start(
@@ -80,7 +80,7 @@ def recover_table(
     pending = frozenset(owned.state.unregistered)
     outcome = register(pending) if pending else RegistrationOutcome()
     registered = pending - outcome.left
-    forgetting = forget(owned, outcome, order.forget, wiring.ports.clock.now())
+    forgetting = forget(owned, outcome, request.forget, wiring.ports.clock.now())
     if forgetting.outcome.left != pending:
         update = RegistrationUpdate(registered=registered, forgotten=forgetting.recorded)
         owned = publish(wiring.ports, owned, update).owned
@@ -114,16 +114,16 @@ def _done(
 
 
 def planned_table(
-    wiring: Wiring, view: View, starts: StartPreview, order: RecoverOrder, repairs: Repairs | None
+    wiring: Wiring, view: View, starts: StartPreview, request: RecoverRequest, repairs: Repairs | None
 ) -> Iterator[RecoveredTable]:
     """Plan one table for `--plan`; only reads. `repairs` is None if Kafka does not answer: accepted gaps are unknown."""
     ahead = starts.of(view)
     stop = ahead.stop
-    accepted = view.paths.table in order.accept_location
+    accepted = view.paths.table in request.accept_location
     repair = Repair()
     try:
         if repairs is not None:
-            repair = repairs.accepted(view.state, order.accept_gap)
+            repair = repairs.accepted(view.state, request.accept_gap)
     except ManualActionRequired as not_enough:
         stop = stop or not_enough
     positions = {p.topic_partition: p for p in (*view.state.positions, *repair.positions)}
@@ -138,17 +138,17 @@ def planned_table(
         gaps=repair.gaps,
         resumes_at=tuple(positions[tp] for tp in sorted(positions)),
         error=stop,
-        relocated=_relocation(wiring, view.state, order) if accepted else None,
+        relocated=_relocation(wiring, view.state, request) if accepted else None,
     )
 
 
-def _relocation(wiring: Wiring, state: Snapshot, order: RecoverOrder) -> Relocation | None:
+def _relocation(wiring: Wiring, state: Snapshot, request: RecoverRequest) -> Relocation | None:
     """What `--accept-location` asks for this table.
 
     Raises ManualActionRequired if the map's location differs and was not accepted.
     """
     location = location_in_map(wiring, state)
-    if state.table not in order.accept_location:
+    if state.table not in request.accept_location:
         if location is not None:
             refuse_changed_location(state, location)
         return None

@@ -10,7 +10,7 @@ from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import hive_gate
 from kafka2hive.service.run.owned_tables import OwnedTables
-from kafka2hive.service.run.result import RunOrder
+from kafka2hive.service.run.result import RunRequest
 from kafka2hive.service.run.schema_evolution import registry_evolution
 from kafka2hive.service.run.telemetry.liveness import Liveness
 from kafka2hive.service.run.telemetry.metrics import EpochWatcher, GroupFollower
@@ -62,7 +62,7 @@ class RunParts:
         )
 
 
-def assemble(wiring: Wiring, order: RunOrder) -> RunParts:
+def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
     """Build the parts of a run. Nothing is connected: each adapter connects when it is first used."""
     service_map = wiring.map
     metrics = ServiceMetrics(service_map.service)
@@ -70,7 +70,7 @@ def assemble(wiring: Wiring, order: RunOrder) -> RunParts:
     metrics.observe_decoder(decoder.version, is_compiled=decoder.is_compiled)
     kafka, metastore = wiring.kafka(), wiring.hive()
     catalogue = Catalogue(service_map, metastore)
-    ownership = wiring.ownership_check(take_over=order.take_over)
+    ownership = wiring.ownership_check(take_over=request.take_over)
     group = service_map.kafka.committed_group
     return RunParts(
         kafka=KafkaView(kafka, wiring.ports.clock),

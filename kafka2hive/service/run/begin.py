@@ -3,14 +3,14 @@
 import logging
 
 from kafka2hive.config.keys import ServiceMap
-from kafka2hive.service.run.result import RunOrder, RunResult, exit_code
+from kafka2hive.service.run.result import RunRequest, RunResult, exit_code
 from kafka2hive.service.run.signals import Interrupted, StopSignals
 from kafka2hive.spark.jvm import launched
 
 log = logging.getLogger(__name__)
 
 
-def begin(service_map: ServiceMap, order: RunOrder) -> RunResult:
+def begin(service_map: ServiceMap, request: RunRequest) -> RunResult:
     """Run the service. A signal before Spark's session exists ends the run at once; nothing was changed by then.
 
     Raises what Run.run raises. In both cases the JVM is killed.
@@ -24,7 +24,7 @@ def begin(service_map: ServiceMap, order: RunOrder) -> RunResult:
             from kafka2hive.service.run.service import Run
             from kafka2hive.service.wiring import wire
 
-            return Run(wire(service_map), order, jvm, signals).run()
+            return Run(wire(service_map), request, jvm, signals).run()
     except Interrupted:
         log.info("interrupted while Spark started: nothing was touched")
         return RunResult(exit_code(None, signals.number, ()), None, ())

@@ -1,4 +1,4 @@
-"""The order for a run, and the result that it ends with."""
+"""The request for a run, and the result with which it ends."""
 
 import signal
 from collections.abc import Collection
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # otherwise a run would wait for these imports before it laun
 
 
 @dataclass(frozen=True, slots=True)
-class RunOrder:
+class RunRequest:
     """How to run: `once` dumps what Kafka holds and ends, `take_over` fences live owners of its tables at the start."""
 
     once: bool = False

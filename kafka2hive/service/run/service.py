@@ -14,7 +14,7 @@ from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.run.assembly import assemble
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.result import (
-    RunOrder,
+    RunRequest,
     RunResult,
     end_of,
     exit_code,
@@ -61,12 +61,12 @@ def _sql_jobs(spark: "SparkSession", settings: TaskSettings, selects: "Selects")
 class Run:
     """One run of one service, from the first look to the last snapshot: signals, heartbeat and Spark around the epoch loop."""
 
-    def __init__(self, wiring: Wiring, order: RunOrder, jvm: Jvm, signals: StopSignals) -> None:
+    def __init__(self, wiring: Wiring, request: RunRequest, jvm: Jvm, signals: StopSignals) -> None:
         self._wiring = wiring
-        self._order = order
+        self._request = request
         self._jvm = jvm
         self._signals = signals
-        self._parts = assemble(wiring, order)
+        self._parts = assemble(wiring, request)
 
     def run(self) -> RunResult:
         """Steps: 1 look, 2 Spark, 3 take over and roll forward, 4 dump until the end, 5 settle.
@@ -126,7 +126,9 @@ class Run:
         self._serve_metrics()
         parts.liveness.begin()
         conf, per_core = session_settings(spark), service_map.limits.tasks_per_core
-        loop = parts.epoch_loop(self._wiring, lambda: session_slots(spark, conf, per_core), self._order.once)
+        loop = parts.epoch_loop(
+            self._wiring, lambda: session_slots(spark, conf, per_core), self._request.once
+        )
         parts.liveness.most_tasks = lambda: loop.most_tasks
         selects = _selects(spark, service_map)
         if selects is not None:
@@ -134,7 +136,7 @@ class Run:
         parts.registrar.start()
         with parts.liveness.beside(loop.stuck_seconds, parts.owned_tables.tables.values()):
             # later owners of tables are not fenced
-            loop.start_tables(with_sql=self._order.take_over)
+            loop.start_tables(with_sql=self._request.take_over)
         parts.ownership.end_take_over()
         settings = task_settings(service_map, loop.settings)
         query = DumpQuery(
@@ -144,7 +146,7 @@ class Run:
             function=task_function(run_task, settings),
             scratch=scratch,
             trigger_seconds=service_map.trigger_seconds,
-            once=self._order.once,
+            once=self._request.once,
             stop_seconds=service_map.limits.stop_seconds,
             sql=None if selects is None else _sql_jobs(spark, settings, selects),
         )
@@ -198,7 +200,7 @@ class Run:
         if parts.follower is not None:
             parts.follower.end(HEARTBEAT_SECONDS, ended.error)
         tables = list(parts.owned_tables.tables.values())
-        if self._order.once:
+        if self._request.once:
             parts.columns.end(tables)
         parts.metrics.close()
         log.info("%s", parts.watcher.summary(tables))
@@ -210,13 +212,13 @@ class Run:
     def _settle_with_hive(self) -> ServiceUnavailable | None:
         """Tell Hive what it was not told; with `once`, say what is left."""
         registrar, hive = self._parts.registrar, self._wiring.map.hive
-        if not registrar.settle(SETTLE_SECONDS if self._order.once else HEARTBEAT_SECONDS):
+        if not registrar.settle(SETTLE_SECONDS if self._request.once else HEARTBEAT_SECONDS):
             log.warning(
                 "Hive is not told everything: the rest is in the ledgers, the next start registers it"
             )
         untold, why = registrar.untold, registrar.no_answer
         registrar.end()
-        if hive is None or not untold or not self._order.once:
+        if hive is None or not untold or not self._request.once:
             return None
         return not_registered(
             untold,

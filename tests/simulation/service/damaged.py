@@ -282,7 +282,7 @@ class DamageSchedule:
         self._killed_at_times(lambda process: self.code.repair.run_recover(process, order))
         errors = self.code.repair.run_recover(self._process("sim"), order)
         if [error.code for error in errors] == [LEDGER_THERE]:
-            rest = self.code.repair.RecoverOrder(tables=(self.table,))
+            rest = self.code.repair.RecoverRequest(tables=(self.table,))
             errors = self.code.repair.run_recover(self._process("sim"), rest)
         if errors:
             raise Violation(f"{self.table} cannot be repaired by {order}: {errors[0]}")
@@ -337,7 +337,7 @@ class DamageSchedule:
         beside.stop()
         if self.harm.undo is not None:
             self.harm.undo()
-            order = self.code.repair.RecoverOrder(tables=(self.table,))
+            order = self.code.repair.RecoverRequest(tables=(self.table,))
         else:
             order = replace(self._order(), tables=(self.table,))
         run_recover, kills = self.code.repair.run_recover, self.world.below(KILLS + 1)
@@ -345,7 +345,7 @@ class DamageSchedule:
         def command(process: Any, announce: Callable[[], None]) -> list[Kafka2HiveError]:
             errors: list[Kafka2HiveError] = run_recover(process, order, announce)
             if [error.code for error in errors] == [LEDGER_THERE]:
-                rest = self.code.repair.RecoverOrder(tables=(self.table,))
+                rest = self.code.repair.RecoverRequest(tables=(self.table,))
                 errors = run_recover(process, rest, announce)
             return errors
 
@@ -388,7 +388,7 @@ class DamageSchedule:
         return read_snapshot(self.world.namenode.read(path)).owner
 
     def _order(self) -> Any:
-        order = self.code.repair.RecoverOrder
+        order = self.code.repair.RecoverRequest
         if self.forgets:
             self.world.count["registration given up"] += 1
             partition = self.harm.unregistered

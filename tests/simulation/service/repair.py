@@ -14,8 +14,8 @@ from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
 from kafka2hive.service.recover.heartbeat import repair_heartbeat
 from kafka2hive.service.recover.rebuild import rebuild_ledger
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.recover.reset import ResetOrder, reset
-from kafka2hive.service.recover.result import RecoverOrder
+from kafka2hive.service.recover.reset import ResetRequest, reset
+from kafka2hive.service.recover.result import RecoverRequest
 from kafka2hive.service.recover.service import recover
 from kafka2hive.service.tables.registrar import RefusedByHive, register_now
 from tests.simulation import tasks
@@ -24,7 +24,7 @@ from tests.simulation.metastore import SimulatedMetastore
 from tests.simulation.service.driver import Process
 from tests.simulation.tasks import Share
 
-__all__ = ["RecoverOrder", "Registration", "RepairPresence", "run_recover", "run_reset"]
+__all__ = ["RecoverRequest", "Registration", "RepairPresence", "run_recover", "run_reset"]
 
 
 class RepairPresence:
@@ -43,7 +43,7 @@ class RepairPresence:
 
 
 def run_recover(
-    process: Process, order: RecoverOrder, announce: Callable[[], None] = lambda: None
+    process: Process, order: RecoverRequest, announce: Callable[[], None] = lambda: None
 ) -> list[Kafka2HiveError]:
     """Run `recover` as a new process. Return the errors of its tables."""
     command = _Command(process)
@@ -59,7 +59,7 @@ def run_recover(
                 lambda: kafka,
                 announce=announce,
             )
-            order = RecoverOrder(tables=(order.rebuild,))
+            order = RecoverRequest(tables=(order.rebuild,))
         result = recover(process.wiring, order, command.register, command.repairs, announce=announce)
     except Kafka2HiveError as error:
         return [error]
@@ -70,7 +70,7 @@ def run_reset(process: Process, table: str) -> list[Kafka2HiveError]:
     """Run `reset --move-data` as a new process."""
     group = ConsumerGroup(process.wiring, process.kafka)
     try:
-        reset(process.wiring, group, ResetOrder(table, move_data=True), lambda plan: None)
+        reset(process.wiring, group, ResetRequest(table, move_data=True), lambda plan: None)
     except Kafka2HiveError as error:
         return [error]
     return []

@@ -13,7 +13,7 @@ from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.inspect.state import NotRunning, OwnerLife
 from kafka2hive.service.inspect.status import EpochStatus, StatusResult, TableStatus
-from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder, RecoverResult, Recovery
+from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery
 from kafka2hive.service.tables.init import Beginning, InitResult, InitTable
 from tests.harness.values import data_file, view_of
 
@@ -41,7 +41,7 @@ def test_recover_shows_the_counts_and_where_the_next_run_resumes() -> None:
         unregistered=0,
         resumes_at=_positions(15_000, 15_001),
     )
-    assert render_recover("demo", RecoverOrder(), RecoverResult((table,)), PIPE).splitlines() == [
+    assert render_recover("demo", RecoverRequest(), RecoverResult((table,)), PIPE).splitlines() == [
         "air.flights  recovered  epoch 42, g000007",
         "  rolled forward: epoch 41, 5 files = 3 renamed + 2 already there",
         "  1 rename retried",
@@ -55,7 +55,7 @@ def test_recover_shows_the_counts_and_where_the_next_run_resumes() -> None:
 def test_a_stop_is_shown_with_its_way_on_and_the_exit_code() -> None:
     error = ManualActionRequired("ledger.missing", "file:///a.final: neither there nor staged", "type this")
     table = RecoveredTable("air.flights", Recovery.STOPPED, error=error)
-    assert render_recover("demo", RecoverOrder(), RecoverResult((table,)), PIPE).splitlines() == [
+    assert render_recover("demo", RecoverRequest(), RecoverResult((table,)), PIPE).splitlines() == [
         "air.flights  STOP: manual intervention required",
         "  [ledger.missing] file:///a.final: neither there nor staged",
         "    what to do: type this",

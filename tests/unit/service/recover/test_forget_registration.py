@@ -17,7 +17,7 @@ from kafka2hive.model.metastore import MetastoreRefused
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.recover.result import RecoverOrder, RecoverResult
+from kafka2hive.service.recover.result import RecoverRequest, RecoverResult
 from kafka2hive.service.recover.service import recover
 from kafka2hive.service.verify.result import VerifyRequest, VerifyResult
 from kafka2hive.service.verify.verify import verify
@@ -50,7 +50,7 @@ def recovered(service: Service, register: object, *named: Registration) -> Recov
         raise AssertionError("nothing is lost")
 
     repairs = Repairs(service.wiring, no_kafka, no_refetch)
-    return recover(service.wiring, RecoverOrder(forget=named), register, repairs)  # type: ignore[arg-type]
+    return recover(service.wiring, RecoverRequest(forget=named), register, repairs)  # type: ignore[arg-type]
 
 
 def test_a_refused_registration_that_was_given_up_is_recorded_and_never_pending_again(

@@ -7,7 +7,7 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.recover.result import RecoverOrder
+from kafka2hive.service.recover.result import RecoverRequest
 from kafka2hive.service.recover.service import recover
 from kafka2hive.service.tables.registrar import RegisteredInHive
 from tests.harness.cli_ledger import TABLE, Service, pending_service
@@ -62,7 +62,7 @@ def _no_kafka() -> object:
 def _accept_loss(service: Service, registered: bool) -> None:
     service.staged(0).unlink()
     repairs = Repairs(service.wiring, _no_kafka, _unasked)  # type: ignore[arg-type]  # never called
-    order = RecoverOrder(accept_loss=(service.files[0].final,))
+    order = RecoverRequest(accept_loss=(service.files[0].final,))
     (table,) = recover(
         service.wiring,
         order,

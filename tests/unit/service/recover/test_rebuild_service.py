@@ -30,7 +30,7 @@ from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import certificate_path, staging_directory
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
-from kafka2hive.service.recover.result import RecoverOrder
+from kafka2hive.service.recover.result import RecoverRequest
 from kafka2hive.service.recover.service import rebuild_and_recover
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem
@@ -347,7 +347,7 @@ def test_the_consumer_group_is_set_back_to_the_rebuilt_ledger(
     lost_ledger: Service, away: bool, offset: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     kafka = Kafka(away)
-    order = RecoverOrder(rebuild=TABLE, accept_gap=(GapAcceptance("flights", 0),), take_over=True)
+    order = RecoverRequest(rebuild=TABLE, accept_gap=(GapAcceptance("flights", 0),), take_over=True)
     result = rebuild_and_recover(lost_ledger.wiring, order, TABLE, lambda: cast(KafkaAdmin, kafka))
     assert result.exit_code == 0, result
     assert kafka.offsets == {FLIGHTS: offset}
@@ -355,5 +355,5 @@ def test_the_consumer_group_is_set_back_to_the_rebuilt_ledger(
 
 
 def test_a_plan_of_a_rebuild_leaves_the_consumer_group(lost_ledger: Service) -> None:
-    order = RecoverOrder(rebuild=TABLE, accept_gap=(GapAcceptance("flights", 0),), plan_only=True)
+    order = RecoverRequest(rebuild=TABLE, accept_gap=(GapAcceptance("flights", 0),), plan_only=True)
     assert rebuild_and_recover(lost_ledger.wiring, order, TABLE, _no_kafka).exit_code == 0

@@ -15,7 +15,7 @@ from kafka2hive.model.paths.data_file import bucket_slug
 from kafka2hive.model.paths.path import join, parent
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder
+from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest
 from kafka2hive.service.recover.service import recover
 from kafka2hive.service.tables.start_preview import pending_files
 from kafka2hive.service.wiring import Wiring
@@ -88,7 +88,7 @@ def on(service: Service, files: LocalFileSystem) -> Wiring:
     return replace(service.wiring, ports=replace(service.wiring.ports, files=files))
 
 
-def recovered(wiring: Wiring, order: RecoverOrder, fetched: Fetched) -> RecoveredTable:
+def recovered(wiring: Wiring, order: RecoverRequest, fetched: Fetched) -> RecoveredTable:
     (table,) = recover(wiring, order, RegistrationOutcome, Repairs(wiring, _no_kafka, fetched)).tables
     return table
 
@@ -101,8 +101,8 @@ def test_a_file_that_another_recover_has_repaired_meanwhile_is_not_repaired_agai
     lost = service.files[0].final
     service.staged(0).unlink()
     fetched = Fetched(service.wiring)
-    other = RecoverOrder(refetch=(lost,))
-    mine = other if how == "refetch" else RecoverOrder(accept_loss=(lost,))
+    other = RecoverRequest(refetch=(lost,))
+    mine = other if how == "refetch" else RecoverRequest(accept_loss=(lost,))
     wiring = on(
         service,
         Meanwhile(
@@ -132,7 +132,7 @@ def test_a_file_that_came_back_meanwhile_is_moved_and_not_given_up(tmp_path: Pat
         ),
     )
 
-    table = recovered(wiring, RecoverOrder(accept_loss=(service.files[0].final,)), Fetched(wiring))
+    table = recovered(wiring, RecoverRequest(accept_loss=(service.files[0].final,)), Fetched(wiring))
 
     assert service.final(0).exists()
     assert (table.repaired, table.moves.given_up, table.moves.renamed) == ((), 0, 2)
@@ -153,7 +153,7 @@ def test_a_file_promoted_between_two_looks_is_not_fetched_again(tmp_path: Path) 
     wiring = on(service, promoted_between_the_looks(service))
     fetched = Fetched(wiring)
 
-    table = recovered(wiring, RecoverOrder(refetch=(service.files[0].final,)), fetched)
+    table = recovered(wiring, RecoverRequest(refetch=(service.files[0].final,)), fetched)
 
     assert (fetched.times, table.repaired, table.moves.given_up) == (0, (), 0)
     assert len(list(service.final(0).parent.glob("*.final"))) == 2

@@ -15,7 +15,7 @@ from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.repair import Repairs
-from kafka2hive.service.recover.result import RecoveredTable, RecoverOrder
+from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest
 from kafka2hive.service.recover.service import recover
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import TABLE, pending_service, tree
@@ -44,7 +44,7 @@ class Kafka(FakeKafka):
         return {}
 
 
-def recovered(wiring: Wiring, kafka: Kafka, order: RecoverOrder) -> RecoveredTable:
+def recovered(wiring: Wiring, kafka: Kafka, order: RecoverRequest) -> RecoveredTable:
     repairs = Repairs(wiring, lambda: kafka, Fetched(wiring))
     (table,) = recover(wiring, order, RegistrationOutcome, repairs, kafka).tables
     return table
@@ -68,7 +68,7 @@ def test_a_plan_resumes_where_the_command_does_and_names_the_same_gaps(
     tmp_path: Path, kafka: Kafka, at: int
 ) -> None:
     service = pending_service(tmp_path)
-    order, before = RecoverOrder(accept_gap=ACCEPTED), tree(tmp_path)
+    order, before = RecoverRequest(accept_gap=ACCEPTED), tree(tmp_path)
     planned = recovered(service.wiring, kafka, replace(order, plan_only=True))
     assert tree(tmp_path) == before
     done = recovered(service.wiring, kafka, order)
@@ -80,8 +80,8 @@ def test_a_plan_resumes_where_the_command_does_and_names_the_same_gaps(
 def test_a_plan_for_a_topic_that_was_made_again_begins_where_the_command_does(tmp_path: Path) -> None:
     service = pending_service(tmp_path)
     learn_id(service.wiring, "old")
-    remade, order = Kafka(0, 3, topic_id="new"), RecoverOrder(accept_gap=ACCEPTED)
-    refused = recovered(service.wiring, remade, RecoverOrder(plan_only=True))
+    remade, order = Kafka(0, 3, topic_id="new"), RecoverRequest(accept_gap=ACCEPTED)
+    refused = recovered(service.wiring, remade, RecoverRequest(plan_only=True))
     assert refused.error is not None and refused.error.code == "kafka.topic_recreated"
     planned = recovered(service.wiring, remade, replace(order, plan_only=True))
     done = recovered(service.wiring, remade, order)

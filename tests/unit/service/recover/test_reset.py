@@ -20,7 +20,7 @@ from kafka2hive.model.errors import ConfigError, Fenced, ManualActionRequired, S
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.service.recover.consumer_group import ConsumerGroup
-from kafka2hive.service.recover.reset import Begun, ResetOrder, ResetPlan, ResetResult, reset
+from kafka2hive.service.recover.reset import Begun, ResetPlan, ResetRequest, ResetResult, reset
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem, LocalWriter
 from kafka2hive.storage.port import OutcomeUnknown
@@ -55,7 +55,7 @@ def start_over(
     wiring: Wiring, kafka: Kafka, move: bool, confirm: Callable[[ResetPlan], None] = go, **options: Any
 ) -> ResetResult:
     group = ConsumerGroup(wiring, kafka)
-    return reset(wiring, group, ResetOrder(TABLE, move, **options), confirm)
+    return reset(wiring, group, ResetRequest(TABLE, move, **options), confirm)
 
 
 @pytest.fixture
