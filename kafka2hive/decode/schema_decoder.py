@@ -23,8 +23,9 @@ from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, as_it
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import FinerTimes, Written, truncating
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
-from kafka2hive.decode.schemas.writers import SchemaId, WriterSchema, WriterSchemas
+from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
+from kafka2hive.model.writer_schema import SchemaId, WriterSchema
 from kafka2hive.plugins import Decoded, Reason
 
 MOST_READERS = 1000

@@ -11,8 +11,9 @@ import pyarrow as pa
 from kafka2hive.config.keys import MetadataColumn, TableSettings, Tombstones
 from kafka2hive.decode import Changes, make_decoder
 from kafka2hive.decode.rows.decoder import LINE_END, OBJECT, groups, most_rows
-from kafka2hive.decode.schemas.writers import WriterSchema, WriterSchemas
+from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.plan.contract import ColumnsSeen, UnmappedFields
 from kafka2hive.plugins import Decoder, Reason
 from kafka2hive.schema_evolution.check import WriterFieldsCheck

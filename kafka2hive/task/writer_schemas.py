@@ -3,7 +3,8 @@
 import os
 
 from kafka2hive.config.keys import RecordPart, RegistryOptions, TableSettings
-from kafka2hive.decode.schemas.writers import AVRO, PROTOBUF, WriterSchema, WriterSchemas
+from kafka2hive.decode.schemas.writers import WriterSchemas
+from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.storage.port import FileSystem
 

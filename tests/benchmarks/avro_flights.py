@@ -8,7 +8,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 
-from kafka2hive.decode.schemas.writers import AVRO, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, WriterSchema
 
 _TYPES = {
     "int32": "int",

@@ -7,7 +7,7 @@ from typing import Any
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.avro.decoder import AvroDecoder
-from kafka2hive.decode.schemas.writers import AVRO, SchemaReference, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, SchemaReference, WriterSchema
 from kafka2hive.plugins import Decoder, Reason
 from tests.contract.decode_cases import Dead
 from tests.harness.outcomes import row_outcomes

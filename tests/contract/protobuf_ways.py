@@ -7,7 +7,7 @@ from typing import Any
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.protobuf.decoder import ProtobufDecoder
-from kafka2hive.decode.schemas.writers import PROTOBUF, SchemaReference, WriterSchema
+from kafka2hive.model.writer_schema import PROTOBUF, SchemaReference, WriterSchema
 from tests.contract.protobuf_cases import (
     ABSENT_CASES,
     IGNORED_CASES,

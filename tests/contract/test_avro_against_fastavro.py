@@ -9,7 +9,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from kafka2hive.decode.schemas.writers import AVRO, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, WriterSchema
 from tests.contract.avro_random import Maker
 from tests.contract.avro_reference import Reference, without_logical
 from tests.contract.avro_ways import WAYS, Registry, framed, outcomes

@@ -16,8 +16,8 @@ from kafka2hive.config.keys import ChangeLog
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.change_logs.decoder import ENVELOPES, ChangeLogDecoder
 from kafka2hive.decode.contract.sources import Source
-from kafka2hive.decode.schemas.writers import AVRO, WriterSchema
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.writer_schema import AVRO, WriterSchema
 from kafka2hive.plugins import Decoded
 from tests.contract.change_log_records import BEFORE, RECORDS, REFUSED, ROW, Recorded, debezium, with_schema
 from tests.contract.decode_ways import EACH_WAY, WAYS

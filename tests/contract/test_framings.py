@@ -9,7 +9,7 @@ import pytest
 
 from kafka2hive.config.keys import Framing, WireFormat
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.schemas.writers import AVRO, PROTOBUF, SchemaId, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaId, WriterSchema
 from kafka2hive.plugins import Reason
 from tests.contract.protobuf_cases import number
 from tests.harness.outcomes import row_outcomes

@@ -7,7 +7,7 @@ import pytest
 
 from kafka2hive.decode.schemas.avro import parse
 from kafka2hive.decode.schemas.protobuf import parse as parse_protobuf
-from kafka2hive.decode.schemas.writers import AVRO, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, WriterSchema
 from kafka2hive.schema_evolution.fields import WriterField, avro_fields, protobuf_fields
 from tests.contract.avro_cases import number
 from tests.contract.avro_ways import WAYS, Registry, framed, outcomes

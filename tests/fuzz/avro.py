@@ -4,7 +4,7 @@ import json
 import random
 from collections import Counter
 
-from kafka2hive.decode.schemas.writers import AVRO, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, WriterSchema
 from kafka2hive.plugins import Reason
 from tests.contract.avro_random import Maker
 from tests.contract.avro_reference import Reference

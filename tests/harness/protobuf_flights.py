@@ -11,7 +11,7 @@ import orjson
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from kafka2hive.decode.schemas.protoc import descriptors
-from kafka2hive.decode.schemas.writers import PROTOBUF, SchemaReference, WriterSchema
+from kafka2hive.model.writer_schema import PROTOBUF, SchemaReference, WriterSchema
 from tests.oracle.exact import Content, flight
 
 _NUMBERS = (

@@ -16,7 +16,7 @@ from kafka2hive.decode.framing.fine_times import Written
 from kafka2hive.decode.framing.frames import Head
 from kafka2hive.decode.schema_decoder import SchemaDecoder
 from kafka2hive.decode.schemas.avro import AvroSchema, AvroSchemaInvalid, parse
-from kafka2hive.decode.schemas.writers import AVRO, SchemaId, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, SchemaId, WriterSchema
 from kafka2hive.plugins import Decoder, Reason
 
 

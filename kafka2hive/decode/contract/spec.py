@@ -8,7 +8,8 @@ from kafka2hive.config.keys import ChangeLog, CsvOptions, WireFormat
 from kafka2hive.config.keys.services import PluginOptions
 from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source, own_names
-from kafka2hive.decode.schemas.writers import SchemaCheck, WriterSchema, WriterSchemas
+from kafka2hive.decode.schemas.writers import SchemaCheck, WriterSchemas
+from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.plugins import Decoder
 
 if TYPE_CHECKING:

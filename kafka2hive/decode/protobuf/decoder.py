@@ -19,9 +19,9 @@ from kafka2hive.decode.protobuf.resolve import resolve
 from kafka2hive.decode.schema_decoder import SchemaDecoder
 from kafka2hive.decode.schemas.protobuf import ProtobufSchema, parse
 from kafka2hive.decode.schemas.protoc import ProtobufSchemaInvalid
-from kafka2hive.decode.schemas.writers import PROTOBUF, SchemaId, WriterSchema
 from kafka2hive.decode.values.batch import Places
 from kafka2hive.decode.values.epochs import UNITS
+from kafka2hive.model.writer_schema import PROTOBUF, SchemaId, WriterSchema
 from kafka2hive.plugins import Decoder, Reason
 
 MOST_SCHEMAS = 1000

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kafka2hive.decode.schemas.writers import WriterSchema
+from kafka2hive.model.writer_schema import WriterSchema
 
 
 @dataclass(frozen=True, slots=True)

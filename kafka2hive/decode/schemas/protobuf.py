@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka2hive.decode.schemas.protoc import OWN, ProtobufSchemaInvalid, descriptors
-from kafka2hive.decode.schemas.writers import WriterSchema
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.registry.lookup import Recent
 
 VARINT, FIXED64, LENGTH, START, END, FIXED32 = range(6)

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from kafka2hive.decode.schemas.writers import WriterSchema
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.writer_schema import WriterSchema
 
 OWN = "kafka2hive/message.proto"
 """The name of the schema's own file."""

@@ -3,16 +3,11 @@
 import json
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kafka2hive.model.writer_schema import AVRO as AVRO
-from kafka2hive.model.writer_schema import JSON as JSON
-from kafka2hive.model.writer_schema import PROTOBUF as PROTOBUF
-from kafka2hive.model.writer_schema import SchemaId as SchemaId
-from kafka2hive.model.writer_schema import SchemaReference as SchemaReference
-from kafka2hive.model.writer_schema import WriterSchema as WriterSchema
+from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaId, WriterSchema
 
 if TYPE_CHECKING:
-    from kafka2hive.decode.schemas.avro import AvroSchema as AvroSchema
-    from kafka2hive.decode.schemas.protobuf import ProtobufSchema as ProtobufSchema
+    from kafka2hive.decode.schemas.avro import AvroSchema
+    from kafka2hive.decode.schemas.protobuf import ProtobufSchema
 
 
 class SchemaCheck(Protocol):

@@ -16,8 +16,8 @@ from kafka2hive.config.keys import (
     TableSettings,
     Tombstones,
 )
-from kafka2hive.decode.schemas.writers import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.model.files import FileKind
+from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.service.verify.row_comparison import compare_as_multisets
 from kafka2hive.service.verify.row_sources import ReplayRows
 from kafka2hive.service.verify.rows import Paths, Span

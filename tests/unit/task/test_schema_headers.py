@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from kafka2hive.config.keys import Column, RecordPart, TableSettings
-from kafka2hive.decode.schemas.writers import AVRO, PROTOBUF, SchemaId, WriterSchema
+from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaId, WriterSchema
 from kafka2hive.task.chunk_decoder import ChunkDecoder
 from tests.harness.reasons import texts_of
 from tests.harness.task_files import table_settings

@@ -10,9 +10,9 @@ import pytest
 from kafka2hive.config.keys import RegistryOptions, TableSettings
 from kafka2hive.config.keys.change_log import CHANGE_COLUMNS
 from kafka2hive.config.keys.table import SchemaEvolution
-from kafka2hive.decode.schemas.writers import WriterSchema, WriterSchemas
+from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.model.errors import SchemaDiffers, TableError
-from kafka2hive.model.writer_schema import WriterId
+from kafka2hive.model.writer_schema import WriterId, WriterSchema
 from kafka2hive.plan.contract import TableManifest, TaskSettings
 from kafka2hive.task.sink import PassingSink
 from kafka2hive.task.writer_schemas import writers_of
