@@ -10,6 +10,7 @@ import orjson
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.retry import first_line
 from kafka2hive.ledger.snapshot.completeness import certificate_text
 from kafka2hive.model.completeness import Certificate
 from kafka2hive.model.paths.data_file import ledger_tag
@@ -23,7 +24,6 @@ from kafka2hive.model.paths.table_directory import (
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
 
-_LONGEST = 300  # characters of an error in the log
 _TRIES = 2  # a response may be lost
 
 
@@ -50,7 +50,7 @@ def _certify(ports: Ports, state: Snapshot, given_up: frozenset[str], certificat
         try:
             why = _write(ports=ports, state=state, given_up=given_up, certificate=certificate, path=path)
         except StorageError as error:
-            why = f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST]
+            why = first_line(error)
             continue
         break
     if why:

@@ -87,10 +87,10 @@ class ConditionFiles:
                 files.mkdirs(self._directory)
                 write_file(files, join(self._directory, outcome_name(self._owner, count)), outcome)
             except StorageError as error:
-                failed = error
+                failure = error
                 continue
             return True
-        log.warning("how the run ended is not told in %s: %s", self._directory, failed)
+        log.warning("how the run ended is not told in %s: %s", self._directory, failure)
         return False
 
     def _delete_all(self, paths: list[str]) -> None:

@@ -117,8 +117,8 @@ def _advance(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
     for step in sorted(account.range for account in change.accounts):
         position = positions.get(step.topic_partition)
         if position is None or position.end != step.start:
-            stands = "has no position" if position is None else f"stands at {position.end}"
-            raise OffsetsDoNotJoin(f"{state.table}: {step} does not follow, {step.topic_partition} {stands}")
+            present = "has no position" if position is None else f"stands at {position.end}"
+            raise OffsetsDoNotJoin(f"{state.table}: {step} does not follow, {step.topic_partition} {present}")
         positions[step.topic_partition] = replace(position, end=step.end)
     for topic_partition, leader_epoch in change.leader_epochs.items():
         positions[topic_partition] = replace(positions[topic_partition], leader_epoch=leader_epoch)

@@ -38,12 +38,12 @@ Answer.AGAIN = Answer(Kind.AGAIN)
 def answer_to(error: StorageError) -> Answer:
     """Return BLOCKED for an error that an operator must lift (permission, quota, disk), AGAIN for any other."""
     if isinstance(error, Denied | NoRoom):
-        return Answer(Kind.BLOCKED, _first_line(error), error.remedy)
+        return Answer(Kind.BLOCKED, first_line(error), error.remedy)
     return Answer.AGAIN
 
 
-def _first_line(error: StorageError) -> str:
-    """Return the error without the Java stack trace that follows a NameNode's message."""
+def first_line(error: StorageError) -> str:
+    """Return the error as a text without the Java stack trace that follows a NameNode's message."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST]
 
 

@@ -109,8 +109,8 @@ def read_snapshot(files: FileSystem, path: str) -> Snapshot:
         raise ManualActionRequired(
             "ledger.damaged", f"{path}: {error}", "restore the file from a backup; no file was changed"
         ) from error
-    named = parse_snapshot_name(base_name(path))
-    if named is not None and named[0] != snapshot.epoch:
+    name = parse_snapshot_name(base_name(path))
+    if name is not None and name[0] != snapshot.epoch:
         raise _impossible(path, f"it says epoch {snapshot.epoch}")
     return snapshot
 

@@ -247,7 +247,7 @@ LEDGER = (
         ),
         (
             "a rebuilt ledger believes a task whose files are not all there",
-            ("            if rows != wanted:\n", "            if False:\n"),
+            ("            if rows != expected:\n", "            if False:\n"),
         ),
     ),
     *mistakes(
@@ -376,7 +376,7 @@ LEDGER = (
         ),
         (
             "a snapshot that says another epoch than its name is believed",
-            ("    if named is not None and named[0] != snapshot.epoch:\n", "    if False:\n"),
+            ("    if name is not None and name[0] != snapshot.epoch:\n", "    if False:\n"),
         ),
     ),
     *mistakes(

@@ -1163,7 +1163,7 @@ MUTANTS = (
         "a certificate's error taken for success",
         CERTIFY,
         (
-            '            why = f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST]\n            continue\n',
+            "            why = first_line(error)\n            continue\n",
             '            why = ""\n',
         ),
     ),

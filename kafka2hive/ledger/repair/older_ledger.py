@@ -66,8 +66,10 @@ def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
 def _files(ports: Ports, view: View, location: str) -> Iterator[_Trace]:
     tag = ledger_tag(view.state.ledger_id)
     staging = staging_directory(location)
-    named = {p.location for p in (*(f.hive_partition for f in view.state.files), *view.state.unregistered)}
-    touched = sorted(named - {location}, key=_by_number)[-TOUCHED:]
+    locations = {
+        p.location for p in (*(f.hive_partition for f in view.state.files), *view.state.unregistered)
+    }
+    touched = sorted(locations - {location}, key=_by_number)[-TOUCHED:]
     listings = ports.concurrency.map(lambda path: _children(ports, path), [staging, *touched])
     for child in (*(c for c in listings[0]), *(c for listing in listings[1:] for c in listing)):
         yield from _own(child, tag, staged=child.path.startswith(staging))

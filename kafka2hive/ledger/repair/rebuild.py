@@ -64,10 +64,10 @@ class CommittedTask:
         if accounts is None:
             return "the files that were closed last are not there"
         total = sum(accounts, OffsetAccounting())
-        for kind, wanted in ((FileKind.DATA, total.rows), (FileKind.DEAD_LETTER, total.dead_lettered)):
+        for kind, expected in ((FileKind.DATA, total.rows), (FileKind.DEAD_LETTER, total.dead_lettered)):
             rows = sum(f.footer.rows for f in self.every_file if f.footer.kind is kind)
-            if rows != wanted:
-                return f"its {kind.value} files hold {rows:,} of {wanted:,} rows"
+            if rows != expected:
+                return f"its {kind.value} files hold {rows:,} of {expected:,} rows"
         try:
             for source, account in zip(self.ranges, accounts, strict=True):
                 RangeAccounting(0, source, account).check()
@@ -92,13 +92,13 @@ def _attempts(files: Iterable[LedgerFile]) -> list[CommittedTask]:
         by_attempt.setdefault(file.footer.attempt, []).append(file)
     attempts = [CommittedTask(sorted(group, key=lambda f: f.path)) for group in by_attempt.values()]
     for attempt in attempts:
-        one = attempt.first
+        first = attempt.first
         for file in attempt.files:
             other = file.footer
             same = (other.generation, other.epoch, other.task, other.ranges) == (
                 *attempt.epoch,
-                one.task,
-                one.ranges,
+                first.task,
+                first.ranges,
             )
             if not same or (file.name.generation, file.name.epoch) != attempt.epoch:
                 raise _impossible(
@@ -228,13 +228,13 @@ def rebuild(
     newest = max((f.footer.generation, f.footer.epoch) for f in finals)
     tasks = committed_tasks(files, newest)
     unproven = [*_holes(tasks), *_incomplete(tasks)]
-    refused = [item for item in unproven if not accepts(item.range)]
-    if refused:
-        ranges = "; ".join(f"{item.range}: {item.why}" for item in refused)
+    open_ranges = [item for item in unproven if not accepts(item.range)]
+    if open_ranges:
+        ranges = "; ".join(f"{item.range}: {item.why}" for item in open_ranges)
         raise ManualActionRequired(
-            "rebuild.unproven", f"{lost.table}: not proven to be all there: {ranges}", _remedy(refused)
+            "rebuild.unproven", f"{lost.table}: not proven to be all there: {ranges}", _remedy(open_ranges)
         )
-    old, half = _by_state(tasks, newest)
+    final_tasks, pending_tasks = _by_state(tasks, newest)
     names = {(f.name.generation, f.name.epoch) for f in files} | set(used)
     generation = max(generation for generation, _ in names) + 1
     epoch = max(epoch for _, epoch in names) + 1
@@ -243,19 +243,19 @@ def rebuild(
         lost=lost,
         generation=generation,
         epoch=epoch,
-        tasks=old,
+        tasks=final_tasks,
         unproven=unproven,
         starts=starts,
         before=None,
     )
     last = None
-    if half:
+    if pending_tasks:
         ends = {p.topic_partition: p.end for p in base.positions}
         last = _snapshot(
             lost=lost,
             generation=generation,
             epoch=epoch + 1,
-            tasks=half,
+            tasks=pending_tasks,
             unproven=unproven,
             starts=ends,
             before=base,
@@ -320,8 +320,8 @@ def _snapshot(
     ends = dict(starts)
     for r in sorted(r for task in tasks for r in task.ranges):
         ends[r.topic_partition] = r.end
-    moved = [OffsetRange(tp, starts[tp], end) for tp, end in ends.items()]
-    gaps = [item for item in unproven if any(_within(item.range, whole) for whole in moved)]
+    read = [OffsetRange(tp, starts[tp], end) for tp, end in ends.items()]
+    gaps = [item for item in unproven if any(_within(item.range, whole) for whole in read)]
     files: list[DataFile] = []
     accounts: list[RangeAccounting] = []
     for number, task in enumerate(tasks):
@@ -382,8 +382,8 @@ def _data_file(lost: LostLedger, file: LedgerFile, number: int, ranges: tuple[Of
     )
 
 
-def _remedy(refused: Sequence[UnprovenRange]) -> str:
-    topics = sorted({item.range.topic_partition for item in refused})
+def _remedy(open_ranges: Sequence[UnprovenRange]) -> str:
+    topics = sorted({item.range.topic_partition for item in open_ranges})
     options = " ".join(f"--accept-gap {tp.topic}:{tp.number}" for tp in topics[:5])
     return (
         "find the missing files and put them back; or, when these offsets held nothing to be written or may be missing,"

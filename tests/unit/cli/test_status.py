@@ -144,11 +144,11 @@ HELD = "2999-01-01T00:00:00Z"
 def leave(service: Service, run: RunConditions, owner: str | None = None) -> None:
     """What a run leaves that ended so, or was killed."""
     wiring = service.wiring
-    board = ConditionFiles(wiring.ports, wiring.map.storage.ledger_root, "demo", owner or wiring.new_owner())
+    files = ConditionFiles(wiring.ports, wiring.map.storage.ledger_root, "demo", owner or wiring.new_owner())
     if run.end is None:
-        board.show(encode(run))
+        files.show(encode(run))
     else:
-        board.end(encode(run))
+        files.end(encode(run))
 
 
 def test_a_run_that_ends_while_it_is_looked_at_is_no_live_one(service: Service) -> None:

@@ -142,9 +142,9 @@ class Liveness:
 class ConditionTeller:
     """For one thread. A time of the next try is computed once for each setting aside, so that it stands still."""
 
-    def __init__(self, board: ConditionFiles, clock: Clock, fingerprint: str = "", decoder: str = "") -> None:
+    def __init__(self, files: ConditionFiles, clock: Clock, fingerprint: str = "", decoder: str = "") -> None:
         """`fingerprint`: of the run's map."""
-        self._board = board
+        self._files = files
         self._decoder = decoder
         self._clock = clock
         self._map = fingerprint
@@ -159,13 +159,13 @@ class ConditionTeller:
         told = self._told
         if not told.at or (conditions, most_tasks) != (told.tables, told.most_tasks):
             self._told = replace(self._said(conditions), most_tasks=most_tasks)
-        self._board.show(encode(self._told))
+        self._files.show(encode(self._told))
 
     def end(self, end: RunEnd | None, tables: Collection[Table]) -> None:
         """The last word; tables that the run never came to are left out."""
         reached = [table for table in tables if table.aside or isinstance(table.ownership, Owned)]
         conditions = tuple(self._condition(table) for table in reached)
-        self._board.end(None if end is None else encode(replace(self._said(conditions), end=end)))
+        self._files.end(None if end is None else encode(replace(self._said(conditions), end=end)))
 
     def _said(self, conditions: tuple[TableCondition, ...]) -> RunConditions:
         return RunConditions(conditions, self._now(), map=self._map, decoder=self._decoder)

@@ -73,7 +73,7 @@ class Troubled:
         return getattr(self._files, name)
 
 
-def make_board(wiring: Wiring, owner: str = ME) -> ConditionFiles:
+def make_condition_files(wiring: Wiring, owner: str = ME) -> ConditionFiles:
     return ConditionFiles(wiring.ports, wiring.map.storage.ledger_root, "demo", owner)
 
 
@@ -149,26 +149,26 @@ def test_a_condition_is_named_and_parsed_exactly() -> None:
 
 
 def test_a_reader_finds_what_was_said_last_and_only_that_lies_there(wiring: Wiring) -> None:
-    board = make_board(wiring)
-    board.show(text_of(CONDITIONS[:1]))
-    board.show(text_of(CONDITIONS))
-    board.show(text_of(CONDITIONS))
+    condition_files = make_condition_files(wiring)
+    condition_files.show(text_of(CONDITIONS[:1]))
+    condition_files.show(text_of(CONDITIONS))
+    condition_files.show(text_of(CONDITIONS))
     assert read(wiring) == {ME: CONDITIONS}
     assert files_of(wiring) == [condition_name(ME, 1)]
-    board.end(None)
+    condition_files.end(None)
     assert files_of(wiring) == []
 
 
 def test_the_text_before_stays_until_the_new_one_is_whole(wiring: Wiring) -> None:
     files = Troubled(wiring.ports.files)
     troubled = replace(wiring, ports=replace(wiring.ports, files=files))
-    board = make_board(troubled)
-    board.show(text_of(CONDITIONS[:1]))
+    condition_files = make_condition_files(troubled)
+    condition_files.show(text_of(CONDITIONS[:1]))
     files.fault = OutcomeUnknown("x", "no answer")
-    board.show(text_of(CONDITIONS))
+    condition_files.show(text_of(CONDITIONS))
     assert read(wiring) == {ME: CONDITIONS[:1]}, "a half written text hides the one before"
     files.fault = None
-    board.show(text_of(CONDITIONS))
+    condition_files.show(text_of(CONDITIONS))
     assert read(wiring) == {ME: CONDITIONS}
     assert len(files_of(wiring)) == 1
 
@@ -178,13 +178,13 @@ def test_a_directory_that_may_not_be_written_is_told_once(
 ) -> None:
     files = Troubled(wiring.ports.files)
     troubled = replace(wiring, ports=replace(wiring.ports, files=files))
-    board, root = make_board(troubled), wiring.map.storage.ledger_root
+    condition_files, root = make_condition_files(troubled), wiring.map.storage.ledger_root
     beat = Heartbeat(troubled.ports, root, "demo", ME, ProcessIdentity("here", "boot", 7, 1))
     with caplog.at_level(logging.WARNING):
         for fault in (Denied("x", "read-only"), Denied("x", "read-only"), None, Denied("x", "read-only")):
             files.fault = fault
             for number in range(20):
-                board.show(b"%d" % number)
+                condition_files.show(b"%d" % number)
                 beat.send()
     told = [r for r in caplog.records if "not told" in r.getMessage()]
     beats = [r for r in caplog.records if r.getMessage().startswith("heartbeat in")]
@@ -197,9 +197,9 @@ def test_what_a_dead_owner_said_is_deleted_and_what_a_live_one_says_is_not(wirin
     gone = replace(me, started=me.started - 1)
     for owner, identity in ((ME, me), (OTHER, gone)):
         Heartbeat(wiring.ports, root, "demo", owner, identity).send()
-        make_board(wiring, owner).show(text_of(CONDITIONS))
+        make_condition_files(wiring, owner).show(text_of(CONDITIONS))
     silent = "there-9-" + "c" * 32
-    make_board(wiring, silent).show(text_of(CONDITIONS))
+    make_condition_files(wiring, silent).show(text_of(CONDITIONS))
     assert delete_dead_conditions(wiring.ports, root, "demo", wiring.processes) == 2
     assert set(read(wiring)) == {ME}
     assert delete_dead_conditions(wiring.ports, root, "nobody", wiring.processes) == 0
@@ -216,7 +216,7 @@ class SetBack(SkippedTime):
 
 def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still(wiring: Wiring) -> None:
     clock, table = SetBack(), make_table(wiring)
-    teller = ConditionTeller(make_board(wiring), clock)
+    teller = ConditionTeller(make_condition_files(wiring), clock)
 
     def told() -> TableCondition:
         teller.tell([table])
@@ -244,7 +244,7 @@ def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still
 
 
 def test_a_run_tells_how_many_tasks_an_epoch_has_and_only_a_live_one_is_heard(wiring: Wiring) -> None:
-    teller = ConditionTeller(make_board(wiring), SkippedTime())
+    teller = ConditionTeller(make_condition_files(wiring), SkippedTime())
     for most in (None, 2, 6):
         teller.tell([make_table(wiring)], most)
         said = read_conditions(wiring.ports, wiring.map.storage.ledger_root, "demo", decode)
@@ -256,7 +256,7 @@ def test_warnings_are_told_as_long_as_they_hold(wiring: Wiring) -> None:
     table = make_table(wiring)
     table.missing = ("planes",)
     table.warnings["columns"] = ("column Titel was never filled, did you mean Title?",)
-    teller = ConditionTeller(make_board(wiring), SkippedTime())
+    teller = ConditionTeller(make_condition_files(wiring), SkippedTime())
     teller.tell([table])
     ((condition,),) = read(wiring).values()
     assert condition.warnings == ("topic planes does not exist (yet)", *table.warnings["columns"])
@@ -273,7 +273,7 @@ def test_warnings_are_told_as_long_as_they_hold(wiring: Wiring) -> None:
 def test_a_table_that_is_tried_again_is_served_only_when_it_has_published_or_has_nothing_to_do(
     wiring: Wiring,
 ) -> None:
-    table, teller = make_table(wiring), ConditionTeller(make_board(wiring), SkippedTime())
+    table, teller = make_table(wiring), ConditionTeller(make_condition_files(wiring), SkippedTime())
 
     def told() -> TableCondition:
         teller.tell([table])
@@ -301,7 +301,7 @@ def end_text(at: str) -> bytes:
 
 
 def test_how_a_run_ended_replaces_what_it_said_and_how_the_run_before_it_ended(wiring: Wiring) -> None:
-    first, second = make_board(wiring, OTHER), make_board(wiring)
+    first, second = make_condition_files(wiring, OTHER), make_condition_files(wiring)
     first.show(text_of(CONDITIONS))
     first.end(end_text("2026-11-21T08:00:00Z"))
     assert files_of(wiring) == [outcome_name(OTHER, 0)]
@@ -317,12 +317,12 @@ def test_an_end_that_cannot_be_told_leaves_what_was_said_and_one_without_an_answ
 ) -> None:
     files = Troubled(wiring.ports.files)
     troubled = replace(wiring, ports=replace(wiring.ports, files=files))
-    earlier, board = make_board(troubled, OTHER), make_board(troubled)
+    earlier, condition_files = make_condition_files(troubled, OTHER), make_condition_files(troubled)
     earlier.end(end_text("2026-11-21T08:00:00Z"))
-    board.show(text_of(CONDITIONS))
+    condition_files.show(text_of(CONDITIONS))
     before = files_of(wiring)
     files.fault = Denied("x", "read-only")
-    board.end(end_text("2026-11-21T09:00:00Z"))
+    condition_files.end(end_text("2026-11-21T09:00:00Z"))
     assert files_of(wiring) == before, "deleted, though nothing was written"
 
     class OneLostAnswer(Troubled):
@@ -331,7 +331,7 @@ def test_an_end_that_cannot_be_told_leaves_what_was_said_and_one_without_an_answ
             return super().create(path)
 
     late = replace(wiring, ports=replace(wiring.ports, files=OneLostAnswer(wiring.ports.files)))
-    make_board(late, "there-9-" + "c" * 32).end(end_text("2026-11-21T10:00:00Z"))
+    make_condition_files(late, "there-9-" + "c" * 32).end(end_text("2026-11-21T10:00:00Z"))
     assert [run.at for run in outcomes(wiring).values()] == ["2026-11-21T10:00:00Z"]
 
 
@@ -339,7 +339,7 @@ def test_a_run_leaves_the_states_of_the_tables_that_it_came_to(wiring: Wiring) -
     clock, reached, never = SkippedTime(), make_table(wiring), make_table(wiring)
     never.paths = wiring.paths("air.never")
     reached.warnings["columns"] = ("column Titel was never filled",)
-    teller = ConditionTeller(make_board(wiring), clock)
+    teller = ConditionTeller(make_condition_files(wiring), clock)
     reached.set_aside(REFUSED, clock.monotonic())
     teller.tell([reached, never])
     teller.end(RunEnd(75), [reached, never])
