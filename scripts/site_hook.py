@@ -16,7 +16,7 @@ AS_TEXT = ("LICENSE", "SECURITY.md", "Dockerfile")  # without the suffix a brows
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the top-level pages as pages, and the linked files as they are."""
+    """Add the top-level pages, and the linked files unchanged."""
     for source, page in PAGES.items():
         files.append(File.generated(config, page, content=_as_page((ROOT / source).read_text())))
     for name in AS_TEXT:

@@ -1,8 +1,8 @@
-"""Measures this program beside its peers, on real services that are started for it. See docs/performance.md.
+"""Measure kafka2hive and its peers on real services, which the benchmark starts (docs/performance.md).
 
-Without --all or --only: a comparison of the contestants, as the options say. With --all: every figure of
-docs/performance.md beside its aim, part by part, each printed as soon as it is known, and at the end what was missed.
-Figures go into the JSON file (what it holds of other parts stays), the Markdown report and the plot beside it.
+Without --all or --only: a comparison of the contestants. With --all: every figure of docs/performance.md with its aim,
+part by part, and at the end the missed aims. Each figure is printed as soon as it is known. Figures go into the JSON
+file (those of other parts stay in it), the Markdown report and the plot into its directory.
 """
 
 import argparse
@@ -33,16 +33,25 @@ def _arguments() -> argparse.Namespace:
         epilog=_parts(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--json", type=Path, default=Path("bench-report/bench.json"), help="where figures go")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="measure nothing: print FILE as Markdown")
-    parser.add_argument("--rounds", type=int, help="of comparisons; 3, with --all and --only 1")
+    parser.add_argument(
+        "--json", type=Path, default=Path("bench-report/bench.json"), help="file for the figures"
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="print the figures in FILE as Markdown, and measure nothing",
+    )
+    parser.add_argument(
+        "--rounds", type=int, help="rounds of a comparison (default 3, with --all and --only 1)"
+    )
     parser.add_argument(
         "--all", action="store_true", help="every aim of docs/performance.md: about half an hour"
     )
-    parser.add_argument("--only", metavar="PART,..", help="some parts (below)")
-    parser.add_argument("--resume", action="store_true", help="without the parts that the JSON file has")
+    parser.add_argument("--only", metavar="PART,..", help="only some of the parts below")
+    parser.add_argument("--resume", action="store_true", help="skip the parts that the JSON file has")
     own = parser.add_argument_group("a comparison of your own")
-    own.add_argument("--sizes", default="4,16", help="copies of the data set in the topics: 4,16,64")
+    own.add_argument("--sizes", default="4,16", help="copies of the data set in the topics (default 4,16)")
     own.add_argument("--data", default="flights", help=f"some of {','.join(DATA_SETS)}")
     own.add_argument("--compression", default="none", help=f"of the topics, some of {','.join(COMPRESSIONS)}")
     own.add_argument("--contestants", default=",".join(CONTESTANTS), help=f"some of {','.join(CONTESTANTS)}")

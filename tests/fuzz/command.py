@@ -14,10 +14,12 @@ MANY = 10**12
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0: nothing found; 1: something."""
     parser = argparse.ArgumentParser(prog="scripts/fuzz", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="for all targets together (default 60)")
-    parser.add_argument("--target", choices=TARGETS, help="this one alone")
-    parser.add_argument("--seed", type=int, help="the first example's (default: random)")
-    parser.add_argument("--examples", type=int, default=MANY, help="at most, of each target")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="time for all targets together (default 60)"
+    )
+    parser.add_argument("--target", choices=TARGETS, help="only this target")
+    parser.add_argument("--seed", type=int, help="seed of the first example (default: random)")
+    parser.add_argument("--examples", type=int, default=MANY, help="most examples of each target")
     options = parser.parse_args(arguments)
     targets = [options.target] if options.target else list(TARGETS)
     first = random.SystemRandom().randrange(10**9) if options.seed is None else options.seed

@@ -153,20 +153,27 @@ def _line(row: Row) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/mutants", description=__doc__)
-    parser.add_argument("-k", default="", metavar="NAME", help="only mutants whose name holds this text")
-    parser.add_argument("--only", choices=("simulation", "text", "generated"), help="only those of this kind")
+    parser.add_argument("-k", default="", metavar="NAME", help="only mutants whose name contains NAME")
+    parser.add_argument(
+        "--only", choices=("simulation", "text", "generated"), help="only mutants of this kind"
+    )
     parser.add_argument(
         "--functions",
         type=int,
         metavar="N",
-        help="generated ones of the first N functions by rank (default all)",
+        help="only generated mutants of the first N functions by rank (default all)",
     )
-    parser.add_argument("--one", action="store_true", help="of each function one generated mutant")
+    parser.add_argument("--one", action="store_true", help="only one generated mutant of each function")
     parser.add_argument(
-        "--schedules", type=int, default=SCHEDULES, help=f"of the simulation, at most (default {SCHEDULES})"
+        "--schedules",
+        type=int,
+        default=SCHEDULES,
+        help=f"most schedules of the simulation (default {SCHEDULES})",
     )
-    parser.add_argument("--fresh", action="store_true", help="from seed 0 on, and no verdict of earlier runs")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
+    parser.add_argument(
+        "--fresh", action="store_true", help="begin at seed 0, and ignore verdicts of earlier runs"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes (default 2)")
     return parser
 
 

@@ -36,30 +36,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/simulate", description=__doc__)
-    parser.add_argument("--schedules", type=int, default=20_000, help="how many (default 20000)")
+    parser.add_argument("--schedules", type=int, default=20_000, help="number of schedules (default 20000)")
     parser.add_argument(
-        "--seed", type=int, default=0, help="the first one's seed; the next have the next numbers"
+        "--seed", type=int, default=0, help="seed of the first schedule; each next one adds 1 (default 0)"
     )
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
-    parser.add_argument("--kind", choices=KINDS, default="ledger", help="of schedules (default ledger)")
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes (default 2)")
+    parser.add_argument("--kind", choices=KINDS, default="ledger", help="kind of schedules (default ledger)")
     parser.add_argument("--trace", action="store_true", help="print every call; use it with --schedules 1")
-    parser.add_argument("--mutants", action="store_true", help="search a catching seed for every mutant")
+    parser.add_argument("--mutants", action="store_true", help="search for a seed that catches each mutant")
     parser.add_argument(
-        "--exhaustive", action="store_true", help="every interleaving of a small world instead"
+        "--exhaustive", action="store_true", help="search every interleaving of a small model instead"
     )
-    parser.add_argument("--drivers", type=int, default=2, help="with --exhaustive (default 2)")
-    parser.add_argument("--epochs", type=int, default=1, help="with --exhaustive: of each driver (default 1)")
+    parser.add_argument(
+        "--drivers", type=int, default=2, help="with --exhaustive: number of drivers (default 2)"
+    )
+    parser.add_argument(
+        "--epochs", type=int, default=1, help="with --exhaustive: epochs of each driver (default 1)"
+    )
     parser.add_argument(
         "--faults",
         type=int,
         default=1,
-        help="with --exhaustive: at most, per path, each of another kind (default 1)",
+        help="with --exhaustive: most faults on a path, each of another kind (default 1)",
     )
     parser.add_argument(
         "--states",
         type=int,
         default=30_000_000,
-        help="with --exhaustive: give up after so many, about 0.2 kB each (default 30000000)",
+        help="with --exhaustive: most states, about 0.2 kB each (default 30000000)",
     )
     return parser
 
