@@ -1,4 +1,4 @@
-"""Unit tests do not wait out the time that a command gives a Kafka which is not there."""
+"""Kafka for unit tests: a mock broker, and no long waits for a Kafka that is not there."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ import pytest
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import NOBODY
+from tests.harness.mock_broker import Broker
 
 _SECONDS = 0.5
 
@@ -23,3 +24,8 @@ def nobody_is_asked_for_long() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Wiring, "kafka", kafka)
         yield
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()

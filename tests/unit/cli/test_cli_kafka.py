@@ -1,13 +1,11 @@
 """The commands against a Kafka: librdkafka's mock broker, inside this process."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import Producer
 from typer.testing import Result
 
 from kafka2hive.config.load import load_map
@@ -15,28 +13,7 @@ from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.task.fetch import fetch
 from tests.harness.cli_ledger import READ, invoke, local, pending_service, tree, write_map
-
-RECORD = b'{"carrier": "AA", "flight": %d, "time_hour": "2013-01-01T10:00:00Z"}'
-
-
-class Broker:
-    """A mock broker; topics appear with 4 partitions when they are first written to."""
-
-    def __init__(self) -> None:
-        self.producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
-        (broker,) = self.producer.list_topics(timeout=120).brokers.values()
-        self.address = f"{broker.host}:{broker.port}"
-
-    def produce(self, topic: str, count: int) -> None:
-        """Flights 0 to count - 1 into partition 0."""
-        for number in range(count):
-            self.producer.produce(topic, RECORD % number, partition=0)
-        assert self.producer.flush(120) == 0
-
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    yield Broker()
+from tests.harness.mock_broker import RECORD, Broker, plain_map
 
 
 def _tables(result: Result) -> list[dict[str, Any]]:
@@ -45,17 +22,11 @@ def _tables(result: Result) -> list[dict[str, Any]]:
     return tables
 
 
-def _plain_map(path: Path) -> Path:
-    """Without the password, which the mock broker does not want."""
-    path.write_text(path.read_text().replace(', sasl.password: "s3cr3t"', ""))
-    return path
-
-
 def test_init_makes_the_ledgers_of_literal_tables_and_of_present_topics_once(
     tmp_path: Path, broker: Broker
 ) -> None:
     more = "  - table: '{1}.events'\n    pattern: '(crew|plane)s'\n    format: raw\n"
-    path = _plain_map(write_map(tmp_path, more, broker.address))
+    path = plain_map(write_map(tmp_path, more, broker.address))
     broker.produce("planes", 1)
     broker.produce("flights", 1)
     first = invoke("init", "--json", "-c", str(path))
@@ -69,7 +40,7 @@ def test_init_makes_the_ledgers_of_literal_tables_and_of_present_topics_once(
 
 
 def test_init_stops_where_the_consumer_group_has_read_already(tmp_path: Path, broker: Broker) -> None:
-    path = _plain_map(write_map(tmp_path, bootstrap=broker.address))
+    path = plain_map(write_map(tmp_path, bootstrap=broker.address))
     broker.produce("flights", 3)
     options = load_map(str(path), {}).kafka
     assert KafkaAdmin(options).commit_group_offsets(options.group, {TopicPartition("flights", 0): 2})
@@ -82,7 +53,7 @@ def test_init_goes_on_where_the_ledger_of_a_renamed_table_explains_the_group(
     tmp_path: Path, broker: Broker
 ) -> None:
     service = pending_service(tmp_path, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     broker.produce("flights", 20)
     options = load_map(str(service.map), {}).kafka
     assert KafkaAdmin(options).commit_group_offsets(options.group, {TopicPartition("flights", 0): 15})
@@ -93,7 +64,7 @@ def test_init_goes_on_where_the_ledger_of_a_renamed_table_explains_the_group(
 
 def test_status_shows_the_lag(tmp_path: Path, broker: Broker) -> None:
     service = pending_service(tmp_path, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     broker.produce("flights", 20)
     (table,) = _tables(invoke("status", "--json", "-c", str(service.map)))
     assert table["lag_records"] == 5
@@ -106,7 +77,7 @@ def test_a_preview_shows_rows_and_dead_letters_of_the_newest_records_and_writes_
     tmp_path: Path, broker: Broker
 ) -> None:
     more = "  - {table: air.raw, topics: [flights], format: raw, bucket: {path: ''}}\n"
-    path = _plain_map(write_map(tmp_path, more, bootstrap=broker.address))
+    path = plain_map(write_map(tmp_path, more, bootstrap=broker.address))
     broker.produce("flights", 5)
     for value in (b'{"flight": "five"}', None, RECORD % 7):
         broker.producer.produce("flights", value, partition=0)
@@ -148,7 +119,7 @@ def test_a_preview_tells_a_misspelled_column_before_it_is_null_in_a_row(
         "  - table: air.typo\n    topics: [flights]\n    bucket: {path: ''}\n"
         "    columns: {carier: string, flight: bigint, gate: string}\n"
     )
-    path = _plain_map(write_map(tmp_path, more, bootstrap=broker.address))
+    path = plain_map(write_map(tmp_path, more, bootstrap=broker.address))
     broker.produce("flights", 5)
     flights, typo = _tables(invoke("preview", "--json", "-c", str(path)))
     assert flights["misspelled"] == []
@@ -159,7 +130,7 @@ def test_a_preview_tells_a_misspelled_column_before_it_is_null_in_a_row(
 
 def test_a_preview_says_what_it_cannot_show(tmp_path: Path, broker: Broker) -> None:
     more = "  - {table: air.none, topics: [nothing], columns: {a: int}, bucket: {path: ''}}\n"
-    path = _plain_map(write_map(tmp_path, more, bootstrap=broker.address))
+    path = plain_map(write_map(tmp_path, more, bootstrap=broker.address))
     broker.produce("flights", 2)
     missing = invoke("preview", "-c", str(path))
     assert missing.exit_code == 75 and "kafka.unknown_topic" in missing.stdout, missing.output
@@ -176,7 +147,7 @@ def test_a_preview_says_what_it_cannot_show(tmp_path: Path, broker: Broker) -> N
 
 def test_a_lost_file_is_fetched_again_from_kafka(tmp_path: Path, broker: Broker) -> None:
     service = pending_service(tmp_path, file_count=1, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     broker.produce("flights", 20)
     service.staged(0).unlink()
     assert invoke("recover", "-c", str(service.map)).exit_code == 76
@@ -192,7 +163,7 @@ def test_a_file_lost_at_the_old_location_is_not_fetched_into_the_new_one(
     tmp_path: Path, broker: Broker
 ) -> None:
     service = pending_service(tmp_path, file_count=1, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     broker.produce("flights", 20)
     new = (tmp_path / "elsewhere").as_uri()
     text = service.map.read_text()
@@ -214,7 +185,7 @@ def test_records_that_kafka_has_no_more_stop_a_refetch(
 ) -> None:
     monkeypatch.setattr(fetch, "_TRANSIENT_SECONDS", 1.0)
     service = pending_service(tmp_path, file_count=1, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     broker.produce("flights", 8)
     service.staged(0).unlink()
     result = invoke("recover", "--refetch", service.files[0].final, "-c", str(service.map))
@@ -225,7 +196,7 @@ def test_records_that_kafka_has_no_more_stop_a_refetch(
 
 def test_an_accepted_gap_is_recorded_and_the_table_goes_on(tmp_path: Path, broker: Broker) -> None:
     service = pending_service(tmp_path, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     broker.produce("flights", 8)  # the ledger stands at 15: the log was cut off
     result = invoke("recover", "--accept-gap", "flights:0", "--json", "-c", str(service.map))
     assert result.exit_code == 0, result.output

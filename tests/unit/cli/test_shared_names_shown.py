@@ -15,8 +15,8 @@ from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.wiring import wire
 from tests.harness.cli_ledger import invoke, write_map
+from tests.harness.mock_broker import Broker, plain_map
 from tests.harness.owner import new_owner
-from tests.unit.cli.test_cli_kafka import Broker, _plain_map
 
 LEADS, CAPITALS, TABLE = "crm.eu.Leads-2", "crm.eu.LEADS-2", "crm.eu_leads_2"
 PATTERN = r"""  - {table: 'crm.{1}_{2}', pattern: 'crm\.(\w+)\.(.+)', format: raw, bucket: {path: ''}}
@@ -33,7 +33,7 @@ def broker() -> Broker:
 
 @pytest.fixture
 def config(tmp_path: Path, broker: Broker) -> Path:
-    return _plain_map(write_map(tmp_path, PATTERN, broker.address))
+    return plain_map(write_map(tmp_path, PATTERN, broker.address))
 
 
 def read_leads(config: Path) -> None:

@@ -33,7 +33,7 @@ from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
 from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import NOBODY, TABLE, Service, invoke, pending_service, tree, write_map
 from tests.harness.fake_kafka import FakeKafka
-from tests.unit.cli.test_cli_kafka import Broker, _plain_map
+from tests.harness.mock_broker import Broker, plain_map
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def broker() -> Broker:
 @pytest.fixture
 def service(tmp_path: Path, broker: Broker) -> Service:
     service = pending_service(tmp_path, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     return service
 
 
@@ -508,7 +508,7 @@ def test_a_watch_ends_when_its_signal_comes_while_a_client_is_taken_apart(servic
 
 
 def test_the_lag_of_a_table_that_has_not_begun_to_read_is_not_known(tmp_path: Path, broker: Broker) -> None:
-    path = _plain_map(write_map(tmp_path, bootstrap=broker.address))
+    path = plain_map(write_map(tmp_path, bootstrap=broker.address))
     assert invoke("init", "-c", str(path)).exit_code == 0
     (table,) = json.loads(invoke("status", "--json", "-c", str(path)).stdout)["tables"]
     assert (table["partitions"], table["lag_records"]) == ([], None)

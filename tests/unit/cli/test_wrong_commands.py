@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree
-from tests.unit.cli.test_cli_kafka import Broker, _plain_map, broker
-
-__all__ = ["broker"]
+from tests.harness.mock_broker import Broker, plain_map
 
 
 @pytest.mark.parametrize(
@@ -83,7 +81,7 @@ def test_a_gap_of_a_topic_that_nobody_reads_is_refused_before_anything_is_touche
 
 def test_a_gap_of_a_partition_that_the_topic_does_not_have_is_refused(tmp_path: Path, broker: Broker) -> None:
     service = pending_service(tmp_path, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     broker.produce("flights", 20)
     before = tree(tmp_path)
     result = invoke("recover", "--accept-gap", "flights:99", "-c", str(service.map))
@@ -95,7 +93,7 @@ def test_a_gap_of_a_partition_that_the_topic_does_not_have_is_refused(tmp_path: 
 
 def test_a_gap_that_is_accepted_where_there_is_none_is_told(tmp_path: Path, broker: Broker) -> None:
     service = pending_service(tmp_path, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     broker.produce("flights", 20)
     command = ("recover", "--accept-gap", "flights:0", "-c", str(service.map))
     told = "no gap there: nothing was accepted for flights:0"
@@ -126,7 +124,7 @@ def test_init_fails_for_a_table_whose_topic_does_not_exist_and_makes_the_others(
 ) -> None:
     service = pending_service(tmp_path, bootstrap=broker.address)
     more = "  - {table: air.crews, topics: [crew], format: raw}\n  - {table: air.planes, topics: [planes], format: raw}\n"
-    _plain_map(service.map).write_text(service.map.read_text() + more)
+    plain_map(service.map).write_text(service.map.read_text() + more)
     broker.produce("flights", 1)
     broker.produce("planes", 1)
     result = invoke("init", "--json", "-c", str(service.map))

@@ -31,9 +31,7 @@ from kafka2hive.storage.port import (
 )
 from tests.harness.cli_ledger import TABLE, invoke, local, pending_service, tree, write_map
 from tests.harness.fake_kafka import FakeKafka
-from tests.unit.cli.test_cli_kafka import Broker, _plain_map, broker
-
-__all__ = ["broker"]
+from tests.harness.mock_broker import Broker, plain_map
 
 
 @pytest.fixture
@@ -55,7 +53,7 @@ def checks(arguments: tuple[str, ...], path: Path) -> tuple[int, dict[tuple[str,
 
 def test_every_service_is_asked_and_nothing_is_left_behind(tmp_path: Path, broker: Broker) -> None:
     service = pending_service(tmp_path, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     broker.produce("flights", 20)
     before = tree(tmp_path)
     code, found = checks((), service.map)
@@ -72,7 +70,7 @@ def test_every_service_is_asked_and_nothing_is_left_behind(tmp_path: Path, broke
 
 def test_a_table_that_another_ledger_root_feeds_is_an_error(tmp_path: Path, broker: Broker) -> None:
     service = pending_service(tmp_path, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     broker.produce("flights", 20)
     text = service.map.read_text()
     service.map.write_text(
@@ -87,7 +85,7 @@ def test_a_table_that_another_ledger_root_feeds_is_an_error(tmp_path: Path, brok
 
 def test_the_marker_of_another_ledger_is_an_error(tmp_path: Path, broker: Broker) -> None:
     service = pending_service(tmp_path, bootstrap=broker.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     broker.produce("flights", 20)
     marker = owner_marker(service.wiring.map.tables[0].location)
     local(marker).write_bytes(b'{"ledger":"ffffffffffffffffffffffffffffffff"}')
@@ -99,7 +97,7 @@ def test_what_a_start_would_stop_at_is_an_error(tmp_path: Path) -> None:
     few = Broker()  # fewer records than were dumped
     few.produce("flights", 7)
     service = pending_service(tmp_path, bootstrap=few.address)
-    _plain_map(service.map)
+    plain_map(service.map)
     before = tree(tmp_path)
     code, found = checks((), service.map)
     assert (code, found["ledger", TABLE]["code"]) == (78, "kafka.log_truncated")
@@ -122,7 +120,7 @@ def test_where_a_directory_refuses_the_ledger_is_not_asked_for_the_same_reason(w
 
 
 def test_an_unknown_topic_is_an_error_of_the_map(tmp_path: Path, broker: Broker) -> None:
-    path = _plain_map(write_map(tmp_path, bootstrap=broker.address))
+    path = plain_map(write_map(tmp_path, bootstrap=broker.address))
     broker.produce("fligths", 1)
     before = tree(tmp_path)
     code, found = checks((), path)

@@ -13,10 +13,8 @@ from kafka2hive.service.validate.check import Check, Failed, Passed, exit_code_o
 from kafka2hive.service.validate.online import check_registry
 from tests.harness.cli_ledger import invoke, write_map
 from tests.harness.clock import SkippedTime
+from tests.harness.mock_broker import Broker
 from tests.harness.odd_http import Request, odd_server, reply
-from tests.unit.cli.test_cli_kafka import Broker, broker
-
-__all__ = ["broker"]
 
 UNKNOWN = reply(404, {"error_code": 40403, "message": "Schema not found"})
 
