@@ -58,7 +58,7 @@ class Output(io.RawIOBase):
                 "make room there on the worker's host, or give its environment another TMPDIR",
             ) from error
 
-    def ended(self) -> BinaryIO:
+    def take_copy(self) -> BinaryIO:
         """Return the copy, at its beginning. A later write raises ValueError."""
         self._ended = True
         self._copy.seek(0)
@@ -81,10 +81,10 @@ def storage_of(plugin: PluginOptions) -> HiveStorage:
     """Return how Hive reads the writer's files. Raises TableError (`plugin.missing`, `plugin.failed`, `plugin.result`)."""
     writer = writer_of(plugin)
     with foreign_code(PluginKind.WRITER, plugin.name):
-        found = writer.hive
-    if (fault := fault_of_storage(found)) is not None:
+        storage = writer.hive
+    if (fault := fault_of_storage(storage)) is not None:
         raise wrong_result(plugin.name, fault)
-    return found
+    return storage
 
 
 def wrong_result(name: str, fault: str) -> TableError:
@@ -122,12 +122,12 @@ class PluginEncoder:
             with self._calling():
                 self._file.close()
             with self._calling():
-                found = self._writer.count(self._output.ended())
+                rows = self._writer.count(self._output.take_copy())
         finally:
             self.abandon()
-        if type(found) is not int or found != self._rows:
-            raise wrong_result(self._name, f"it was given {self._rows} rows and counts {found!r} in the file")
-        return found
+        if type(rows) is not int or rows != self._rows:
+            raise wrong_result(self._name, f"it was given {self._rows} rows and counts {rows!r} in the file")
+        return rows
 
     def abandon(self) -> None:
         self._output.mute()
@@ -168,10 +168,10 @@ class PluginReader:
     @property
     def rows(self) -> int:
         with self._calling():
-            found = self._writer.count(io.BytesIO(self._data))
-        if type(found) is not int:
-            raise self._invalid(f"count gave {type(found).__name__}")
-        return found
+            rows = self._writer.count(io.BytesIO(self._data))
+        if type(rows) is not int:
+            raise self._invalid(f"count returned {type(rows).__name__}")
+        return rows
 
     @property
     def schema(self) -> pa.Schema:
@@ -189,17 +189,17 @@ class PluginReader:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         if self._columns is None:
-            raise self._invalid("its columns are known by the map's table only")
+            raise self._invalid("only the map's table knows its columns")
         with self._calling():
-            found = iter(self._writer.read(io.BytesIO(self._data), self._columns))
+            batches = iter(self._writer.read(io.BytesIO(self._data), self._columns))
         schema: pa.Schema | None = None
         while True:
             with self._calling():
-                batch = next(found, None)
+                batch = next(batches, None)
             if batch is None:
                 return
             if not isinstance(batch, pa.RecordBatch) or (schema is not None and batch.schema != schema):
-                raise self._invalid("read gave no record batches of one schema")
+                raise self._invalid("read did not return record batches of one schema")
             batch.validate(full=True)
             schema = batch.schema
             yield batch

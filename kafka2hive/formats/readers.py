@@ -25,7 +25,7 @@ UNREADABLE = (pa.ArrowException, OSError)
 """The errors for a file that is damaged or has no known format."""
 
 
-def opened(data: bytes, extension: str = "", plain: PlainLines | None = None) -> FileReader:
+def open_reader(data: bytes, extension: str = "", plain: PlainLines | None = None) -> FileReader:
     """Return a reader for a whole file. Raises UNREADABLE.
 
     `extension` is that of the file's name, "" if unknown; files of plug-ins and lines without compression are recognised
@@ -60,6 +60,6 @@ def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd
 
 def _of_plugin(name: str, plain: PlainLines | None) -> tuple[PluginOptions, pa.Schema | None]:
     """Return the plug-in's options, the table's own if it still uses this plug-in, and the table's columns."""
-    own = None if plain is None else plain.options.plugin
-    options = own if own is not None and own.name == name else PluginOptions(name=name)
+    current = None if plain is None else plain.options.plugin
+    options = current if current is not None and current.name == name else PluginOptions(name=name)
     return options, None if plain is None else plain.schema

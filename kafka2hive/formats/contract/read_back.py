@@ -23,9 +23,9 @@ def check_row_group(rows: pa.Table, read: Callable[[int], pa.ChunkedArray], form
             written = read(number)
         except (pa.ArrowException, OSError) as error:
             text = f"column {name} of a row group of {len(rows)} rows is unreadable: {error}"
-            raise _refused(text, format) from error
+            raise _difference(text, format) from error
         if (row := first_difference(column, written)) is not None:
-            raise _refused(
+            raise _difference(
                 f"column {name}, row {row} of a row group of {len(rows)}, has another value", format
             )
 
@@ -76,9 +76,9 @@ def _in_bits(kind: pa.DataType) -> pa.DataType:
     return _BITS.get(kind, kind)
 
 
-def _refused(what: str, format: str) -> TableError:
+def _difference(what: str, format: str) -> TableError:
     return TableError(
         "file.differs",
-        f"what was written as {format} is not what is read back of it: {what}; nothing of it was committed",
-        f"the records stay in Kafka: write the table in another format than {format}, and report it: a bug",
+        f"rows that were written as {format} differ when they are read back: {what}; nothing of them was committed",
+        f"the records stay in Kafka: write the table in another format than {format}, and report this bug",
     )

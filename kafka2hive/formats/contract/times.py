@@ -7,6 +7,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+Bad = npt.NDArray[np.bool_]
+BadTimes = Callable[[pa.Array], Bad | None]
+"""Returns which timestamps (in microseconds) cannot be stored; None if all can."""
+
+_MILLISECOND = 1_000  # microseconds
+
 
 def in_microseconds(kind: pa.DataType) -> pa.DataType:
     """Return the type with every timestamp in it, at any depth, in microseconds."""
@@ -36,21 +42,14 @@ def schema_in_microseconds(schema: pa.Schema) -> pa.Schema:
 def batch_in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the batch with every timestamp in microseconds. Raises pa.ArrowInvalid for a time that those cannot hold."""
     for number, field in enumerate(batch.schema):
-        wanted = in_microseconds(field.type)
-        if wanted != field.type:
-            batch = batch.set_column(number, field.name, batch.column(number).cast(wanted))
+        kind = in_microseconds(field.type)
+        if kind != field.type:
+            batch = batch.set_column(number, field.name, batch.column(number).cast(kind))
     return batch
 
 
-Bad = npt.NDArray[np.bool_]
-BadTimes = Callable[[pa.Array], Bad | None]
-"""Returns which timestamps (in microseconds) cannot be stored; None if all can."""
-
-_MILLISECOND = 1_000  # microseconds
-
-
 def rows_with(column: pa.Array, bad_times: BadTimes) -> Bad | None:
-    """Return which rows hold such a time, at any depth; None if no row does."""
+    """Return which rows hold a bad time, at any depth; None if no row does."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         return bad_times(column)
@@ -74,8 +73,8 @@ def _may_hold_times(kind: pa.DataType) -> bool:
 
 
 def _any_of(parts: list[Bad | None]) -> Bad | None:
-    found = [part for part in parts if part is not None]
-    return np.logical_or.reduce(found) if found else None
+    masks = [part for part in parts if part is not None]
+    return np.logical_or.reduce(masks) if masks else None
 
 
 def rows_not_in_millis(column: pa.Array) -> Bad | None:

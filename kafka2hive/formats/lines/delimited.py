@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys import TextOptions
 from kafka2hive.formats.contract.times import Bad
 from kafka2hive.formats.lines.json import text_converter
-from kafka2hive.formats.lines.texts import replaced, texts_of
+from kafka2hive.formats.lines.texts import replace_characters, texts_of
 
 _ENDS = {"n": "\n", "r": "\r"}
 
@@ -22,16 +22,16 @@ def text_rows(
     try:
         rows = [reader.fields(line.decode()) for line in lines]
         if any(len(row) != len(schema) for row in rows):
-            raise ValueError(f"a line has not the {len(schema)} fields of its columns")
-        wanted = pa.schema([schema.field(name) for name in columns])
+            raise ValueError(f"a line does not have {len(schema)} fields")
+        chosen = pa.schema([schema.field(name) for name in columns])
         arrays = []
-        for field in wanted:
+        for field in chosen:
             place, convert = schema.get_field_index(field.name), text_converter(field.type)
             values = [None if row[place] is None else convert(row[place]) for row in rows]
             arrays.append(pa.array(values, field.type))
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         raise pa.ArrowInvalid(f"not what was written: {error}") from error
-    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+    return pa.RecordBatch.from_arrays(arrays, schema=chosen)
 
 
 def field_count(line: bytes, options: TextOptions) -> int:
@@ -43,6 +43,8 @@ def field_count(line: bytes, options: TextOptions) -> int:
 
 
 class _FieldReader:
+    """Splits lines into fields and removes escapes."""
+
     def __init__(self, options: TextOptions) -> None:
         self._options = options
         escape, delimiter = re.escape(options.escape), re.escape(options.delimiter)
@@ -52,22 +54,22 @@ class _FieldReader:
     def fields(self, line: str) -> list[str | None]:
         """Return the fields of a line, with None for the text of NULL."""
         options = self._options
-        found = self._split(line) if options.escape in line else line.split(options.delimiter)
-        return [None if text == options.null_text else self._plain(text) for text in found]
+        texts = self._split(line) if options.escape in line else line.split(options.delimiter)
+        return [None if text == options.null_text else self._unescape(text) for text in texts]
 
     def _split(self, line: str) -> list[str]:
-        found, at = [], 0
+        fields, at = [], 0
         while match := self._field.match(line, at):
-            found.append(match[0])
+            fields.append(match[0])
             at = match.end()
             if at == len(line):
                 break
             if line[at] != self._options.delimiter:
                 raise ValueError("an escape at the end of a line")
             at += 1
-        return found
+        return fields
 
-    def _plain(self, text: str) -> str:
+    def _unescape(self, text: str) -> str:
         if self._options.escape not in text:
             return text
         return self._escaped.sub(lambda match: _ENDS.get(match[1], match[1]), text)
@@ -76,12 +78,12 @@ class _FieldReader:
 def text_lines(options: TextOptions) -> Callable[[pa.RecordBatch], pa.Array]:
     """Return a function that makes one line of each row."""
 
-    def lines(rows: pa.RecordBatch) -> pa.Array:
+    def to_lines(rows: pa.RecordBatch) -> pa.Array:
         fields = [pc.fill_null(field_texts(column, options), options.null_text) for column in rows.columns]
-        whole = pc.binary_join_element_wise(*fields, options.delimiter)
-        return pc.binary_join_element_wise(whole, "\n", "")
+        lines = pc.binary_join_element_wise(*fields, options.delimiter)
+        return pc.binary_join_element_wise(lines, "\n", "")
 
-    return lines
+    return to_lines
 
 
 def field_texts(column: pa.Array, options: TextOptions) -> pa.Array:
@@ -89,7 +91,7 @@ def field_texts(column: pa.Array, options: TextOptions) -> pa.Array:
     if not pa.types.is_string(column.type):
         return texts_of(column)  # these have nothing to escape
     escape, delimiter = options.escape, options.delimiter
-    return replaced(
+    return replace_characters(
         column,
         (
             (escape, escape * 2),

@@ -43,7 +43,7 @@ class LinesEncoder:
 
     def write(self, rows: pa.Table) -> None:
         for batch in pieces(rows):
-            text = _joined(self._to_lines(batch))
+            text = _contiguous(self._to_lines(batch))
             self._rows += int(np.count_nonzero(np.frombuffer(text, np.uint8) == _LINE_END))
             self._stream.write(self._codec.compress(text))
 
@@ -79,7 +79,7 @@ class LinesEncoding:
         )
 
 
-def _joined(lines: pa.Array) -> pa.Buffer:
+def _contiguous(lines: pa.Array) -> pa.Buffer:
     """Return the texts of an array as one buffer, without a copy: they are contiguous in memory."""
     _, offsets, data = lines.buffers()
     ends = np.frombuffer(offsets, np.int32)[lines.offset : lines.offset + len(lines) + 1]

@@ -11,9 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.formats.lines.texts import replaced, texts_of
+from kafka2hive.formats.lines.texts import replace_characters, texts_of
 
 Convert = Callable[[Any], Any]
+
+_NULL = "null"
+_ESCAPES = (
+    ("\\", "\\\\"),
+    ('"', '\\"'),
+    *((chr(code), f"\\u{code:04x}") for code in range(0x20)),
+)
 
 
 def json_rows(lines: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
@@ -75,14 +82,6 @@ def text_converter(kind: pa.DataType) -> Convert:
     return lambda text: text
 
 
-_NULL = "null"
-_ESCAPED = (
-    ("\\", "\\\\"),
-    ('"', '\\"'),
-    *((chr(code), f"\\u{code:04x}") for code in range(0x20)),
-)
-
-
 def json_lines(schema: pa.Schema) -> Callable[[pa.RecordBatch], pa.Array]:
     """Return a function that makes one line of each row: a JSON object with every column."""
     return lambda rows: _object(schema.names, rows.columns, "}\n")
@@ -102,20 +101,20 @@ def _texts(column: pa.Array) -> pa.Array:
     if pa.types.is_map(kind):
         return _map(column)
     if pa.types.is_list(kind):
-        return _joined(column, json_texts(column.flatten()), "[", "]")
+        return _join_elements(column, json_texts(column.flatten()), "[", "]")
     if pa.types.is_string(kind):
-        return _quoted(replaced(column, _ESCAPED))
+        return _quote(replace_characters(column, _ESCAPES))
     plain = texts_of(column)
     if pa.types.is_floating(kind):  # JSON has no NaN and no infinity, so they become texts
-        return pc.if_else(pc.is_finite(column), plain, _quoted(plain))
-    return plain if pa.types.is_integer(kind) or pa.types.is_boolean(kind) else _quoted(plain)
+        return pc.if_else(pc.is_finite(column), plain, _quote(plain))
+    return plain if pa.types.is_integer(kind) or pa.types.is_boolean(kind) else _quote(plain)
 
 
 def _none() -> pa.Scalar:
     return pa.scalar(None, pa.string())
 
 
-def _quoted(texts: pa.Array) -> pa.Array:
+def _quote(texts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise('"', texts, '"', "")
 
 
@@ -130,11 +129,11 @@ def _map(column: pa.Array) -> pa.Array:
     kind = column.type
     pairs = column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
     keys, values = pairs.flatten().flatten()
-    keys = _quoted(replaced(texts_of(keys), _ESCAPED))
-    return _joined(pairs, pc.binary_join_element_wise(keys, ":", json_texts(values), ""), "{", "}")
+    keys = _quote(replace_characters(texts_of(keys), _ESCAPES))
+    return _join_elements(pairs, pc.binary_join_element_wise(keys, ":", json_texts(values), ""), "{", "}")
 
 
-def _joined(column: pa.Array, texts: pa.Array, begin: str, end: str) -> pa.Array:
+def _join_elements(column: pa.Array, texts: pa.Array, begin: str, end: str) -> pa.Array:
     """Join the elements of each list; `texts` are those of all elements in order."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)

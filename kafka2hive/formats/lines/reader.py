@@ -86,5 +86,5 @@ def _with_columns_of(first: Sequence[bytes], plain: PlainLines) -> PlainLines:
     if plain.options.format == "text":
         fields = field_count(first[0], plain.options.text)
         return PlainLines(pa.schema(list(plain.schema)[:fields]), plain.options)
-    there = json_names(first[0])
-    return PlainLines(pa.schema([field for field in plain.schema if field.name in there]), plain.options)
+    names = json_names(first[0])
+    return PlainLines(pa.schema([field for field in plain.schema if field.name in names]), plain.options)

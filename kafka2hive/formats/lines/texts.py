@@ -11,13 +11,13 @@ _PAD = ord("=")
 
 def base64_texts(column: pa.Array) -> pa.Array:
     """Return the base64 text of each binary value. Null stays null."""
-    lengths = np.array(pa.compute.fill_null(pa.compute.binary_length(column), 0), np.int64)
+    lengths = np.array(pc.fill_null(pc.binary_length(column), 0), np.int64)
     padded = -(-lengths // 3) * 3
     starts = np.concatenate([[0], np.cumsum(padded)])
-    held = pa.concat_arrays([column])  # a copy whose buffers begin at offset 0
+    copy = pa.concat_arrays([column])  # its buffers begin at offset 0
     data = np.zeros(int(starts[-1]), np.uint8)
-    offsets = np.frombuffer(held.buffers()[1], np.int32)[held.offset : held.offset + len(held) + 1]
-    values = np.frombuffer(held.buffers()[2] or b"", np.uint8)[int(offsets[0]) : int(offsets[-1])]
+    offsets = np.frombuffer(copy.buffers()[1], np.int32)[copy.offset : copy.offset + len(copy) + 1]
+    values = np.frombuffer(copy.buffers()[2] or b"", np.uint8)[int(offsets[0]) : int(offsets[-1])]
     inside = np.ones(len(data), np.bool_)
     short = padded - lengths  # 0, 1 or 2 bytes
     ends = starts[1:]
@@ -29,9 +29,9 @@ def base64_texts(column: pa.Array) -> pa.Array:
     text[text_ends[short >= 1] - 1] = _PAD
     text[text_ends[short == 2] - 2] = _PAD
     text_offsets = np.concatenate([[0], text_ends]).astype(np.int32)
-    validity = pa.compute.is_valid(column)
-    found = pa.StringArray.from_buffers(len(column), pa.py_buffer(text_offsets), pa.py_buffer(text))
-    return pa.compute.if_else(validity, found, pa.scalar(None, pa.string()))
+    validity = pc.is_valid(column)
+    texts = pa.StringArray.from_buffers(len(column), pa.py_buffer(text_offsets), pa.py_buffer(text))
+    return pc.if_else(validity, texts, pa.scalar(None, pa.string()))
 
 
 def texts_of(column: pa.Array) -> pa.Array:
@@ -43,10 +43,10 @@ def texts_of(column: pa.Array) -> pa.Array:
     if pa.types.is_binary(kind):
         return base64_texts(column)
     texts = column.cast(pa.string())
-    return _of_floats(column, texts) if pa.types.is_floating(kind) else texts
+    return _float_texts(column, texts) if pa.types.is_floating(kind) else texts
 
 
-def _of_floats(column: pa.Array, texts: pa.Array) -> pa.Array:
+def _float_texts(column: pa.Array, texts: pa.Array) -> pa.Array:
     texts = pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)  # a reader may take -0 for an integer
     if pc.all(pc.is_finite(column)).as_py() is False:
         texts = pc.if_else(pc.is_nan(column), "NaN", texts)
@@ -55,10 +55,10 @@ def _of_floats(column: pa.Array, texts: pa.Array) -> pa.Array:
     return texts
 
 
-def replaced(texts: pa.Array, replacements: tuple[tuple[str, str], ...]) -> pa.Array:
+def replace_characters(texts: pa.Array, replacements: tuple[tuple[str, str], ...]) -> pa.Array:
     """Replace each single-byte character by its text, in order, and skip those that do not occur."""
-    there = np.bincount(np.frombuffer(texts.buffers()[2] or b"", np.uint8), minlength=256)
-    for plain, other in replacements:
-        if there[ord(plain)]:
-            texts = pc.replace_substring(texts, plain, other)
+    counts = np.bincount(np.frombuffer(texts.buffers()[2] or b"", np.uint8), minlength=256)
+    for character, text in replacements:
+        if counts[ord(character)]:
+            texts = pc.replace_substring(texts, character, text)
     return texts

@@ -16,14 +16,14 @@ from kafka2hive.formats.contract.trailer import END_SIZE, end_mark, parse_traile
 _MEMBER = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff"  # gzip, deflate, with an extra field, of no system
 _SUBFIELD = struct.Struct("<H2sH")  # length of the extra field, id of the only subfield, its length
 _ID = b"K2"
-_NO_DATA = zlib.compress(b"", wbits=-15) + bytes(8)  # its checksum and length
-_MOST_IN_A_MEMBER = 0xFFFF - 4
+_NO_DATA = zlib.compress(b"", wbits=-15) + bytes(8)  # no data, its checksum and its length
+_MEMBER_LIMIT = 0xFFFF - 4
 _AROUND = len(_MEMBER) + _SUBFIELD.size + len(_NO_DATA)
 
 
 def gzip_trailer(payload: bytes) -> bytes:
-    starts = range(0, len(payload), _MOST_IN_A_MEMBER)
-    members = b"".join(_member(payload[start : start + _MOST_IN_A_MEMBER]) for start in starts)
+    starts = range(0, len(payload), _MEMBER_LIMIT)
+    members = b"".join(_member(payload[start : start + _MEMBER_LIMIT]) for start in starts)
     return members + _member(end_mark(len(members) + _AROUND + END_SIZE))
 
 
@@ -43,10 +43,10 @@ def read_trailer(codec: str, length: int, tail: Callable[[int], bytes]) -> FileE
     """
     after = len(_NO_DATA) if codec == "gzip" else 0
     trailer = trailer_of(length, tail, HEAD_SIZE + END_SIZE, after)
-    return parse_trailer(_of_members(trailer) if codec == "gzip" else _of_frame(trailer))
+    return parse_trailer(_members_payload(trailer) if codec == "gzip" else _frame_payload(trailer))
 
 
-def _of_members(trailer: bytes) -> bytes:
+def _members_payload(trailer: bytes) -> bytes:
     contents, at = [], 0
     while at < len(trailer):
         head = trailer[at : at + len(_MEMBER) + _SUBFIELD.size]
@@ -60,7 +60,7 @@ def _of_members(trailer: bytes) -> bytes:
     return b"".join(contents[:-1])
 
 
-def _of_frame(trailer: bytes) -> bytes:
+def _frame_payload(trailer: bytes) -> bytes:
     if trailer[:HEAD_SIZE] != frame_head(len(trailer) - HEAD_SIZE):
         raise pa.ArrowInvalid("a damaged trailer")
     return trailer[HEAD_SIZE:-END_SIZE]

@@ -1,7 +1,7 @@
 """ORC files: one stripe per row group.
 
 pyarrow's writer holds a stripe, and buffers for each stream, until the stripe is full, and has no call to end one. So each
-row group becomes a whole ORC file in memory; its stripe goes into the file, and the tails are join_tails when the file ends.
+row group becomes a whole ORC file in memory; its stripe goes into the file, and the tails are joined when the file ends.
 Between row groups only these small tails are held, however many files are open.
 """
 
@@ -16,6 +16,15 @@ from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.contract.read_back import check_row_group
 from kafka2hive.formats.contract.times import Bad, in_nanoseconds, rows_with
 from kafka2hive.formats.orc.tail import MAGIC, Stripe, Tail, join_tails, parse_tail, tail_bytes, tail_length
+
+_CODECS = {"none": "uncompressed", "gzip": "zlib"}
+_BLOCK = 256 * 1024  # as Java's ORC
+_BATCH_ROWS = 16 * 1024
+_ONE_STRIPE = 1 << 40  # bytes
+_DICTIONARY = 0.8  # the largest share of distinct values for a dictionary, as in Java's ORC
+_TIGHT = ("snappy", "lz4", "none")
+"""Codecs that compress numbers poorly, so bit-packed numbers help them; zstd and zlib do better without."""
+_SECOND = 1_000_000  # microseconds
 
 
 def writable(rows: pa.Table) -> pa.Table:
@@ -52,15 +61,6 @@ def _offsets(lists: pa.Array) -> pa.Array:
     """Return the offsets of lists whose elements are contiguous."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
     return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
-
-
-_CODECS = {"none": "uncompressed", "gzip": "zlib"}
-_BLOCK = 256 * 1024  # as Java's ORC
-_BATCH_ROWS = 16 * 1024
-_ONE_STRIPE = 1 << 40  # bytes
-_DICTIONARY = 0.8  # the largest share of distinct values for a dictionary, as in Java's ORC
-_TIGHT = ("snappy", "lz4", "none")
-"""Codecs that compress numbers poorly, so bit-packed numbers help them; zstd and zlib do better without."""
 
 
 class OrcEncoder:
@@ -157,9 +157,6 @@ class OrcEncoding:
 
     def open(self, stream: pa.NativeFile, first: pa.Table) -> OrcEncoder:
         return OrcEncoder(stream, first.schema, self._codec)
-
-
-_SECOND = 1_000_000  # microseconds
 
 
 def unwritable_rows(column: pa.Array) -> Bad | None:

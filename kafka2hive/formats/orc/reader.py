@@ -8,7 +8,7 @@ import pyarrow.orc as orc
 
 from kafka2hive.formats.contract.port import FileEnd
 from kafka2hive.formats.contract.times import batch_in_microseconds, schema_in_microseconds
-from kafka2hive.formats.orc.tail import Tail, parse_tail, tail_length, values_by_column
+from kafka2hive.formats.orc.tail import parse_tail, tail_length, values_by_column
 
 _TAIL_BYTES = 64 * 1024
 
@@ -41,7 +41,7 @@ class OrcReader:
 
 
 def _is_filled(kind: pa.DataType, counts: Iterator[int | None]) -> bool:
-    """Whether a column holds a value. `counts` begins with this column and those in it, a parent before its children."""
+    """Return whether a column holds a value. `counts` begins with this column, followed by those in it."""
     count = next(counts, None)
     inner = [kind.field(number).type for number in range(kind.num_fields)]
     if pa.types.is_map(kind):
@@ -55,8 +55,8 @@ def _is_filled(kind: pa.DataType, counts: Iterator[int | None]) -> bool:
 def orc_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
     """See formats.readers.end_of. The row count is the sum over the stripes."""
     data = tail(_TAIL_BYTES)
-    needed = tail_length(data)
-    if len(data) < needed <= length:
-        data = tail(needed)
-    found: Tail = parse_tail(data)
-    return FileEnd(sum(stripe.rows for stripe in found.stripes), dict(found.user_metadata))
+    size = tail_length(data)
+    if len(data) < size <= length:
+        data = tail(size)
+    orc_tail = parse_tail(data)
+    return FileEnd(sum(stripe.rows for stripe in orc_tail.stripes), dict(orc_tail.user_metadata))

@@ -14,6 +14,12 @@ BloomFilters = dict[str, dict[str, float]]
 _FALSE_POSITIVES = 0.01
 """The rate of a Bloom filter, as in Java's Parquet: 10 bits per distinct value."""
 _BYTES_PER_VALUE = 8  # columns of smaller values have few distinct ones
+_ROWS_PER_PAGE = 128 * 1024
+"""1 MiB of 8-byte values. The compressor restarts with each page, so with Arrow's 20,000 rows it would find fewer repetitions."""
+_SAMPLE_ROWS = 16 * 1024
+_SMALLEST_SAMPLE = 8 * 1024
+_WORTH_IT = 0.9
+"""The largest share of its size to which a column without a dictionary must shrink to lose it: readers filter by it, too."""
 
 
 def leaf_paths(schema: pa.Schema) -> list[str]:
@@ -21,14 +27,14 @@ def leaf_paths(schema: pa.Schema) -> list[str]:
     footers: list[pq.FileMetaData] = []
     with pq.ParquetWriter(pa.MockOutputStream(), schema, metadata_collector=footers):
         pass
-    found = footers[0].schema
-    return [found.column(number).path for number in range(len(found))]
+    leaves = footers[0].schema
+    return [leaves.column(number).path for number in range(len(leaves))]
 
 
 def bloom_filters(options: WriterOptions) -> BloomFilters:
     """Return filters for the most distinct values that a row group can have; Arrow then folds each to the size it needs."""
-    most = min(options.row_group_rows * 3 // 2, options.row_group_bytes // _BYTES_PER_VALUE)
-    return {name: {"ndv": max(1, most), "fpp": _FALSE_POSITIVES} for name in options.bloom_filter}
+    values = min(options.row_group_rows * 3 // 2, options.row_group_bytes // _BYTES_PER_VALUE)
+    return {name: {"ndv": max(1, values), "fpp": _FALSE_POSITIVES} for name in options.bloom_filter}
 
 
 def sorting_columns(schema: pa.Schema, options: WriterOptions) -> list[pq.SortingColumn]:
@@ -36,19 +42,12 @@ def sorting_columns(schema: pa.Schema, options: WriterOptions) -> list[pq.Sortin
     if not options.sorted_by:
         return []
     leaves = leaf_paths(schema)
-    found = []
+    columns = []
     for name in options.sorted_by:
         if options.timestamps == "int96" and pa.types.is_timestamp(schema.field(name).type):
             break
-        found.append(pq.SortingColumn(leaves.index(name), descending=False, nulls_first=False))
-    return found
-
-
-#: 1 MiB of 8-byte values. The compressor restarts with each page, so with Arrow's 20,000 rows it would find fewer repetitions.
-_ROWS_PER_PAGE = 128 * 1024
-_SAMPLE_ROWS = 16 * 1024
-_SAMPLE_ROWS_AT_LEAST = 8 * 1024
-_WORTH_IT = 0.9  # a dictionary also helps readers to filter, so it is kept unless the column is clearly smaller without
+        columns.append(pq.SortingColumn(leaves.index(name), descending=False, nulls_first=False))
+    return columns
 
 
 def parquet_writer(
@@ -59,7 +58,7 @@ def parquet_writer(
     footers: list[pq.FileMetaData],
     filters: BloomFilters | None = None,
 ) -> pq.ParquetWriter:
-    """Return a writer. `dictionary`: whether columns have one, or the paths of those that do. `footers` receives the footer."""
+    """Return a writer. `dictionary` holds the paths of columns with one, or a bool for all; `footers` receives the footer."""
     return pq.ParquetWriter(
         sink,
         schema,
@@ -82,29 +81,31 @@ class DictionaryColumns:
 
     def __init__(self, options: WriterOptions) -> None:
         self._options = options
-        self._given = dict(options.dictionary)
+        self._map_choices = dict(options.dictionary)
         self._columns: list[str] | None = None
 
     def of_rows(self, rows: pa.Table) -> bool | list[str]:
         """Return the columns for a file that begins with these rows; until the decision, all that the map does not exclude."""
-        if self._columns is None and len(rows) >= _SAMPLE_ROWS_AT_LEAST:
+        if self._columns is None and len(rows) >= _SMALLEST_SAMPLE:
             self._columns = self._decide(rows.slice(0, _SAMPLE_ROWS))
         if self._columns is not None:
             return self._columns
         return (
-            [path for path in leaf_paths(rows.schema) if self._given_of(path, True)] if self._given else True
+            [path for path in leaf_paths(rows.schema) if self._choice(path, True)]
+            if self._map_choices
+            else True
         )
 
     def _decide(self, sample: pa.Table) -> list[str]:
-        with_one = self._bytes_by_column(sample, dictionary=True)
-        without = self._bytes_by_column(sample, dictionary=False)
+        sizes = self._bytes_by_column(sample, dictionary=True)
+        plain_sizes = self._bytes_by_column(sample, dictionary=False)
         return [
-            path for path, size in with_one.items() if self._given_of(path, without[path] >= size * _WORTH_IT)
+            path for path, size in sizes.items() if self._choice(path, plain_sizes[path] >= size * _WORTH_IT)
         ]
 
-    def _given_of(self, path: str, otherwise: bool) -> bool:
-        """Return what the map says about the column of this path, or `otherwise` if it says nothing."""
-        return self._given.get(path.partition(".")[0], otherwise)
+    def _choice(self, path: str, default: bool) -> bool:
+        """Return the map's choice for the column of this path, or `default` if it has none."""
+        return self._map_choices.get(path.partition(".")[0], default)
 
     def _bytes_by_column(self, rows: pa.Table, *, dictionary: bool) -> dict[str, int]:
         footers: list[pq.FileMetaData] = []

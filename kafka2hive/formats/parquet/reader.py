@@ -32,8 +32,8 @@ class ParquetReader:
         filled = set()
         for group in map(self._footer.row_group, range(self._footer.num_row_groups)):
             for column in map(group.column, range(self._footer.num_columns)):
-                counted = column.statistics
-                if counted is None or not counted.has_null_count or counted.null_count < column.num_values:
+                counts = column.statistics
+                if counts is None or not counts.has_null_count or counts.null_count < column.num_values:
                     filled.add(column.path_in_schema.split(".")[0])
         return filled
 
@@ -67,8 +67,8 @@ def _with_dictionary(footer: pq.FileMetaData) -> list[str]:
 def parquet_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
     """See formats.readers.end_of."""
     data = tail(_TAIL_BYTES)
-    needed = int.from_bytes(data[-_END:-4], "little") + _END
-    if len(data) < needed <= length:
-        data = tail(needed)
+    size = int.from_bytes(data[-_END:-4], "little") + _END
+    if len(data) < size <= length:
+        data = tail(size)
     footer = pq.read_metadata(BytesIO(data))
     return FileEnd(int(footer.num_rows), footer.metadata or {})

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import MetadataColumn, TableSettings
 from kafka2hive.formats.lines.reader import PlainLines
-from kafka2hive.formats.readers import UNREADABLE, opened
+from kafka2hive.formats.readers import UNREADABLE, open_reader
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.service.verify.result import Finding
@@ -49,7 +49,7 @@ def load(
             loaded.absent[bucket] += file.rows
             continue
         try:
-            reader = opened(data, extension_of(file.final), plain)
+            reader = open_reader(data, extension_of(file.final), plain)
             if letter:
                 rows = read_rows(
                     reader=reader,

@@ -174,14 +174,14 @@ def read_back(files: FileSystem, file: DataFile, *paths: str) -> list[Finding]:
 
 def damage_of(file: DataFile, path: str, data: bytes) -> Finding | None:
     """Return a finding if the bytes are unreadable, or differ from the commit in checksum or number of rows."""
-    from kafka2hive.formats.readers import UNREADABLE, opened
+    from kafka2hive.formats.readers import UNREADABLE, open_reader
 
     checksum = f"crc32:{zlib.crc32(data):08x}"
     if file.checksum not in (UNKNOWN_CHECKSUM, checksum):
         text = f"has {checksum}, committed was {file.checksum}; {_rows_of(file)}"
         return Finding("verify.checksum", path, text)
     try:
-        rows = opened(data, extension_of(path)).rows
+        rows = open_reader(data, extension_of(path)).rows
     except UNREADABLE as error:
         return Finding("verify.unreadable", path, f"{error}; {_rows_of(file)}")
     if rows != file.rows:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from kafka2hive.config.keys import BucketTime
 from kafka2hive.formats.lines.reader import PlainLines
-from kafka2hive.formats.readers import opened
+from kafka2hive.formats.readers import open_reader
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import ServiceUnavailable
@@ -245,7 +245,7 @@ class KafkaAudit:
     def _note_filled(self, unit: Unit, contents: Sequence[bytes | None]) -> None:
         for file, data in zip(unit.files, contents, strict=True):
             if data is not None and file.kind is FileKind.DATA:
-                self._filled |= opened(data, extension_of(file.final), self._plain).filled_columns()
+                self._filled |= open_reader(data, extension_of(file.final), self._plain).filled_columns()
                 self._rows += file.rows
 
     def _common_columns(self, unit: Unit, contents: Sequence[bytes | None]) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS
 from kafka2hive.formats.contract.port import FileReader
 from kafka2hive.formats.lines.reader import PlainLines
-from kafka2hive.formats.readers import UNREADABLE, opened
+from kafka2hive.formats.readers import UNREADABLE, open_reader
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.service.verify.rows import Numbers, Paths, PlaceColumns, RowHashes, Span, hashes_of
@@ -27,7 +27,7 @@ _BATCH_ROWS = 32_768
 
 def file_schema(data: bytes, path: str, plain: PlainLines | None = None) -> pa.Schema:
     """Return the file's schema; `plain` describes files of lines without compression. Raises UNREADABLE."""
-    return opened(data, extension_of(path), plain).schema
+    return open_reader(data, extension_of(path), plain).schema
 
 
 def is_readable(data: bytes, path: str, plain: PlainLines | None) -> bool:

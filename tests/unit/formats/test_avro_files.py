@@ -16,7 +16,7 @@ from kafka2hive.formats.avro.container import NAMES, blocks, decompress, read_co
 from kafka2hive.formats.avro.reader import avro_end, trailer_block
 from kafka2hive.formats.avro.rows import Encode, decode, encoder
 from kafka2hive.formats.avro.schema import avro_schema
-from kafka2hive.formats.readers import UNREADABLE, end_of, opened
+from kafka2hive.formats.readers import UNREADABLE, end_of, open_reader
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
@@ -74,7 +74,7 @@ def file_of(groups: Sequence[pa.Table], codec: CodecName = "gzip", **metadata: s
 def test_every_value_is_read_back_whatever_the_row_groups(codec: CodecName) -> None:
     rows = table(300)
     data = file_of([rows.slice(0, 200), rows.slice(200, 1), rows.slice(201)], codec, kind="data")
-    file = opened(data, "avro")
+    file = open_reader(data, "avro")
     assert (file.rows, file.schema, file.filled_columns()) == (300, SCHEMA, set(SCHEMA.names))
     read = pa.Table.from_batches(file.batches(SCHEMA.names, 70))
     assert read == rows
@@ -237,7 +237,7 @@ def test_a_file_whose_codec_has_no_room_for_a_trailer_says_so(codec: CodecName) 
     data = file_of([table(30)], codec, kind="data")
     with pytest.raises(UNREADABLE, match="no trailer"):
         end_of("avro", len(data), tail_of(data))
-    assert opened(data).rows == 30
+    assert open_reader(data).rows == 30
 
 
 @pytest.mark.parametrize("codec", TRAILED)
@@ -267,7 +267,7 @@ def test_a_damaged_file_is_unreadable_or_read_and_raises_nothing_else(codec: Cod
             broken[dice.randrange(len(data))] = dice.randrange(256)
         part = bytes(broken[: dice.choice((len(data), dice.randrange(len(data))))])
         try:
-            file = opened(part, "avro")
+            file = open_reader(part, "avro")
             list(file.batches(file.schema.names, 50))
         except UNREADABLE:
             continue
@@ -283,21 +283,21 @@ def test_a_file_that_lost_a_block_is_unreadable_though_the_others_are_whole(code
     lost = data[:first] + data[data.index(mark, first) + 16 :]
     assert sum(block.rows for block in blocks(lost, mark, first)) < 200_000
     with pytest.raises(UNREADABLE, match="by the trailer"):
-        opened(lost)
+        open_reader(lost)
 
 
 @needs_compiled
 def test_a_file_whose_columns_are_not_those_of_its_avro_schema_is_unreadable() -> None:
     data = file_of([table(5)]).replace(b'"whole"', b'"whale"')
-    assert opened(data).rows == 5
+    assert open_reader(data).rows == 5
     with pytest.raises(UNREADABLE, match="Avro's schema differs"):
-        list(opened(data).batches(["N"], 10))
+        list(open_reader(data).batches(["N"], 10))
 
 
 @needs_compiled
 def test_a_file_without_rows_is_read() -> None:
     for codec in CODECS:
-        file = opened(file_of([table(5).slice(0, 0)], codec), "avro")
+        file = open_reader(file_of([table(5).slice(0, 0)], codec), "avro")
         assert (file.rows, file.schema, list(file.batches(["N"], 10))) == (0, SCHEMA, [])
 
 
@@ -320,7 +320,7 @@ def test_a_task_writes_avro_with_its_footer_and_finer_times_as_dead_letters(code
     end = end_of("avro", len(data), tail_of(data))
     footer = Footer.parse(end.metadata) if end else None
     assert footer is not None and footer.rows == 2 and footer.accounts is not None
-    (batch,) = opened(data).batches(["n"], 9)
+    (batch,) = open_reader(data).batches(["n"], 9)
     assert batch["n"].to_pylist() == [1, 3]
 
 

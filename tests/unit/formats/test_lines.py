@@ -22,7 +22,7 @@ from kafka2hive.formats.lines.json import json_lines
 from kafka2hive.formats.lines.reader import PlainLines
 from kafka2hive.formats.lines.texts import base64_texts
 from kafka2hive.formats.lines.trailer import gzip_trailer, read_trailer, zstd_trailer
-from kafka2hive.formats.readers import UNREADABLE, end_of, opened
+from kafka2hive.formats.readers import UNREADABLE, end_of, open_reader
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.plan.contract import TableManifest
@@ -74,7 +74,7 @@ def test_every_value_is_read_back_whatever_the_row_groups(format: FileFormat, co
     rows = table(1_000, schema)
     options = WriterOptions(format=format, compression=codec)
     data = written([rows.slice(0, 700), rows.slice(700, 1), rows.slice(701)], options, kind="data")
-    ours = opened(data, format, PlainLines(schema, options))
+    ours = open_reader(data, format, PlainLines(schema, options))
     assert (ours.rows, ours.schema) == (1_000, schema)
     read = pa.Table.from_batches(ours.batches(schema.names, 300))
     assert read == rows
@@ -176,20 +176,20 @@ def test_a_file_that_lost_or_gained_lines_is_unreadable_though_its_codec_is_cont
     one, other = written([rows], options), written([rows.slice(0, 20)], options)
     for joined in (one + other, other + one):
         with pytest.raises(UNREADABLE, match="by the trailer"):
-            opened(joined)
+            open_reader(joined)
     with pytest.raises(UNREADABLE):
-        opened(one[: len(one) // 2])
+        open_reader(one[: len(one) // 2])
 
 
 @pytest.mark.parametrize("name", [b"text", b"At"])
 def test_a_file_with_a_damaged_name_in_its_schema_is_unreadable(name: bytes) -> None:
     pairs = {FORMAT_KEY: "json", SCHEMA_KEY: schema_text(DEEP)}
     data = gzip.compress(b"{}\n") + gzip_trailer(payload_of(1, pairs))
-    assert opened(data).schema == DEEP
+    assert open_reader(data).schema == DEEP
     damaged = bytes(DEEP.serialize()).replace(name, b"\xff" * len(name))
     pairs[SCHEMA_KEY] = base64.b64encode(damaged).decode()
     with pytest.raises(UNREADABLE, match="the trailer does not say the columns"):
-        opened(gzip.compress(b"{}\n") + gzip_trailer(payload_of(1, pairs)))
+        open_reader(gzip.compress(b"{}\n") + gzip_trailer(payload_of(1, pairs)))
 
 
 def test_a_file_without_compression_has_rows_but_no_columns_until_it_is_told_them() -> None:
@@ -197,20 +197,20 @@ def test_a_file_without_compression_has_rows_but_no_columns_until_it_is_told_the
         schema = SCHEMAS[format]
         options = WriterOptions(format=format, compression="none")
         data = written([table(5, schema)], options)
-        assert opened(data, format).rows == 5
+        assert open_reader(data, format).rows == 5
         with pytest.raises(UNREADABLE, match="does not say its columns"):
-            _ = opened(data, format).schema
+            _ = open_reader(data, format).schema
         later = pa.schema([*schema, ("added", pa.string())])
-        assert opened(data, format, PlainLines(later, options)).schema == schema
+        assert open_reader(data, format, PlainLines(later, options)).schema == schema
         with pytest.raises(UNREADABLE, match="has no end"):
-            opened(data[:-1], format)
+            open_reader(data[:-1], format)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_file_without_rows_is_read(codec: CodecName) -> None:
     options = WriterOptions(format="json", compression=codec)
     data = written([table(5).slice(0, 0)], options)
-    file = opened(data, "json", PlainLines(DEEP, options))
+    file = open_reader(data, "json", PlainLines(DEEP, options))
     assert (file.rows, file.schema, list(file.batches(["n"], 10))) == (0, DEEP, [])
 
 
@@ -282,7 +282,7 @@ def test_any_texts_with_any_delimiter_escape_and_null_are_read_back_or_refused()
         rows = rows.filter(pa.array(kept))
         written_as = WriterOptions(format="text", compression=generator.choice(CODECS), text=options)
         for form in (written_as, WriterOptions(format="json", compression="none")):
-            file = opened(written([rows], form), form.format, PlainLines(rows.schema, form))
+            file = open_reader(written([rows], form), form.format, PlainLines(rows.schema, form))
             assert pa.Table.from_batches(file.batches(rows.column_names, 3), rows.schema) == rows, options
     assert refused > 50
 

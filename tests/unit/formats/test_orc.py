@@ -16,7 +16,7 @@ from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.orc.encoding import unwritable_rows
 from kafka2hive.formats.orc.tail import Codec, from_chunks, parse_tail, tail_length, to_chunks
-from kafka2hive.formats.readers import UNREADABLE, end_of, opened
+from kafka2hive.formats.readers import UNREADABLE, end_of, open_reader
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.plan.contract import TableManifest
@@ -70,7 +70,7 @@ def test_every_row_group_is_a_stripe_and_every_value_is_read_back(codec: CodecNa
     assert theirs.read().cast(SCHEMA) == rows
     assert theirs.metadata == {b"kind": b"data", b"long": ("é" * 200_000).encode()}
     assert theirs.compression == {"none": "UNCOMPRESSED", "gzip": "ZLIB"}.get(codec, codec.upper())
-    ours = opened(data)
+    ours = open_reader(data)
     assert (ours.rows, ours.schema) == (5_000, SCHEMA)
     batches = list(ours.batches(["deep", "n"], 1_000))
     assert max(map(len, batches)) == 1_000
@@ -118,7 +118,7 @@ def test_an_audit_of_rows_finds_what_an_orc_writer_damaged() -> None:
     sink = pa.BufferOutputStream()
     orc.write_table(rows, sink)
     hashes = [
-        file_rows(opened(data), {"c": "c"}, None, span, 0, 0).whole().hashes
+        file_rows(open_reader(data), {"c": "c"}, None, span, 0, 0).whole().hashes
         for data in (file_of([rows]), sink.getvalue().to_pybytes())
     ]
     assert len(hashes[0]) == len(hashes[1]) == 500
@@ -151,7 +151,7 @@ def test_rows_compare_with_those_of_a_parquet_file() -> None:
     parquet.end({})
     span = Span([offsets("t", 0, 0, 1)])
     hashes = [
-        file_rows(opened(data), columns, None, span, 0, 0).whole().hashes.tolist()
+        file_rows(open_reader(data), columns, None, span, 0, 0).whole().hashes.tolist()
         for data in (file_of([rows.slice(0, 200), rows.slice(200)]), bytes(sink.getvalue()))
     ]
     assert len(hashes[0]) == 500 and hashes[0] == hashes[1]
@@ -164,19 +164,19 @@ def test_days_are_marked_as_those_of_the_calendar_that_python_and_hive_4_have() 
 
 def test_statistics_of_several_stripes_count_all_values() -> None:
     data = file_of([table(100), table(100)])
-    assert opened(data).filled_columns() == set(SCHEMA.names) - {"never"}
+    assert open_reader(data).filled_columns() == set(SCHEMA.names) - {"never"}
     nothing = pa.table({"a": pa.nulls(5, pa.int64()), "b": pa.nulls(5, KIND), "c": [[]] * 5})
     some = pa.table({"a": pa.array([1] * 5, pa.int64()), "b": nothing["b"], "c": nothing["c"]})
     nothing = nothing.cast(pa.schema([("a", pa.int64()), ("b", KIND), ("c", pa.list_(pa.int32()))]))
-    assert opened(file_of([nothing, nothing])).filled_columns() == set()
-    assert opened(file_of([nothing, some.cast(nothing.schema)])).filled_columns() == {"a"}
+    assert open_reader(file_of([nothing, nothing])).filled_columns() == set()
+    assert open_reader(file_of([nothing, some.cast(nothing.schema)])).filled_columns() == {"a"}
 
 
 def test_a_file_without_rows_has_a_schema() -> None:
     sink = pa.BufferOutputStream()
     assert encoding_of(WriterOptions(format="orc")).open(sink, table(5)).end({"a": "b"}) == 0
     data = bytes(sink.getvalue())
-    assert (opened(data).rows, opened(data).schema) == (0, SCHEMA)
+    assert (open_reader(data).rows, open_reader(data).schema) == (0, SCHEMA)
     assert end_of("orc", len(data), tail_of(data)) is not None
 
 

@@ -11,7 +11,7 @@ import pytest
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.contract.times import rows_not_in_millis
 from kafka2hive.formats.parquet.encoding import leaf_paths
-from kafka2hive.formats.readers import opened
+from kafka2hive.formats.readers import open_reader
 from kafka2hive.model.files import FileKind
 from kafka2hive.plan.contract import TableManifest
 from tests.harness.task_files import MemoryFiles, read_rows
@@ -50,7 +50,7 @@ def footer(data: bytes) -> pq.FileMetaData:
 
 
 def read_back(data: bytes) -> pa.Table:
-    file = opened(data)
+    file = open_reader(data)
     assert file.schema == SCHEMA
     return pa.Table.from_batches(file.batches(SCHEMA.names, 100)).cast(SCHEMA)
 
@@ -90,7 +90,7 @@ def test_rows_are_sorted_within_each_row_group_and_the_footer_says_by_what() -> 
 
 def test_an_orc_file_has_its_rows_sorted_too() -> None:
     data = written([table(50)], WriterOptions(format="orc", sorted_by=("n",)))
-    (batch,) = opened(data).batches(["n"], 100)
+    (batch,) = open_reader(data).batches(["n"], 100)
     assert batch.column(0).to_pylist()[:2] == [1, 2] and batch.column(0)[-1].as_py() is None
 
 

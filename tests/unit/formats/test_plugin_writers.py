@@ -12,7 +12,7 @@ from kafka2hive.config.keys import Column, MetadataColumn, PluginOptions, TableS
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.lines.reader import PlainLines
 from kafka2hive.formats.plugin import storage_of
-from kafka2hive.formats.readers import UNREADABLE, end_of, opened
+from kafka2hive.formats.readers import UNREADABLE, end_of, open_reader
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.tables import compared_table, create_statement
 from kafka2hive.model.errors import TableError
@@ -131,7 +131,7 @@ def test_a_task_writes_files_by_a_plug_in_and_dead_letters_as_ever() -> None:
     data, letters = sorted(manifest.files, key=lambda file: file.kind is FileKind.DEAD_LETTER)
     assert [extension_of(file.staged) for file in (data, letters)] == ["streams", "parquet"]
     content = files.content[data.staged]
-    reader = opened(content, "streams", PlainLines(SCHEMA, options()))
+    reader = open_reader(content, "streams", PlainLines(SCHEMA, options()))
     assert reader.rows == data.rows == 4 and reader.schema.names == ["n", "o"]
     assert reader.filled_columns() == {"n", "o"}
     rows = [row for batch in reader.batches(["o", "n"], 3) for row in batch.to_pylist()]
@@ -205,7 +205,7 @@ def test_a_file_that_is_ended_takes_nothing_more_and_one_that_is_given_up_swallo
     stream = pa.BufferOutputStream()
     encoder = cast("Any", encoding_of(options(name="swallows")).open(stream, rows))
     encoder.write(rows)
-    encoder._output.ended()
+    encoder._output.take_copy()
     with ExitStack() as stack:
         stack.callback(encoder.abandon)
         with pytest.raises(ValueError, match="the file is ended"):
@@ -300,23 +300,23 @@ def written(wrong: str = "") -> bytes:
         ("stream", "", "no package offers stream in kafka2hive.writers"),
         ("streams", "made", "OSError: no licence"),
         ("streams", "damaged", "Invalid UTF8"),
-        ("streams", "lists", "read gave no record batches of one schema"),
+        ("streams", "lists", "read did not return record batches of one schema"),
     ],
 )
 def test_what_a_package_cannot_read_back_is_unreadable(extension: str, wrong: str, told: str) -> None:
     with pytest.raises(UNREADABLE, match=told):
-        _ = opened(written(), extension, PlainLines(SCHEMA, options(wrong))).schema
+        _ = open_reader(written(), extension, PlainLines(SCHEMA, options(wrong))).schema
 
 
 def test_a_file_is_read_without_the_map_as_far_as_it_goes() -> None:
-    reader = opened(written(), "streams")
+    reader = open_reader(written(), "streams")
     assert reader.rows == 2
-    with pytest.raises(UNREADABLE, match="its columns are known by the map's table only"):
+    with pytest.raises(UNREADABLE, match="only the map's table knows its columns"):
         _ = reader.schema
     with pytest.raises(UNREADABLE):
-        _ = opened(b"no stream", "streams").rows
-    with pytest.raises(UNREADABLE, match="count gave str"):
-        _ = opened(written(), "streams", PlainLines(SCHEMA, options("count"))).rows
+        _ = open_reader(b"no stream", "streams").rows
+    with pytest.raises(UNREADABLE, match="count returned str"):
+        _ = open_reader(written(), "streams", PlainLines(SCHEMA, options("count"))).rows
 
 
 @pytest.mark.parametrize(
