@@ -201,12 +201,12 @@ def from_status(status: Any, statement: str) -> MetastoreUnavailable | Metastore
 
 
 def is_missing_table(status: Any) -> bool:
-    """Whether a TStatus says that the table or its database does not exist (Hive's codes, Spark's SQLSTATE)."""
+    """Return whether a TStatus says that the table or its database does not exist (Hive's codes, Spark's SQLSTATE)."""
     return status.errorCode in (NO_SUCH_TABLE, NO_SUCH_DATABASE) or status.sqlState in ("42S02", "42P01")
 
 
 def is_missing_partition(status: Any) -> bool:
-    """Whether a TStatus says that the partition does not exist (Hive's code, Spark's error class)."""
+    """Return whether a TStatus says that the partition does not exist (Hive's code, Spark's error class)."""
     return status.errorCode == NO_SUCH_PARTITION or "[PARTITIONS_NOT_FOUND]" in (status.errorMessage or "")
 
 

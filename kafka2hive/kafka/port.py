@@ -78,7 +78,7 @@ class GroupCommits(Protocol):
 
 
 class Kafka(Protocol):
-    """What the service asks of Kafka. KafkaAdmin says what an answer leaves out. Raises ServiceUnavailable."""
+    """The requests of the service to Kafka. KafkaAdmin documents what an answer omits. Raises ServiceUnavailable."""
 
     def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView: ...
 

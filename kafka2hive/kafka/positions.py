@@ -1,4 +1,4 @@
-"""Where a table resumes in Kafka: a pure decision (docs/protocol.md, First positions).
+"""Decide where a table resumes in Kafka (pure; docs/protocol.md, First positions).
 
 If the decision is PositionsToCommit, the caller commits them in a snapshot without files and decides again; the answer is
 then Resume.
@@ -18,7 +18,7 @@ from kafka2hive.model.snapshot import AcceptedGap, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """What Kafka holds now. `earliest` must be requested before `latest`, so that no log seems to end before it begins.
+    """The logs in Kafka now. `earliest` must be requested before `latest`, so that no log seems to end before it begins.
 
     `latest` are last stable offsets, the end of what read_committed gets. `high` are high watermarks, requested after
     `latest`: everything that Kafka has acknowledged to producers, also behind an open transaction.
@@ -36,7 +36,7 @@ class Logs:
 
 @dataclass(frozen=True, slots=True)
 class TableIntent:
-    """What the map and the command line say about one table.
+    """The settings of one table in the map and on the command line.
 
     `topics` are the topics that the table reads now; `created_later` are those that did not exist when this run began.
     A new topic begins at its earliest offset if it is in `created_later`, or if `by_pattern` is set and the table

@@ -33,7 +33,7 @@ def stop(table: str, problems: tuple[Problem, ...]) -> ManualActionRequired:
 
 
 def cluster_changed(before: str, now: str) -> Problem:
-    """The map's brokers belong to another cluster, in which the positions mean nothing."""
+    """Return the problem of brokers of another cluster, in which the positions have no meaning."""
     return Problem(
         "kafka.cluster_changed",
         "",
@@ -43,7 +43,7 @@ def cluster_changed(before: str, now: str) -> Problem:
 
 
 def topic_recreated(topic: str, before: str, now: str) -> Problem:
-    """A topic with the same name has another id, so its offsets begin at 0 again."""
+    """Return the problem of a topic with another id, whose offsets begin at 0 again."""
     return Problem(
         "kafka.topic_recreated",
         topic,
@@ -53,7 +53,7 @@ def topic_recreated(topic: str, before: str, now: str) -> Problem:
 
 
 def beyond_end(position: OffsetRange) -> Problem:
-    """`position` is [log end, our position): read, but no longer in the log (unclean election, lost disks)."""
+    """Return the problem of [log end, our position): read, but no longer in the log (unclean election, lost disks)."""
     tp = position.topic_partition
     return Problem(
         code="kafka.log_truncated",
@@ -66,7 +66,7 @@ def beyond_end(position: OffsetRange) -> Problem:
 
 
 def rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) -> Problem:
-    """The last record read has another leader epoch now, so the log was truncated and rewritten."""
+    """Return the problem of a last record with another leader epoch now: the log was truncated and rewritten."""
     return Problem(
         code="kafka.log_rewritten",
         topic=tp.topic,
@@ -78,7 +78,7 @@ def rewritten(tp: TopicPartition, offset: int, epoch_read: int, epoch_now: int) 
 
 
 def aged_out(missing: OffsetRange) -> Problem:
-    """`missing` is [our position, earliest): never read, and gone (retention, deleted records)."""
+    """Return the problem of [our position, earliest): never read, and gone (retention, deleted records)."""
     tp = missing.topic_partition
     return Problem(
         code="kafka.offsets_lost",
@@ -91,7 +91,7 @@ def aged_out(missing: OffsetRange) -> Problem:
 
 
 def start_offset_missing(tp: TopicPartition) -> Problem:
-    """The map lists explicit start offsets of the topic, but none for this topic partition."""
+    """Return the problem of a topic partition for which the map's explicit start offsets have none."""
     return Problem(
         "kafka.start_offset_missing",
         tp.topic,
@@ -101,7 +101,7 @@ def start_offset_missing(tp: TopicPartition) -> Problem:
 
 
 def start_offset_outside(tp: TopicPartition, offset: int, earliest: int, latest: int) -> Problem:
-    """The map's start offset is outside the log, [earliest, latest)."""
+    """Return the problem of a start offset outside the log, [earliest, latest)."""
     return Problem(
         "kafka.start_offset_outside",
         tp.topic,

@@ -1,4 +1,4 @@
-"""Why brokers refuse a client, read from librdkafka's log lines.
+"""The reasons why brokers refuse a client, parsed from librdkafka's log lines.
 
 librdkafka retries after each refusal for ever and reports it only in its log; the requests just time out. The patterns
 match lines from real brokers (tests/integration/test_kafka_access.py produces each of them).

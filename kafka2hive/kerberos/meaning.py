@@ -1,4 +1,4 @@
-"""What to do about a Kerberos error, by its minor code (krb5.h; RFC 4120, 7.5.9)."""
+"""Remedies for Kerberos errors by minor code (krb5.h; RFC 4120, 7.5.9)."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ _TABLE = -1765328384
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What to do about an error. `is_outage`: a retry may succeed without anyone changing anything."""
+    """The remedy for an error. If `is_outage`, a retry may succeed without any change."""
 
     remedy: str
     is_outage: bool = False

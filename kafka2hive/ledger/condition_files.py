@@ -60,7 +60,11 @@ class ConditionFiles:
             write_file(files, path, text)
         except StorageError as error:
             if not self._failing:
-                log.warning("the tables' conditions are not told in %s: %s", self._directory, error)
+                log.warning(
+                    "the tables' conditions cannot be written to %s, and `status` shows older ones: %s",
+                    self._directory,
+                    error,
+                )
             self._failing = True
             return
         self._shown, self._failing = text, False
@@ -90,7 +94,7 @@ class ConditionFiles:
                 failure = error
                 continue
             return True
-        log.warning("how the run ended is not told in %s: %s", self._directory, failure)
+        log.warning("the outcome of the run cannot be written to %s: %s", self._directory, failure)
         return False
 
     def _delete_all(self, paths: list[str]) -> None:

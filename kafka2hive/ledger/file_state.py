@@ -1,4 +1,4 @@
-"""Where a committed file is: staged, at its final place, or lost. R6, `--plan` and repairs decide by this module."""
+"""Find out whether a committed file is staged, at its final place, or lost, for R6, `--plan` and repairs."""
 
 from enum import Enum
 
@@ -9,7 +9,7 @@ from kafka2hive.storage.port import FileSystem, length_at
 
 
 class FileState(Enum):
-    """Where an undamaged committed file is."""
+    """The place of an undamaged committed file."""
 
     STAGED = "staged"
     MOVED = "moved"

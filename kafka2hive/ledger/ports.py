@@ -11,7 +11,7 @@ log = logging.getLogger("kafka2hive.ledger")
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often a step is tried, and the seconds to wait in between: from `first`, doubled up to `longest`.
+    """The number of tries of a step, and the seconds to wait in between: from `first`, doubled up to `longest`.
 
     `attempts` bounds transient errors (Unavailable, OutcomeUnknown). After an error that an operator must lift (quota, full
     disk, permission) a step waits `blocked` seconds, and is tried `blocked_attempts` times in all.

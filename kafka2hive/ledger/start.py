@@ -26,7 +26,7 @@ class StartResult:
 
 @dataclass(frozen=True, slots=True)
 class StartOrder:
-    """What to start.
+    """The parameters of a start.
 
     `check` returns the generation that may be taken over (None: any), or raises. `owners` are this process's names, the same
     object at each of its starts. `location` is the table's directory in the map; None: the one in the ledger. `keep` final
@@ -44,7 +44,7 @@ class StartOrder:
 
 
 def start(ports: Ports, order: StartOrder) -> StartResult:
-    """Take over, roll forward, clean up. It may be repeated after a crash anywhere, and run beside other starts.
+    """Take over, roll forward, clean up. It may be repeated after any crash, and run at the same time as other starts.
 
     Raises NoLedger, OwnedByLiveRun (from `check`), TakeOverLost, Fenced, ManualActionRequired, TableError;
     AmbiguousOutcome only after the budget of R0 is spent.

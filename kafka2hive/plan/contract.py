@@ -102,7 +102,7 @@ class PlannedEpoch:
 
 @dataclass(frozen=True, slots=True)
 class TableFailure:
-    """Why one table failed in a task: a stable code, a text with path, topic and offset, and the remedy if one is known.
+    """The failure of one table in a task: a stable code, a text with path, topic and offset, and the remedy if one is known.
 
     `writer` is the schema with fields that the table's columns do not take.
     """

@@ -7,11 +7,11 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.writer_schema import SchemaId, WriterSchema
 
 _BEFORE, _AFTER = 40, 60
-"""How many characters are shown before and after the first difference of two schemas."""
+"""The number of characters that are shown before and after the first difference of two schemas."""
 
 
 def refused(url: str, status: int) -> TableError:
-    """The registry refuses the map's credentials."""
+    """Return the error for credentials that the registry refuses."""
     return TableError(
         "registry.denied",
         f"the schema registry {url} does not accept the map's credentials ({status})",
@@ -20,7 +20,7 @@ def refused(url: str, status: int) -> TableError:
 
 
 def foreign(url: str, why: str) -> TableError:
-    """The answer is not one of a schema registry."""
+    """Return the error for an answer that no schema registry gives."""
     return TableError(
         "registry.answer",
         f"{url} does not answer as a schema registry does: {why}",
@@ -29,7 +29,7 @@ def foreign(url: str, why: str) -> TableError:
 
 
 def untrusted(url: str, why: str) -> TableError:
-    """No TLS connection: one side does not trust the other, or a certificate file of the map is not usable."""
+    """Return the error for TLS: one side does not trust the other, or a certificate file of the map is unusable."""
     return TableError(
         "registry.tls",
         f"no TLS connection to the schema registry {url}: {why}",
@@ -38,7 +38,7 @@ def untrusted(url: str, why: str) -> TableError:
 
 
 def too_many_unknown(urls: str, count: int) -> TableError:
-    """So many ids are unknown that the records or the registry must be the wrong ones."""
+    """Return the error for so many unknown ids that the records or the registry must be wrong."""
     return TableError(
         "registry.unknown_ids",
         f"{count} different schema ids within a minute are unknown to the schema registry {urls}",
@@ -48,13 +48,13 @@ def too_many_unknown(urls: str, count: int) -> TableError:
 
 
 def changed(urls: str, schema_id: SchemaId, path: str, before: WriterSchema, now: WriterSchema) -> TableError:
-    """An id now means another schema, although it never may: the registry was set up anew or restored to another state."""
+    """Return the error for an id that now means another schema, because the registry was recreated or restored."""
     return TableError(
         "registry.changed",
         f"schema id {schema_id} of the schema registry {urls} is another schema than the one that was used before:"
         f" {_difference(before, now)}. Which of the two a record with this id was written with, nobody can tell from the"
         " record; nothing is committed",
-        "was the registry set up anew or restored? If the records that are not read yet were written with the earlier"
+        "was the registry recreated or restored? If the records that are not read yet were written with the earlier"
         f" schema, give the registry its earlier ids back, and the table resumes. If all of them were written with the"
         f" registry's present one, stop the run, move {path} away and start the run again (docs/operations.md)",
     )

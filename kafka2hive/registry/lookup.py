@@ -30,7 +30,7 @@ MOST_UNKNOWN = 300
 More cannot be mistakes of single records, and a request for each would take too long.
 """
 MOST_CONFIRMED = 10
-"""How many unknown ids within that time are requested twice: a registry's replica may lag behind the producer's."""
+"""The number of unknown ids within that time that are requested twice: a registry's replica may lag behind the producer's."""
 CONFIRM_SECONDS = 1.0
 _AWAY_SECONDS = 5.0
 _AWAY_TIMES = 2.0
@@ -85,7 +85,7 @@ class SchemaLookup:
     """The lookup of one process, an implementation of WriterSchemas. With `keeps` it writes new schemas to the storage.
 
     A kept schema is compared with the registry's before its first use in the process and again after each
-    `compare_seconds`, because a registry that was set up anew gives the same ids to other schemas.
+    `compare_seconds`, because a registry that was recreated gives the same ids to other schemas.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ def error_text(error: Exception) -> str:
     return f"{text[: _ERROR_CHARACTERS // 2]}\n...\n{text[-_ERROR_CHARACTERS // 2 :]}"
 
 
-class KeptError:
+class FirstError:
     """A context that catches errors and keeps the first one.
 
     It is for code that Spark calls: an error that leaves such code reaches the driver's main thread only as text, and the
@@ -42,7 +42,7 @@ class KeptError:
     def __init__(self) -> None:
         self.error: Exception | None = None
 
-    def __enter__(self) -> "KeptError":
+    def __enter__(self) -> "FirstError":
         return self
 
     def __exit__(

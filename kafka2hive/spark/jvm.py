@@ -218,7 +218,7 @@ def _class_path(home: Path) -> str:
 def _through_spark_submit(conf: Mapping[str, str]) -> Command:
     home = spark_home()
     if home is None:
-        raise not_started("pyspark has no jars and scripts beside it, and SPARK_HOME is not set")
+        raise not_started("pyspark is installed without jars and scripts, and SPARK_HOME is not set")
     command = [str(home / "bin/spark-submit")]
     for key, value in conf.items():
         command += ["--conf", f"{key}={value}"]

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TaskPlan, planned_manifests
-from kafka2hive.spark.errors import SPARK_GONE, KeptError, error_text, spark_gone
+from kafka2hive.spark.errors import SPARK_GONE, FirstError, error_text, spark_gone
 from kafka2hive.spark.internals import is_stopped
 from kafka2hive.spark.jobs import SqlRunner, TaskFunction, apart_with_sql
 
@@ -41,7 +41,7 @@ _TICKS_PER_LOOK = 5  # asking Spark whether the query runs costs more than the r
 
 
 class EndReason(Enum):
-    """Why a query ended."""
+    """The reason why a query ended."""
 
     DRAINED = "drained"  # `--once`: nothing more was due
     STOPPED = "stopped"  # by `stop`
@@ -49,7 +49,7 @@ class EndReason(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class QueryEnd:
     """The end of a query.
 
     With FAILED, `error` is the exception that the planner or the listener raised, or ServiceUnavailable for an error of
@@ -138,7 +138,7 @@ class _Abandoned(Exception):
 
 
 class DumpQuery:
-    """One query, from `start` to the `Ended` that `run_until` returns. It cannot be started again.
+    """One query, from `start` to the `QueryEnd` that `run_until` returns. It cannot be started again.
 
     `scratch` is this process's temporary directory, which holds the checkpoint. With `once`, one trigger (`availableNow`)
     runs epochs until the planner has no more, and the query ends. Otherwise each trigger runs one epoch, every
@@ -177,7 +177,7 @@ class DumpQuery:
         self._stop_seconds = stop_seconds
         self._sql = sql
         self._gate = PlanGate(planner)
-        self._kept = KeptError()
+        self._first_error = FirstError()
         self._drained = threading.Event()
         self._abandoning = False
         self._abandoned: int | None = None
@@ -202,13 +202,13 @@ class DumpQuery:
                 "spark.start", f"the query did not start: {error_text(error)}"
             ) from error
 
-    def run_until(self, stop: threading.Event, on_tick: Callable[[], None]) -> Ended:
+    def run_until(self, stop: threading.Event, on_tick: Callable[[], None]) -> QueryEnd:
         """Wait for the end and call `on_tick` a few times a second; setting `stop` ends the query (see `DumpQuery.stop`).
 
         `stop` is only polled, never waited for, so that a signal handler may set it at any moment.
         """
         for tick in itertools.count():
-            if stop.is_set() or self._kept.error is not None:
+            if stop.is_set() or self._first_error.error is not None:
                 break
             if self._drained.is_set():
                 time.sleep(_LAST_TICK_SECONDS)
@@ -220,7 +220,7 @@ class DumpQuery:
                 return self._how_it_ended()
         return self.stop()
 
-    def stop(self) -> Ended:
+    def stop(self) -> QueryEnd:
         """Plan no further epoch, give the epoch under way `stop_seconds`, then abandon it. Returns within twice that.
 
         An abandoned epoch leaves only orphans. Only the listener commits; if it is running because the tasks have ended,
@@ -238,8 +238,8 @@ class DumpQuery:
         except (PySparkException, *SPARK_GONE):
             pass  # the query ended with an error, or stopTimeout passed: the process ends next
         abandoned = self._abandoned or self._gate.under_way()
-        error = self._kept.error
-        return Ended(EndReason.FAILED if error else EndReason.STOPPED, error, abandoned)
+        error = self._first_error.error
+        return QueryEnd(EndReason.FAILED if error else EndReason.STOPPED, error, abandoned)
 
     def _on_batch(self, batch: DataFrame, batch_number: int) -> None:
         """Run epochs at Spark's trigger; the batch's rows and number are ignored.
@@ -247,7 +247,7 @@ class DumpQuery:
         While nothing is due, this method waits and plans again, because an idle batch a second would take 6 % of a core.
         An error is kept and not raised, and `run_until` ends the query: Spark would only print it twice, as text.
         """
-        with self._kept:
+        with self._first_error:
             while True:
                 epoch = self._gate.plan()
                 if epoch is not None:
@@ -315,19 +315,19 @@ class DumpQuery:
         except SPARK_GONE:
             return False
 
-    def _how_it_ended(self) -> Ended:
-        error = self._kept.error
+    def _how_it_ended(self) -> QueryEnd:
+        error = self._first_error.error
         if error is not None:
-            return Ended(EndReason.FAILED, error)
+            return QueryEnd(EndReason.FAILED, error)
         try:
             failure = self._query.exception()
         except SPARK_GONE as gone:
-            return Ended(EndReason.FAILED, spark_gone(repr(gone)))
+            return QueryEnd(EndReason.FAILED, spark_gone(repr(gone)))
         if failure is not None:
-            return Ended(EndReason.FAILED, ServiceUnavailable("spark.query", error_text(failure)))
+            return QueryEnd(EndReason.FAILED, ServiceUnavailable("spark.query", error_text(failure)))
         if self._drained.is_set():
-            return Ended(EndReason.DRAINED)
-        return Ended(EndReason.FAILED, _ended_outside())
+            return QueryEnd(EndReason.DRAINED)
+        return QueryEnd(EndReason.FAILED, _ended_outside())
 
 
 def _ended_outside() -> ServiceUnavailable:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 
 from kafka2hive.config.keys import StorageOptions, TableSettings
 from kafka2hive.model.errors import TableError
-from kafka2hive.spark.errors import SPARK_GONE, KeptError, error_text, spark_gone
+from kafka2hive.spark.errors import SPARK_GONE, FirstError, error_text, spark_gone
 from kafka2hive.spark.internals import pickle_by_value, spark_schema
 from kafka2hive.sql.statement import one_row_per_task, parsed, planned
 
@@ -56,7 +56,7 @@ def add_functions(session: SparkSession, table: TableSettings) -> None:
     """
     if table.udfs is None:
         return
-    failure = KeptError()
+    failure = FirstError()
     with failure:
         module = _load(table.udfs)
         pickle_by_value(module)

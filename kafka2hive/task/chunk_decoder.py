@@ -75,7 +75,7 @@ class ChunkDecoder:
         writers: WriterSchemas | WriterSchema | None = None,
         key_writers: WriterSchemas | None = None,
     ) -> None:
-        """Raises TableError if the table's format cannot fill its columns."""
+        """Raise TableError if the table's format cannot fill its columns."""
         self._table = table
         # a decoder with writer schemas is not cached: the schemas may differ between tasks
         is_plain = writers is None and key_writers is None

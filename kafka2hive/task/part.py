@@ -129,7 +129,7 @@ class TaskEnvironment:
         )
 
     def decoder(self, table: TableSettings) -> ChunkDecoder:
-        """Raises TableError if the table's format cannot fill its columns."""
+        """Raise TableError if the table's format cannot fill its columns."""
         writers = writers_of(table, self.settings, self.files, keeps=self.writes_files)
         of_keys = key_writers_of(table, self.settings, self.files, keeps=self.writes_files)
         return ChunkDecoder(table, writers, of_keys)

@@ -67,7 +67,7 @@ class DecodedKeyColumns:
         wire: WireFormat,
         changes: Changes | None = None,
     ) -> None:
-        """Raises ValueError if the format cannot fill the columns."""
+        """Raise ValueError if the format cannot fill the columns."""
         self._schema = pa.schema([(column.name, parse_hive_type(column.type)) for column in columns])
         sources = [Source(column.path, column.unit, column.leeway) for column in columns]
         self._decoder = make_decoder(

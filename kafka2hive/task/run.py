@@ -34,7 +34,7 @@ from kafka2hive.task.write.upload import AMBIGUOUS
 log = logging.getLogger(__name__)
 
 Output: TypeAlias = TableManifest | pa.RecordBatch
-"""What a task yields: the rows that a table's end passes on (RowEnd), then the table's manifest."""
+"""The output of a task: the rows that a table's end passes on (RowEnd), then the table's manifest."""
 
 SECOND_READS = 2
 _SECOND_READ_WITHIN_SECONDS = 60.0

@@ -25,7 +25,7 @@ from kafka2hive.task.write.bucket_split import RowSources
 
 @dataclass(frozen=True, slots=True)
 class Fates:
-    """What becomes of the messages of one chunk, as positions.
+    """The fates of the messages of one chunk, as positions.
 
     `rows` has the position of each row's message; all rows of a message are in one item.
     """
@@ -79,7 +79,7 @@ class BucketedRows:
     def __init__(
         self, part: TablePart, environment: TaskEnvironment, attempt: str, times: PhaseTimes
     ) -> None:
-        """Raises TableError if the table's bucket does not fit its columns."""
+        """Raise TableError if the table's bucket does not fit its columns."""
         table = part.table
         self._only_bucket = part.task.only_bucket
         self._times = times
@@ -156,7 +156,7 @@ class TableRun:
     def __init__(
         self, part: TablePart, environment: TaskEnvironment, open_end: OpenEnd = BucketedRows
     ) -> None:
-        """Raises TableError if the table's format or bucket does not fit its columns."""
+        """Raise TableError if the table's format or bucket does not fit its columns."""
         self.part = part
         self.times = PhaseTimes()
         self._progress = environment.progress

@@ -16,7 +16,7 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan.contract import PlannedEpoch, TableFailure, TableManifest, TableTask, TaskPlan
 from kafka2hive.spark.jobs import task_function
 from kafka2hive.spark.jvm import launched
-from kafka2hive.spark.query import DumpQuery, Ended, EndReason
+from kafka2hive.spark.query import DumpQuery, EndReason, QueryEnd
 from kafka2hive.spark.scratch import Scratch
 from kafka2hive.spark.session import session_slots, start_session
 from tests.services.spark_standalone import SparkStandalone
@@ -102,7 +102,7 @@ def test_tasks_run_on_the_workers_with_the_shipped_package(session: Session) -> 
     query.start()
     ended = query.run_until(Event(), lambda: None)
     assert epoch.failed == []
-    assert ended == Ended(EndReason.DRAINED)
+    assert ended == QueryEnd(EndReason.DRAINED)
     assert session_slots(spark, {}, 1) == 4, "the cores of executors that registered late"
     assert sorted(m.task for m in epoch.manifests) == [0, 1]
     for manifest in epoch.manifests:

@@ -22,7 +22,7 @@ from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TableTask, Tas
 from kafka2hive.spark.configuration import WORKERS_DAEMON
 from kafka2hive.spark.jobs import task_function
 from kafka2hive.spark.jvm import launched
-from kafka2hive.spark.query import DumpQuery, Ended, EndReason
+from kafka2hive.spark.query import DumpQuery, EndReason, QueryEnd
 from kafka2hive.spark.session import session_settings, session_slots, start_session
 
 log = logging.getLogger(__name__)
@@ -183,7 +183,7 @@ def start(spark: SparkSession, tmp_path: Path) -> Iterator[Start]:
         yield start
 
 
-def run(query: DumpQuery, until: Callable[[], bool] = lambda: False, seconds: float = 600.0) -> Ended:
+def run(query: DumpQuery, until: Callable[[], bool] = lambda: False, seconds: float = 600.0) -> QueryEnd:
     """Run the query until it ends or `until` holds."""
     stop = threading.Event()
     deadline = time.monotonic() + seconds
@@ -198,7 +198,7 @@ def run(query: DumpQuery, until: Callable[[], bool] = lambda: False, seconds: fl
 
 def test_once_drains_in_bounded_epochs_and_ends(start: Start) -> None:
     epochs = Epochs(epochs=3)
-    assert run(start(epochs, once=True)) == Ended(EndReason.DRAINED)
+    assert run(start(epochs, once=True)) == QueryEnd(EndReason.DRAINED)
     assert epochs.done == [1, 2, 3]
     assert epochs.offsets() == list(range(60))
 
@@ -220,7 +220,7 @@ def test_a_service_runs_epochs_then_idles_without_any_and_stops_when_asked(start
             asked_when_done = epochs.plans_asked
         return bool(asked_when_done) and epochs.plans_asked >= asked_when_done + 5
 
-    assert run(query, idle_for_five_triggers) == Ended(EndReason.STOPPED)
+    assert run(query, idle_for_five_triggers) == QueryEnd(EndReason.STOPPED)
     assert epochs.done == [1, 2, 3, 4, 5, 6]
     assert epochs.offsets() == list(range(120))
     gaps = [later - earlier for earlier, later in pairwise(epochs.ended_at)]
@@ -235,7 +235,7 @@ def test_a_service_that_is_idle_at_first_begins_with_epoch_one(start: Start) -> 
             epochs.epochs = 2
         return len(epochs.done) == 2
 
-    assert run(start(epochs), work_comes_later) == Ended(EndReason.STOPPED)
+    assert run(start(epochs), work_comes_later) == QueryEnd(EndReason.STOPPED)
     assert epochs.done == [1, 2]
     assert epochs.offsets() == list(range(40))
 
@@ -282,7 +282,7 @@ def test_stop_lets_the_epoch_under_way_finish(start: Start, tmp_path: Path) -> N
         return False
 
     ended = run(start(epochs, read_when_let_go), begun)
-    assert ended == Ended(EndReason.STOPPED)
+    assert ended == QueryEnd(EndReason.STOPPED)
     assert epochs.done == [1]
 
 
@@ -298,7 +298,7 @@ def test_stop_abandons_an_epoch_that_takes_too_long(start: Start, tmp_path: Path
         return (tmp_path / "began-0").exists()
 
     ended = run(query, started)
-    assert ended == Ended(EndReason.STOPPED, None, abandoned=1)
+    assert ended == QueryEnd(EndReason.STOPPED, None, abandoned=1)
     assert time.monotonic() - began < 60
     assert epochs.done == []
     assert epochs.failed == []

@@ -16,7 +16,7 @@ from kafka2hive.model.paths.table_directory import CertificateName, staging_dire
 from kafka2hive.storage.port import Denied, FileStatus, StorageError, children
 
 TOUCHED = 32
-"""How many of the Hive partitions in the newest snapshot are listed: the newest by name."""
+"""The number of Hive partitions of the newest snapshot that are listed: the newest by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,7 +223,7 @@ def rebuild(
         raise ManualActionRequired(
             "rebuild.nothing",
             f"{lost.location}: no data file of ledger {lost.ledger_id} has a footer to rebuild from",
-            "let `kafka2hive run` begin the table anew, in another location or with the owner marker moved away",
+            "let `kafka2hive run` start the table over, in another location or with the owner marker moved away",
         )
     newest = max((f.footer.generation, f.footer.epoch) for f in finals)
     tasks = committed_tasks(files, newest)

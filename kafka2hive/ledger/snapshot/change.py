@@ -81,7 +81,7 @@ class FirstPositions(_CommonParts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair(_CommonParts):
-    """What an operator decided: losses and gaps that were accepted, or another location.
+    """An operator's decisions: losses and gaps that are accepted, or another location.
 
     `losses` are given up, or refetched into `files`. `positions` are where the topic partitions of `gaps` resume, as in
     FirstPositions. `location` is for files from now on.

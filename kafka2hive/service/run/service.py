@@ -31,7 +31,7 @@ from kafka2hive.spark.scratch import Scratch
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kafka2hive.spark.query import Ended
+    from kafka2hive.spark.query import QueryEnd
     from kafka2hive.sql.job import SqlJobs
     from kafka2hive.sql.selects import Selects
 
@@ -183,7 +183,7 @@ class Run:
                 log.error("no table can go on without manual intervention")
                 self._signals.stop.set()
 
-    def _end(self, loop: EpochLoop, ended: "Ended") -> RunResult:
+    def _end(self, loop: EpochLoop, ended: "QueryEnd") -> RunResult:
         """Register what is pending in Hive, record in the ledgers what was registered."""
         parts = self._parts
         parts.liveness.stopping()

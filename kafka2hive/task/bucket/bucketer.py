@@ -54,7 +54,7 @@ class Bucketer:
     def __init__(
         self, bucketing: Bucketing, table_zone: str, schema: pa.Schema, planned_at_ms: int, table: str = ""
     ) -> None:
-        """Raises TableError for an invalid path, an unsuitable column, or a missing plug-in."""
+        """Raise TableError for an invalid path, an unsuitable column, or a missing plug-in."""
         self._path = sound_bucket_path(bucketing.path)
         self._span = span(self._path)
         self.paths: list[str] = []

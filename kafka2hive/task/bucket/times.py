@@ -79,7 +79,7 @@ class BucketTimes:
         return (self.bucketing.field or "") if self.bucketing.time is BucketTime.EVENT else ""
 
     def check(self, schema: pa.Schema) -> None:
-        """Raises TableError if the event time is not a column of `schema`, or its type has no time."""
+        """Raise TableError if the event time is not a column of `schema`, or its type has no time."""
         if self.bucketing.time is BucketTime.EVENT:
             _check_event(self.bucketing, schema)
 

@@ -163,7 +163,7 @@ def process_consumer(properties: tuple[tuple[str, str], ...]) -> TaskConsumer:
 
 
 def forget_consumer(properties: tuple[tuple[str, str], ...]) -> None:
-    """Close this process's consumer after an error, so that the next task connects anew."""
+    """Close this process's consumer after an error, so that the next task connects again."""
     consumer = _kept.pop((os.getpid(), properties), None)
     if consumer is not None:
         consumer.close()

@@ -47,7 +47,7 @@ class PlacedRows:
     """
 
     def __init__(self, part: TablePart, environment: TaskEnvironment) -> None:
-        """Raises TableError if the table's bucket does not fit its columns."""
+        """Raise TableError if the table's bucket does not fit its columns."""
         table = part.table
         self.schema = schema_in_files(table)
         self._table = part.task.table

@@ -10,7 +10,7 @@ import pytest
 
 from kafka2hive.model.errors import Fenced, ServiceUnavailable
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TaskPlan
-from kafka2hive.spark.query import DumpQuery, Ended, EndReason
+from kafka2hive.spark.query import DumpQuery, EndReason, QueryEnd
 from tests.harness.task_files import offsets, table_task
 
 TRIGGER_SECONDS = 0.05
@@ -85,7 +85,7 @@ def started(spark: Spark, planner: Idle, folder: Path, *, once: bool = False) ->
     return query
 
 
-def run(query: DumpQuery, tick: Callable[[], None] = lambda: None) -> Ended:
+def run(query: DumpQuery, tick: Callable[[], None] = lambda: None) -> QueryEnd:
     return query.run_until(threading.Event(), tick)
 
 
@@ -124,7 +124,7 @@ def test_an_error_ends_the_query_without_going_through_spark(tmp_path: Path, onc
     spark, planner = Spark(), Idle(Fenced("ledger.fenced", "db.t belongs to another run"))
     query = started(spark, planner, tmp_path, once=once)
     spark.batch(None, 0)  # raises nothing: Spark would print it
-    assert run(query) == Ended(EndReason.FAILED, planner._error)
+    assert run(query) == QueryEnd(EndReason.FAILED, planner._error)
     assert spark.ended
     spark.batch(None, 1)
     assert planner.asked == 1
@@ -142,7 +142,7 @@ def test_once_is_drained_only_when_the_planner_has_said_so(tmp_path: Path) -> No
     query = started(again, planner, tmp_path, once=True)
     again.batch(None, 0)
     again.ended = True
-    assert run(query) == Ended(EndReason.DRAINED)
+    assert run(query) == QueryEnd(EndReason.DRAINED)
 
 
 def test_a_stop_ends_the_wait_for_the_next_trigger(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_stop_ends_the_wait_for_the_next_trigger(tmp_path: Path) -> None:
     while not planner.asked:
         time.sleep(0.01)
     stop.set()
-    assert query.run_until(stop, lambda: None) == Ended(EndReason.STOPPED)
+    assert query.run_until(stop, lambda: None) == QueryEnd(EndReason.STOPPED)
     batch.join(60)
     assert not batch.is_alive()
 
