@@ -12,11 +12,19 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
-from kafka2hive.decode.values.batch import Mask, Places
+from kafka2hive.decode.values.batch import Mask, Places, decoded
 from kafka2hive.decode.values.epochs import UNITS
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE, wall_clock
 from kafka2hive.plugins import Decoded, Reason
+
+Finish = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Mapping[int, Reason]]]
+"""Returns rows of the table made of rows that a reader has read, and by row number the reasons against others."""
+
+AT_ONCE = 5_000
+"""Messages that the exact decoder reads before their values become Arrow columns."""
+
+_log = logging.getLogger(__name__)
 
 
 class CArray:
@@ -28,9 +36,6 @@ class CArray:
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         return self._dtype.__arrow_c_schema__(), self._array
-
-
-_log = logging.getLogger(__name__)
 
 
 class NativeReader:
@@ -53,7 +58,10 @@ class NativeReader:
                 accepted = np.frombuffer(self._native.read(values), dtype=np.bool_)
                 return pa.record_batch(CArray(self._schema, self._native.rows(self._walls()))), accepted
             except RuntimeError as error:
-                _log.error("%s: the exact decoder takes over, right but slow; please report this", error)
+                _log.error(
+                    "%s; the exact decoder reads on, with the same outcome but slowly; please report this",
+                    error,
+                )
                 self._native = None
         return pa.RecordBatch.from_pylist([], schema=self._schema), np.zeros(len(values), dtype=np.bool_)
 
@@ -122,44 +130,35 @@ def _tree(node: SourceTree) -> tuple[list[int], list[tuple[str, object]]]:
     return node.columns, [(key, _tree(inner)) for key, inner in node.inner.items()]
 
 
-Finish = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Mapping[int, Reason]]]
-
-AT_ONCE = 5_000
-"""Messages that the exact decoder reads before their values become Arrow columns."""
-
-_NOWHERE = np.empty(0, np.int64)
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The outcome for some messages of a batch: `batches` together hold one row for each place in `accepted`, in that order."""
+    """The outcome for some messages of a batch.
+
+    `batches` together hold one row for each place in `accepted`, in that order. `refused`: reasons by place.
+    """
 
     batches: Sequence[pa.RecordBatch]
     accepted: Places
-    rejected: Places
-    reasons: Sequence[Reason]
+    refused: Mapping[int, Reason]
 
-    @staticmethod
-    def refused(places: Places, reason: Reason | Sequence[Reason]) -> "Part":
-        """Return a part whose messages are all refused, for one reason or each for its own."""
-        return Part((), _NOWHERE, places, [reason] * len(places) if isinstance(reason, Reason) else reason)
+    def finished(self, finish: Finish) -> "Part":
+        """Return the part with the rows that `finish` makes, without those that it refuses."""
+        batches, kept, refused = [], np.ones(len(self.accepted), np.bool_), dict(self.refused)
+        start = 0
+        for batch in self.batches:
+            rows, bad = finish(batch)
+            good = kept[start : start + len(rows)]
+            good[list(bad)] = False
+            refused |= {int(self.accepted[start + row]): reason for row, reason in bad.items()}
+            batches.append(rows if good.all() else rows.filter(pa.array(good)))
+            start += len(rows)
+        return Part(batches, self.accepted[kept], refused)
 
 
-def finished(part: Part, finish: Finish) -> Part:
-    """Return the part with the rows that `finish` makes, without those that it refuses."""
-    batches, kept = [], np.ones(len(part.accepted), np.bool_)
-    rejected, reasons = part.rejected.tolist(), list(part.reasons)
-    start = 0
-    for batch in part.batches:
-        rows, refused = finish(batch)
-        good = np.ones(len(rows), np.bool_)
-        for row, reason in refused.items():
-            rejected.append(int(part.accepted[start + row]))
-            reasons.append(reason)
-            good[row] = kept[start + row] = False
-        batches.append(rows if good.all() else rows.filter(pa.array(good)))
-        start += len(rows)
-    return Part(batches, part.accepted[kept], np.array(rejected, np.int64), reasons)
+def refusals(places: Places, reason: Reason | Sequence[Reason]) -> Part:
+    """Return a part whose messages are all refused, for one reason or each for its own."""
+    reasons = [reason] * len(places) if isinstance(reason, Reason) else reason
+    return Part((), np.empty(0, np.int64), dict(zip(places.tolist(), reasons, strict=True)))
 
 
 class PartReader:
@@ -184,47 +183,44 @@ class PartReader:
     def read(self, values: pa.BinaryArray, places: Places) -> Part:
         """Read messages. `places`: their places in the whole batch."""
         part = self._read(values, places)
-        return part if self._finish is None else finished(part, self._finish)
+        return part if self._finish is None else part.finished(self._finish)
 
     def _read(self, values: pa.BinaryArray, places: Places) -> Part:
         if self._compiled is None:
             return self._exactly(values, places)
         rows, certain = self._compiled.read(values)
         if certain.all():
-            return Part([rows], places, _NOWHERE, ())
+            return Part([rows], places, {})
         doubtful = np.flatnonzero(~certain)
         rest = self._exactly(values.take(pa.array(doubtful)), places[doubtful])
         accepted = np.concatenate([places[certain], rest.accepted])
-        return Part([rows, *rest.batches], accepted, rest.rejected, rest.reasons)
+        return Part([rows, *rest.batches], accepted, rest.refused)
 
     def _exactly(self, values: pa.BinaryArray, places: Places) -> Part:
         """Make a batch of AT_ONCE messages each, because values as Python objects are large."""
         batches: list[pa.RecordBatch] = []
         accepted: list[int] = []
-        rejected: list[int] = []
-        reasons: list[Reason] = []
+        refused: dict[int, Reason] = {}
         for start in range(0, len(values), AT_ONCE):
             rows: list[list[Any]] = []
-            some = places[start : start + AT_ONCE].tolist()
-            for place, message in zip(some, values.slice(start, AT_ONCE).to_pylist(), strict=True):
+            some_places = places[start : start + AT_ONCE].tolist()
+            for place, message in zip(some_places, values.slice(start, AT_ONCE).to_pylist(), strict=True):
                 outcome = self._exact(message)
                 if isinstance(outcome, Reason):
-                    rejected.append(place)
-                    reasons.append(outcome)
+                    refused[place] = outcome
                 else:
                     accepted.append(place)
                     rows.append(outcome)
             if rows:
                 columns = [pa.array([row[i] for row in rows], f.type) for i, f in enumerate(self._schema)]
                 batches.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
-        return Part(batches, np.array(accepted, np.int64), np.array(rejected, np.int64), reasons)
+        return Part(batches, np.array(accepted, np.int64), refused)
 
 
-def together(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
+def joined_parts(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
     """Join all parts of a batch in the order of the messages."""
     accepted = np.concatenate([np.empty(0, np.int64), *(part.accepted for part in parts)])
-    rejected = np.concatenate([np.empty(0, np.int64), *(part.rejected for part in parts)])
-    reasons = [reason for part in parts for reason in part.reasons]
+    refused = {place: reason for part in parts for place, reason in part.refused.items()}
     batches = [batch for part in parts for batch in part.batches]
     if len(batches) == 1:
         rows = batches[0]
@@ -233,10 +229,4 @@ def together(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
     if len(accepted) and (np.diff(accepted) < 0).any():
         order = np.argsort(accepted, kind="stable")
         accepted, rows = accepted[order], rows.take(pa.array(order))
-    worst = np.argsort(rejected, kind="stable")
-    return Decoded(
-        rows=rows,
-        accepted=pa.array(accepted, pa.int32()),
-        rejected=pa.array(rejected[worst], pa.int32()),
-        reasons=[reasons[at] for at in worst],
-    )
+    return decoded(rows, accepted, refused)

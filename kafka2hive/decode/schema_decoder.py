@@ -15,8 +15,9 @@ from kafka2hive.decode.compiled import (
     NativeReader,
     Part,
     PartReader,
+    joined_parts,
     plan_words,
-    together,
+    refusals,
     type_words,
 )
 from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, as_it_stands, in_small_letters
@@ -76,8 +77,8 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         if values.null_count:
             raise ValueError("messages are not null")
         if self._only_reader is not None:
-            return together(self.schema, [self._only_reader.read(values, np.arange(len(values)))])
-        return together(self.schema, [self._read(values, *group) for group in self._heads(values)])
+            return joined_parts(self.schema, [self._only_reader.read(values, np.arange(len(values)))])
+        return joined_parts(self.schema, [self._read(values, *group) for group in self._heads(values)])
 
     def reader(self, of_type: Type, head: int) -> PartReader:
         """Return the reader of messages whose content begins at byte `head`. Raises SchemaUnresolvable."""
@@ -160,10 +161,10 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
                 places=places,
                 framing=self._wire.framing,
             )
-            return Part.refused(places, reasons)
+            return refusals(places, reasons)
         reader = self._readers.get(head) or self._new_reader(head.schema_id, head)
         if isinstance(reader, Reason):
-            return Part.refused(places, reader)
+            return refusals(places, reader)
         return reader.read(values if len(places) == len(values) else values.take(pa.array(places)), places)
 
     def _new_reader(self, schema_id: SchemaId, head: Head) -> PartReader | Reason:

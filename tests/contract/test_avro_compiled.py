@@ -125,7 +125,7 @@ def test_after_a_panic_every_message_goes_the_exact_way() -> None:
     for _ in range(2):
         part = made.read(pa.array([number(5), b"", number(6)], pa.binary()), np.array([1, 4, 7]))
         assert [row for batch in part.batches for row in batch.to_pylist()] == [{"a": 5}, {"a": 6}]
-        assert (part.accepted.tolist(), part.rejected.tolist()) == ([1, 7], [4])
+        assert (part.accepted.tolist(), list(part.refused)) == ([1, 7], [4])
 
 
 def test_rows_of_messages_in_doubt_are_told_by_their_places() -> None:
