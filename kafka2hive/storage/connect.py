@@ -26,14 +26,14 @@ def connect(options: StorageOptions) -> FileSystem:
 
 def root_of(path: str) -> str:
     """Return `hdfs://host:port` of `hdfs://host:port/a/b`, `file://` of `file:///a/b`. Raises ConfigError for another form."""
-    found = _ROOT.match(path)
-    if not found or (found["scheme"] == "hdfs") != bool(found["authority"]):
+    match = _ROOT.match(path)
+    if not match or (match["scheme"] == "hdfs") != bool(match["authority"]):
         raise ConfigError(
             "storage.uri",
             f"{path} is not a path of a known file system",
             "write hdfs://host:port/..., hdfs://nameservice/... or file:///...",
         )
-    return found[0]
+    return match[0]
 
 
 def _adapter(root: str, options: StorageOptions) -> FileSystem:

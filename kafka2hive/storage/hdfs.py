@@ -15,7 +15,7 @@ from kafka2hive.config.rules.kerberos import AUTHENTICATION
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.guard import CallTimeout, Guard, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, lost_response
-from kafka2hive.storage.hdfs_writer import KEEP, Closings, HdfsWriter, disarmed
+from kafka2hive.storage.hdfs_writer import KEEP, Closings, HdfsWriter, disarm
 from kafka2hive.storage.port import (
     FileStatus,
     NotFound,
@@ -25,13 +25,22 @@ from kafka2hive.storage.port import (
     Unavailable,
 )
 
-# With hdfs-native's defaults, a call to a dead NameNode waits for three minutes. With these it waits about 6.5 s (measured in
-# the ADR): long enough for a graceful failover during the call, short enough for the caller to retry.
 FAILOVER_DEFAULTS = {
     "dfs.client.failover.max.attempts": "8",
     "dfs.client.failover.sleep.base.millis": "100",
     "dfs.client.failover.sleep.max.millis": "1000",
 }
+"""With these, a call to a dead NameNode waits about 6.5 s (measured in the ADR), with hdfs-native's defaults three minutes.
+
+That is long enough for a graceful failover during the call, and short enough for the caller to retry.
+"""
+_JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
+"""Changes that a NameNode acknowledges only after its journal has them.
+
+It may answer mkdirs of an existing directory, and a delete that finds nothing, from memory.
+"""
+
+Result = TypeVar("Result")
 
 
 class Doubts:
@@ -86,27 +95,20 @@ def connect(
     """
     from hdfs_native import Client
 
-    own = {AUTHENTICATION: "kerberos"} if kerberos else {}
+    authentication = {AUTHENTICATION: "kerberos"} if kerberos else {}
     login = {
         "kerberos_principal": kerberos.principal if kerberos else None,
         "kerberos_keytab": kerberos.keytab if kerberos else None,
         "kerberos_cache": kerberos.cache if kerberos else None,
     }
     try:
-        return Client(root, {**FAILOVER_DEFAULTS, **own, **properties}, config_dir, **login)
+        return Client(root, {**FAILOVER_DEFAULTS, **authentication, **properties}, config_dir, **login)
     except (OSError, RuntimeError) as error:
         raise ConfigError(
             "storage.hdfs",
             f"{root}: {error}",
             "check storage.uri; a nameservice needs its NameNodes in storage.properties or storage.config_dir",
         ) from None
-
-
-Result = TypeVar("Result")
-
-# Changes that a NameNode acknowledges only after its journal has them. It may answer mkdirs of an existing directory, and a
-# delete that finds nothing, from memory.
-_JOURNALED = (Operation.CREATE, Operation.RENAME, Operation.PROVE)
 
 
 class HdfsFileSystem:
@@ -144,7 +146,7 @@ class HdfsFileSystem:
         def make(client: Any) -> tuple[Any, Callable[[], None]]:
             from hdfs_native import WriteOptions
 
-            return disarmed(client.create(name, WriteOptions(overwrite=False, create_parent=False)))
+            return disarm(client.create(name, WriteOptions(overwrite=False, create_parent=False)))
 
         raw, close = self._ask(Operation.CREATE, path, make)
         return HdfsWriter(self, path, raw, close)
@@ -153,9 +155,9 @@ class HdfsFileSystem:
         old, new = self._name(source), self._name(target)
         try:
             self._ask(Operation.RENAME, source, lambda client: client.rename(old, new, overwrite=False))
-        except SourceOrParent as unclear:
+        except SourceOrParent as error:
             self.stat(source)  # raises NotFound if the source is missing
-            raise ParentMissing(source, str(unclear)) from None
+            raise ParentMissing(source, str(error)) from None
 
     def read(self, path: str) -> bytes:
         name = self._name(path)
@@ -182,10 +184,10 @@ class HdfsFileSystem:
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
         name = self._name(path)
-        found = self._ask(Operation.LIST, path, lambda client: list(client.list_status(name)))
-        if len(found) == 1 and found[0].path == name:
+        entries = self._ask(Operation.LIST, path, lambda client: list(client.list_status(name)))
+        if len(entries) == 1 and entries[0].path == name:
             raise NotFound(path, "not a directory")  # a NameNode lists a file as its own only child
-        statuses = (self._status(self.root + status.path, status) for status in found)
+        statuses = (self._status(self.root + entry.path, entry) for entry in entries)
         return tuple(sorted(statuses, key=lambda status: status.name))
 
     def delete(self, path: str) -> bool:
@@ -260,14 +262,14 @@ class HdfsFileSystem:
         except TooManyStuck as full:
             raise Unavailable(path, str(full)) from None
         except (OSError, RuntimeError) as error:
-            refused = classify(operation, path, error, has_login=self._has_login)
+            storage_error = classify(operation, path, error, has_login=self._has_login)
         else:
             if operation in _JOURNALED:
                 session.settle(doubts)
             return result
-        if isinstance(refused, OutcomeUnknown):
+        if isinstance(storage_error, OutcomeUnknown):
             session.doubts.add()
-        raise refused  # outside of the except, to keep the Java stack trace out of the chain
+        raise storage_error  # outside of the except, to keep the Java stack trace out of the chain
 
     def _prove(self, session: HdfsSession, path: str) -> None:
         """Have the NameNode acknowledge a change at `path`, or at its nearest existing parent, before a read is trusted.

@@ -63,7 +63,7 @@ _NO_RULE = (
     "see the log of the NameNode: it closes the connection so if hadoop.security.auth_to_local has no rule for the"
     ' principal ("No rules applied to ..")'
 )
-_OF_NO_KERBEROS = (
+_KERBEROS_HINT = (
     "; a NameNode with Kerberos does so to a client without: does the map lack the section kerberos?"
 )
 _WRONG_REQUEST = frozenset(
@@ -82,7 +82,7 @@ def classify(
     rpc = _RPC_ERROR.match(text)
     if rpc:
         java = re.split(r"[.$]", rpc["java"])[-1]
-        return _answered(operation, path, java, _unescaped(_first_line(rpc["text"])))
+        return _rpc_error(operation, path, java, _unescape(_first_line(rpc["text"])))
     line = _first_line(text)
     if isinstance(error, FileExistsError):
         return AlreadyExists(path, line)
@@ -90,8 +90,8 @@ def classify(
         return _missing(operation, path, line)
     if any(sign in line for sign in _NOT_SENT):
         return Unavailable(path, line)
-    if found := _GSSAPI_ERROR.match(line):
-        return _no_login(path, int(found["minor"]), found["text"])
+    if match := _GSSAPI_ERROR.match(line):
+        return _login_error(path, int(match["minor"]), match["text"])
     if line.startswith(_NOT_ALLOWED):
         return Denied(path, line)
     if line.startswith(("DataTransferError", "BlocksNotFound", "ChecksumError")):
@@ -100,18 +100,18 @@ def classify(
     if has_login and line == _CLOSED_AT_LOGIN:
         return lost_response(operation, path, f"{line} (the NameNode closed the connection)", _NO_RULE)
     return lost_response(
-        operation, path, line if has_login or _CUT_OFF not in line else line + _OF_NO_KERBEROS
+        operation, path, line if has_login or _CUT_OFF not in line else line + _KERBEROS_HINT
     )
 
 
-def _no_login(path: str, minor: int, text: str) -> StorageError:
+def _login_error(path: str, minor: int, text: str) -> StorageError:
     """Return Denied, or Unavailable if the KDC is unavailable. The request comes after the login, so it was not sent."""
-    known = meaning(minor)
+    known_error = meaning(minor)
     reason = text.partition(": ")[2] or text  # GSSAPI's general text says nothing
-    if known is None:
+    if known_error is None:
         return Denied(path, f"Kerberos login failed: {reason}", "see the log of the KDC and of the NameNode")
-    refused = Unavailable if known.is_outage else Denied
-    return refused(path, f"Kerberos login failed: {reason}", known.remedy)
+    kind = Unavailable if known_error.is_outage else Denied
+    return kind(path, f"Kerberos login failed: {reason}", known_error.remedy)
 
 
 def lost_response(operation: Operation, path: str, line: str, remedy: str = "") -> StorageError:
@@ -120,7 +120,7 @@ def lost_response(operation: Operation, path: str, line: str, remedy: str = "") 
     return kind(path, line, remedy)
 
 
-def _answered(operation: Operation, path: str, java: str, line: str) -> StorageError:
+def _rpc_error(operation: Operation, path: str, java: str, line: str) -> StorageError:
     if java in _NOT_NOW:
         return Unavailable(path, f"{java}: {line}")
     if "QuotaExceeded" in java or java == "MaxDirectoryItemsExceededException":
@@ -151,8 +151,8 @@ def _no_datanode_took_it(path: str, line: str) -> StorageError:
     If some are live and none was chosen, they are full (or too busy, or being decommissioned). The count of excluded ones
     does not help, because the NameNode itself excludes full ones.
     """
-    found = _DATANODES.search(line)
-    return NoRoom(path, line) if found and int(found[1]) > 0 else Unavailable(path, line)
+    match = _DATANODES.search(line)
+    return NoRoom(path, line) if match and int(match[1]) > 0 else Unavailable(path, line)
 
 
 def _missing(operation: Operation, path: str, line: str) -> StorageError:
@@ -178,7 +178,7 @@ def _below_a_file(operation: Operation, path: str, line: str) -> StorageError:
     return NotFound(path, line)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Undo the escapes in the debug form of a Rust string."""
     return re.sub(r"\\(.)", r"\1", text)
 

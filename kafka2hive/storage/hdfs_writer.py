@@ -14,8 +14,8 @@ Result = TypeVar("Result")
 
 KEEP = (1 << 64) - 1  # Java's -1: leave this time of a file as it is
 
-# Seconds before each check whether the last block was reported. After their sum, hdfs-native asks again by itself.
 _PAUSES = (0.01, 0.01, 0.01, 0.02, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1)
+"""Seconds before each check whether the last block was reported. After their sum, hdfs-native asks again by itself."""
 _MOST_CALLS = 32
 _AT_EXIT_SECONDS = 10.0  # longer than hdfs-native's sleep and a failover take (ADR 2, point 5)
 
@@ -32,7 +32,7 @@ class WriterCalls(Protocol):
     def close(self, path: str, length: int, close: Callable[[], None]) -> None: ...
 
 
-def disarmed(raw: Any) -> tuple[Any, Callable[[], None]]:
+def disarm(raw: Any) -> tuple[Any, Callable[[], None]]:
     """Return the hdfs-native writer and its `close`, which its destructor no longer calls.
 
     The destructor would block for 15 s after an error, and make a partly written file look whole.
@@ -80,10 +80,10 @@ class HdfsWriter:
             self._phase = _Phase.IN_DOUBT
             self._files.close(self._path, self._length, close)
         else:
-            self._find_out()
+            self._check_closed()
         self._end()
 
-    def _find_out(self) -> None:
+    def _check_closed(self) -> None:
         if not self._files.recover_lease(self._path):
             raise Unavailable(self._path, "its lease is being recovered")
         length = self._files.stat(self._path).length
@@ -128,14 +128,16 @@ class Closings:
             close()  # a file without blocks has none to wait for
             return
         call = _CloseCall(client, close, self._room.release)
-        if not _reported(call, client, name, length):
+        if not _is_reported(call, client, name, length):
             call.ended.wait()
             if call.error is not None:
                 raise call.error
-        elif not _closed_by_lease(client, name):
+        elif not _is_closed_by_lease(client, name):
             call.ended.wait()
-            told = call.error or "completed"
-            raise OSError(f"its lease was asked for, and it is not known to be closed ({told})")
+            outcome = call.error or "completed"
+            raise OSError(
+                f"its lease was recovered, but it is not known whether the file is closed ({outcome})"
+            )
 
     def wait(self, seconds: float = _AT_EXIT_SECONDS) -> None:
         """Wait until all calls have ended, for at most `seconds`. Calls after that run in their callers' threads."""
@@ -145,8 +147,8 @@ class Closings:
                 return
 
 
-def _reported(call: "_CloseCall", client: Any, name: str, length: int) -> bool:
-    """Whether all blocks became complete while the call still runs, so that its answer need not be awaited."""
+def _is_reported(call: "_CloseCall", client: Any, name: str, length: int) -> bool:
+    """Return whether all blocks became complete while the call still runs, so that its answer need not be awaited."""
     for pause in _PAUSES:
         if call.ended.wait(pause):
             return False
@@ -158,7 +160,7 @@ def _reported(call: "_CloseCall", client: Any, name: str, length: int) -> bool:
     return False
 
 
-def _closed_by_lease(client: Any, name: str) -> bool:
+def _is_closed_by_lease(client: Any, name: str) -> bool:
     """Recover the lease, and return whether the close is in the journal of the NameNode that answers.
 
     The first request closes the file or finds it closed by the call, perhaps only in memory. So a change follows, whose

@@ -28,6 +28,19 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NOT_NOW = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EBUSY, errno.ENOMEM})
 _WRONG_REQUEST = frozenset({errno.EINVAL, errno.ENAMETOOLONG, errno.ELOOP, errno.EXDEV, errno.ENOTEMPTY})
+_NOT_SUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
+_AT_FDCWD = -100
+_RENAME_NOREPLACE = 1
+_LISTINGS = 5
+SCHEME = "file://"
+
+Sync = Callable[[int], None]
+"""Makes a file descriptor's data durable, or raises OSError."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_renameat2 = getattr(_libc, "renameat2", None)  # glibc >= 2.28, musl >= 1.2.6
+
+# ruff: noqa: PTH102, PTH104, PTH106, PTH108, PTH112, PTH114, PTH116, PTH123 - the port's paths are strings
 
 
 def classify(path: str, error: OSError, changes: bool, missing: type[NotFound] = NotFound) -> StorageError:
@@ -49,14 +62,6 @@ def classify(path: str, error: OSError, changes: bool, missing: type[NotFound] =
     return OutcomeUnknown(path, text) if changes else Unavailable(path, text)
 
 
-_AT_FDCWD = -100
-_RENAME_NOREPLACE = 1
-_NOT_OFFERED = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_renameat2 = getattr(_libc, "renameat2", None)  # glibc >= 2.28, musl >= 1.2.6
-
-
 def rename_without_overwriting(source: str, target: str) -> None:
     """Rename a file or directory. Raises what os.rename raises, and FileExistsError if the target exists.
 
@@ -70,7 +75,7 @@ def rename_without_overwriting(source: str, target: str) -> None:
     if _renameat2(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), _RENAME_NOREPLACE) == 0:
         return
     code = ctypes.get_errno()
-    if code in _NOT_OFFERED:
+    if code in _NOT_SUPPORTED:
         _rename_in_two_steps(source, target)
     else:
         raise OSError(code, os.strerror(code), source)
@@ -90,15 +95,6 @@ def _rename_in_two_steps(source: str, target: str) -> None:
             raise
 
 
-# ruff: noqa: PTH102, PTH104, PTH106, PTH108, PTH112, PTH114, PTH116, PTH123 - the port's paths are strings
-
-Sync = Callable[[int], None]
-"""Makes a file descriptor's data durable, or raises OSError."""
-
-SCHEME = "file://"
-_LOOKS = 5
-
-
 class LocalFileSystem:
     """A local disk, not a network mount (see mounts.py). `sync` makes a file descriptor's data durable."""
 
@@ -116,7 +112,7 @@ class LocalFileSystem:
         try:
             rename_without_overwriting(old, new)
         except OSError as error:
-            raise self._rename_refused(source, target, error) from None
+            raise self._rename_error(source, target, error) from None
         for parent in {_parent(old), _parent(new)}:
             _sync_after_change(source, parent, self._sync)
 
@@ -138,21 +134,22 @@ class LocalFileSystem:
 
         Otherwise a take-over in progress could look like a ledger without a generation directory, which is a STOP.
         """
-        for _ in range(_LOOKS):
-            statuses, vanished = self._look(path)
-            if not vanished:
+        for _ in range(_LISTINGS):
+            statuses, is_changing = self._list_once(path)
+            if not is_changing:
                 break
         return tuple(sorted(statuses, key=lambda status: status.name))
 
-    def _look(self, path: str) -> tuple[Sequence[FileStatus], bool]:
-        statuses, vanished = [], False
+    def _list_once(self, path: str) -> tuple[Sequence[FileStatus], bool]:
+        """Return the entries, and whether one of them vanished meanwhile."""
+        statuses, is_changing = [], False
         with _errors(path, changes=False), os.scandir(_name(path)) as entries:
             for entry in entries:
                 try:
                     statuses.append(_status(f"{path.rstrip('/')}/{entry.name}", entry.stat()))
                 except FileNotFoundError:
-                    vanished = True
-        return statuses, vanished
+                    is_changing = True
+        return statuses, is_changing
 
     def delete(self, path: str) -> bool:
         """See FileSystem.delete. Raises StorageError for a directory that is not empty."""
@@ -184,7 +181,7 @@ class LocalFileSystem:
                         raise
             _sync_after_change(path, _parent(directory), self._sync)
 
-    def _rename_refused(self, source: str, target: str, error: OSError) -> StorageError:
+    def _rename_error(self, source: str, target: str, error: OSError) -> StorageError:
         if (
             error.errno != errno.ENOTDIR
             and target.startswith(source.rstrip("/") + "/")
@@ -201,6 +198,8 @@ class LocalFileSystem:
 
 
 class LocalWriter:
+    """See StorageWriter."""
+
     def __init__(self, path: str, descriptor: int, sync: Sync = os.fsync) -> None:
         self._path = path
         self._descriptor: int | None = descriptor
@@ -219,7 +218,7 @@ class LocalWriter:
         A failed close is final: after a failed fsync, Linux may report success for the next one although bytes are lost.
         """
         if self._failed:
-            raise StorageError(self._path, "could not be synced before; what the disk holds is not known")
+            raise StorageError(self._path, "an earlier sync failed: the content on the disk is unknown")
         descriptor, self._failed = self._open(), True
         try:
             with _errors(self._path, changes=True):
@@ -264,9 +263,9 @@ def _parent(name: str) -> str:
     return name.rpartition("/")[0] or "/"
 
 
-def _status(path: str, found: os.stat_result) -> FileStatus:
-    is_directory = stat.S_ISDIR(found.st_mode)
-    return FileStatus(path.rstrip("/"), 0 if is_directory else found.st_size, is_directory)
+def _status(path: str, result: os.stat_result) -> FileStatus:
+    is_directory = stat.S_ISDIR(result.st_mode)
+    return FileStatus(path.rstrip("/"), 0 if is_directory else result.st_size, is_directory)
 
 
 def _remove(name: str) -> None:

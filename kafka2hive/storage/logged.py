@@ -29,10 +29,10 @@ class LoggedFileSystem:
         self._files = files
 
     def create(self, path: str) -> StorageWriter:
-        return _LoggedWriter(self, path, self.changed("create", path, lambda: self._files.create(path)))
+        return _LoggedWriter(self, path, self.change("create", path, lambda: self._files.create(path)))
 
     def rename(self, source: str, target: str) -> None:
-        self.changed("rename", source, lambda: self._files.rename(source, target), target)
+        self.change("rename", source, lambda: self._files.rename(source, target), target)
 
     def read(self, path: str) -> bytes:
         return self._files.read(path)
@@ -47,19 +47,19 @@ class LoggedFileSystem:
         return self._files.list(path)
 
     def delete(self, path: str) -> bool:
-        return self.changed("delete", path, lambda: self._files.delete(path))
+        return self.change("delete", path, lambda: self._files.delete(path))
 
     def mkdirs(self, path: str) -> None:
-        self.changed("mkdirs", path, lambda: self._files.mkdirs(path))
+        self.change("mkdirs", path, lambda: self._files.mkdirs(path))
 
-    def changed(self, operation: str, path: str, function: Callable[[], Result], target: str = "") -> Result:
-        """Run a change and log it; the writer uses this too."""
+    def change(self, operation: str, path: str, function: Callable[[], Result], target: str = "") -> Result:
+        """Run a change and log it. For _LoggedWriter, too."""
         try:
             result = function()
         except StorageError as error:
             # for the first file of a new directory, the caller creates the directory and repeats the call
             level = BELOW_DEBUG if isinstance(error, ParentMissing) else logging.INFO
-            self.tell(
+            self.log_line(
                 operation=operation,
                 path=path,
                 outcome=f"{type(error).__name__}: {error}",
@@ -68,11 +68,13 @@ class LoggedFileSystem:
             )
             raise
         outcome = MISSING if result is False else OK
-        self.tell(operation, path, outcome, target)
+        self.log_line(operation, path, outcome, target)
         return result
 
     @staticmethod
-    def tell(operation: str, path: str, outcome: str, target: str = "", level: int = logging.DEBUG) -> None:
+    def log_line(
+        operation: str, path: str, outcome: str, target: str = "", level: int = logging.DEBUG
+    ) -> None:
         """Log one line, below DEBUG for a successful heartbeat."""
         fields = {"operation": operation, "path": path, "target": target, "outcome": outcome}
         arrow = f" -> {target}" if target else ""
@@ -82,7 +84,7 @@ class LoggedFileSystem:
 
 
 def _is_heartbeat(path: str) -> bool:
-    """Whether the path is a heartbeat: its rename every two seconds would be 24 MB of log a day."""
+    """Return whether the path is a heartbeat, whose renames every two seconds would be 24 MB of log a day."""
     name = base_name(path)
     return parse_heartbeat_name(name) is not None or parse_repair_name(name) is not None
 
@@ -97,8 +99,8 @@ class _LoggedWriter:
         self._writer.write(data)
 
     def close(self) -> None:
-        self._files.changed("close", self._path, self._writer.close)
+        self._files.change("close", self._path, self._writer.close)
 
     def abandon(self) -> None:
-        self._files.tell("abandon", self._path, OK)
+        self._files.log_line("abandon", self._path, OK)
         self._writer.abandon()

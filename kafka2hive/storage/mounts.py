@@ -5,10 +5,10 @@ from pathlib import Path
 
 from kafka2hive.model.errors import ConfigError
 
-# Client caches, silly renames and retried RPCs break "never overwrites", "durable" and "visible to all".
 NETWORK_TYPES = frozenset(
     {"nfs", "nfs3", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "fuse.s3fs", "fuse.rclone"}
 )
+"""Types whose client caches, silly renames and retried RPCs break "never overwrites", "durable" and "visible to all"."""
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
@@ -26,7 +26,7 @@ def refuse_network_mount(path: str, mountinfo: Path = _MOUNTS) -> None:
     if kind in NETWORK_TYPES:
         raise ConfigError(
             "storage.nfs",
-            f"{path} lies on a network file system ({kind}); exactly-once does not hold there",
+            f"{path} is on a network file system ({kind}), where exactly-once cannot be guaranteed",
             "use a local disk or HDFS",
         )
 

@@ -236,8 +236,8 @@ def files_below(
     while level:
         listed |= level
         deeper = set()
-        for found in concurrency.map(lambda directory: children(files, directory), sorted(level)):
-            for child in found:
+        for entries in concurrency.map(lambda directory: children(files, directory), sorted(level)):
+            for child in entries:
                 if not child.is_directory:
                     yield child
                 elif enters(child):

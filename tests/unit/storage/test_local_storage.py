@@ -278,6 +278,6 @@ def test_a_close_whose_sync_failed_never_succeeds_later(tmp_path: Path, failing:
     with pytest.raises(OutcomeUnknown):
         writer.close()
     for _ in range(2):
-        with pytest.raises(StorageError, match="synced before") as told:
+        with pytest.raises(StorageError, match="an earlier sync failed") as told:
             writer.close()
         assert type(told.value) is StorageError
