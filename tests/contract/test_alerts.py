@@ -10,7 +10,7 @@ from kafka2hive.model.files import FileMoves
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.progress import EpochNumbers, TableNumbers
 from kafka2hive.service.run.telemetry.metrics import EpochWatcher
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable, Table
 from tests.harness.cli_ledger import wired
 from tests.harness.clock import SkippedTime
 from tests.harness.promtool import Minutes, documented_alerts, documented_rules
@@ -91,7 +91,7 @@ class _Looks:
     def __init__(self, folder: Path, exporter: ServiceMetrics) -> None:
         wiring = wired(folder, "tables: [{table: air.flights, topics: [flights], format: raw}]")
         rule = wiring.map.tables[0]
-        self.table = Table(rule, wiring.paths(TABLE), ("flights",), rule.location)
+        self.table = Table(MapTable(rule, wiring.paths(TABLE), ("flights",)))
         self.clock = SkippedTime()
         self._watcher = EpochWatcher(exporter, self.clock, False)
 

@@ -25,7 +25,7 @@ from kafka2hive.service.tables.kafka_view import KafkaView
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.registrar import NoRegistrar, RegistrarEvent
 from kafka2hive.service.tables.report import Reporter
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileSystem, NoRoom, StorageWriter
 from tests.harness.cli_ledger import wired
@@ -85,7 +85,7 @@ class Schemas:
     def __init__(self) -> None:
         self.tries: list[str] = []
 
-    def resolve(self, table: Table) -> TableSettings:
+    def resolve(self, table: MapTable) -> TableSettings:
         self.tries.append(table.name)
         if self.tries.count(table.name) == 1 and table.name == "air.late":
             raise ServiceUnavailable("hive.unavailable", "not there yet")
@@ -102,7 +102,7 @@ class Schemas:
 class AtOnce(Schemas):
     """Every schema can be had."""
 
-    def resolve(self, table: Table) -> TableSettings:
+    def resolve(self, table: MapTable) -> TableSettings:
         return table.rule.resolved(table.rule.columns)
 
 

@@ -27,7 +27,7 @@ from kafka2hive.service.run.hive_gate import asker
 from kafka2hive.service.run.hive_questions import Agrees, Answer, Ask, Question
 from kafka2hive.service.tables.hive_schemas import Catalogue
 from kafka2hive.service.tables.routes import routed_tables
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.concurrency import Threads
 from tests.harness.service_map import flights_table, write_map
@@ -104,7 +104,7 @@ def test_a_new_database_of_many_tables_is_made_once_whoever_else_makes_it_at_tha
         hive.query(f"drop database if exists {unique} cascade")
 
 
-def started_gate(wiring: Wiring, tables: list[Table]) -> Ask:
+def started_gate(wiring: Wiring, tables: list[MapTable]) -> Ask:
     """What the threads of one run ask with, each in a session of its own."""
     service_map = wiring.map
     assert service_map.hive is not None

@@ -324,7 +324,7 @@ SERVICE_LOOP = (
             "a start does not know the columns that were added",
             (
                 (
-                    "        if started.owned.state.added != table.added:\n"
+                    "        if started.owned.state.added != table.in_map.added:\n"
                     "            settings = self.resolve(table)\n"
                 ),
                 "",

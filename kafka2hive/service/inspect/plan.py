@@ -1,7 +1,7 @@
 """`kafka2hive plan`: the statements that the next run would send to Hive before it dumps. Only reads."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.kafka.port import Kafka
@@ -9,9 +9,9 @@ from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, Tabl
 from kafka2hive.model.metastore import Hive, MetastoreUnavailable
 from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.tables.ledgers import refuse_unknown
-from kafka2hive.service.tables.routes import know_added_columns, tell_missing, topic_routes
+from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_added_columns
 from kafka2hive.service.tables.schema_columns import NewestSchemas, lacking, newest_schemas, watches_schemas
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
 
 
@@ -45,17 +45,19 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
         )
     routes = topic_routes(wiring, kafka.cluster().topics)
     tell_missing(routes.tables)
-    tables: dict[str, Table | None] = {table.name: table for table in routes.tables}
-    tables[wiring.map.dead_letters.table] = None
-    refuse_unknown(wanted, {*tables, *(conflict.table for conflict in routes.conflicts)})
+    dead_letters = wiring.map.dead_letters.table
+    conflicts = {conflict.table for conflict in routes.conflicts}
+    refuse_unknown(wanted, {*(table.name for table in routes.tables), dead_letters, *conflicts})
     refused = [
         TablePlan(conflict.table, error=conflict.error)
         for conflict in routes.conflicts
         if conflict.table in wanted or not wanted
     ]
     catalogue = Catalogue(wiring.map, metastore)
-    selected = [(name, table) for name, table in tables.items() if name in wanted or not wanted]
-    know_added_columns(wiring, [table for _, table in selected if table is not None])
+    tables = [table for table in routes.tables if table.name in wanted or not wanted]
+    selected: list[tuple[str, MapTable | None]] = [(t.name, t) for t in with_added_columns(wiring, tables)]
+    if dead_letters in wanted or not wanted:
+        selected.append((dead_letters, None))
     newest = newest_schemas(wiring)
     try:
         plans = [
@@ -70,7 +72,7 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
 
 
 def _table_plan(
-    metastore: Hive, catalogue: Catalogue, newest: NewestSchemas | None, name: str, table: Table | None
+    metastore: Hive, catalogue: Catalogue, newest: NewestSchemas | None, name: str, table: MapTable | None
 ) -> TablePlan:
     try:
         if table is not None:
@@ -83,11 +85,10 @@ def _table_plan(
     return TablePlan(name, comparison.statements if isinstance(comparison, ToSend) else ())
 
 
-def _evolve(catalogue: Catalogue, newest: NewestSchemas, table: Table, settings: TableSettings) -> None:
+def _evolve(catalogue: Catalogue, newest: NewestSchemas, table: MapTable, settings: TableSettings) -> None:
     """Add the columns of the newest schemas as the next run would. Raises SchemaDiffers (`schema_evolution: stop`)."""
     difference = lacking(settings, newest.of(table.rule, table.topics, settings))
     if table.rule.schema_evolution == "stop":
         difference.refuse(table.name)
     elif difference.columns:
-        table.added = (*table.added, *difference.added("", 0))
-        catalogue.resolve(table)
+        catalogue.resolve(replace(table, added=(*table.added, *difference.added("", 0))))

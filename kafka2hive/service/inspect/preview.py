@@ -21,8 +21,8 @@ from kafka2hive.service.tables.hive_schemas import Catalogue
 from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.tables.ledgers import did_you_mean, refuse_unknown
 from kafka2hive.service.tables.never_filled import NeverFilled, never_filled
-from kafka2hive.service.tables.routes import know_added_columns, task_settings, tell_missing, topic_routes
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.routes import task_settings, tell_missing, topic_routes, with_added_columns
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.selects import selects_of
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.task.bucket.bucketer import BucketIds
@@ -169,7 +169,7 @@ def _table_preview(
     wiring: Wiring,
     catalogue: Catalogue,
     logs: Logs,
-    table: Table,
+    table: MapTable,
     records: int,
     place: OffsetPlace | None,
     selects: "Selects | None",
@@ -178,7 +178,7 @@ def _table_preview(
     try:
         if not table.topics:  # if only some are missing, tell_missing has logged a warning
             raise unknown_topics(table.name, table.missing)
-        know_added_columns(wiring, [table])
+        (table,) = with_added_columns(wiring, [table])
         settings = replace(catalogue.resolve(table), schema_evolution="ignore")
     except (TableError, ConfigError) as error:
         return TablePreview(table.name, error=error)

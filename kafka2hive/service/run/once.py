@@ -55,7 +55,7 @@ class OnceTarget:
         vanished during the run, records behind open transactions. `now_ms`: wall clock.
         """
         unknown = {t.name: vanished_topics(t.name, t.vanished) for t in tables if t.vanished}
-        unknown |= {t.name: unknown_topics(t.name, t.missing) for t in tables if t.missing}
+        unknown |= {t.name: unknown_topics(t.name, t.in_map.missing) for t in tables if t.in_map.missing}
         return self._held.errors(now_ms) | self.missing.errors() | unknown
 
 

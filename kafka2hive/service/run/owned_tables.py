@@ -33,7 +33,7 @@ from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.registrar import RefusedByHive
 from kafka2hive.service.tables.report import TablePublished, TableStarted
 from kafka2hive.service.tables.routes import TopicRoutes, tell_missing, topic_routes
-from kafka2hive.service.tables.table_state import Owned, Table, Unowned
+from kafka2hive.service.tables.table_state import MapTable, Owned, Table, Unowned
 from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -88,10 +88,10 @@ class OwnedTables:
         for table in routes.tables:
             known = self.tables.get(table.name)
             if known is None or (known.rule != table.rule and known.last_state is None):
-                self.tables[table.name] = table
+                self.tables[table.name] = Table(table)
                 self._group_compared.discard(table.name)
             else:
-                known.topics, known.missing = table.topics, table.missing
+                known.in_map = replace(known.in_map, topics=table.topics, missing=table.missing)
         self._note_conflicts(routes)
         self._note_vanished()
         undecided = DECIDE_SECONDS if self._undecided else math.inf
@@ -110,7 +110,7 @@ class OwnedTables:
         read: dict[str, frozenset[str]] = {}
         for name, table in self.tables.items():
             if (state := table.last_state) is not None:
-                read[name] = state.topics or frozenset((*table.topics, *table.missing))
+                read[name] = state.topics or frozenset((*table.topics, *table.in_map.missing))
         return read
 
     def _note_conflicts(self, routes: TopicRoutes) -> None:
@@ -127,7 +127,7 @@ class OwnedTables:
             own = [conflict.error.message for conflict in routes.conflicts if conflict.table == name]
             table.warnings["routes"] = tuple(own)
             if name in self._undecided:
-                table.topics, table.missing = (), ()
+                table.in_map = replace(table.in_map, topics=(), missing=())
 
     def routed_by(self, topics: Collection[str]) -> bool:
         """Whether the tables were last routed for exactly these topics."""
@@ -269,8 +269,8 @@ class OwnedTables:
 
     def resolve(self, table: Table) -> TableSettings:
         """Resolve an owned table's settings again by its ledger's columns; Hive's table is compared before the next commit."""
-        table.added = table.owned.state.added
-        settings = self._schemas.resolve(table)
+        table.in_map = replace(table.in_map, added=table.owned.state.added)
+        settings = self._schemas.resolve(table.in_map)
         table.ownership = replace(table.owned, settings=settings, admitted=False)
         return settings
 
@@ -285,7 +285,7 @@ class OwnedTables:
         Raises what `start` and `resolve` raise; OwnedByLiveRun, TakeOverLost and Fenced end the run.
         """
         self._refuse_undecided(table)
-        settings = self._schemas.resolve(table)
+        settings = self._schemas.resolve(table.in_map)
         self.check_select(settings)  # a table whose rows cannot be made stays as it is, its ledger too
         order = StartOrder(
             table.paths,
@@ -298,14 +298,14 @@ class OwnedTables:
             started = start(self._wiring.ports, order)
         except NoLedger:
             self._gate.admit(table)  # not even a ledger and a marker for a table that is another one
-            begin_ledger(self._wiring, self._lost_ledger, table, list(self.tables.values()))
+            begin_ledger(self._wiring, self._lost_ledger, table.in_map, self._all_in_map())
             started = self._start_begun(order)
         table.ownership = Owned(started.owned, settings)
         self.completion.note_take_over(table)
         table.record_sizes.learn(started.owned.state.accounts)
-        if started.owned.state.topics - {*table.topics, *table.missing}:
+        if started.owned.state.topics - {*table.topics, *table.in_map.missing}:
             self._decided_until = -math.inf  # another run may have decided whose topics the table reads
-        if started.owned.state.added != table.added:
+        if started.owned.state.added != table.in_map.added:
             settings = self.resolve(table)
         self._schemas.remember_ledger(table.name, started.owned.state.ledger_id)
         held, pending = started.owned, started.rolled_forward is not None
@@ -328,7 +328,7 @@ class OwnedTables:
         """
         generation = self._ownership.check(table.paths, table.location)
         if table.name not in self._group_compared:
-            self._lost_ledger.refuse_older_ledger(table, list(self.tables.values()))
+            self._lost_ledger.refuse_older_ledger(table.in_map, self._all_in_map())
             self._group_compared.add(table.name)
         return generation
 
@@ -339,6 +339,9 @@ class OwnedTables:
             raise AmbiguousOutcome(
                 "ledger.not_made", f"{error} is not there, though it was made a moment ago"
             ) from error
+
+    def _all_in_map(self) -> list[MapTable]:
+        return [table.in_map for table in self.tables.values()]
 
     def _now(self) -> float:
         return self._wiring.ports.clock.monotonic()

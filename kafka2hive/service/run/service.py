@@ -88,9 +88,8 @@ class Run:
         parts, service_map = self._parts, self._wiring.map
         parts.owned_tables.refresh(parts.kafka.cluster().topics)
         parts.owned_tables.check_all()
-        warn_of_topic_settings(
-            self._wiring, parts.kafka.kafka, list(parts.owned_tables.tables.values()), parts.kafka.cluster()
-        )
+        tables = [table.in_map for table in parts.owned_tables.tables.values()]
+        warn_of_topic_settings(self._wiring, parts.kafka.kafka, tables, parts.kafka.cluster())
         with Scratch(Path(service_map.run_directory)) as scratch:
             from kafka2hive.spark.session import start_session, stop_session
 

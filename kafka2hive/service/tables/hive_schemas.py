@@ -18,7 +18,7 @@ from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavaila
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.plugins import HiveStorage
 from kafka2hive.service.tables.schema_columns import effective_columns
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 class Schemas(Protocol):
     """What the map and Hive say of tables (Catalogue)."""
 
-    def resolve(self, table: Table) -> TableSettings:
+    def resolve(self, table: MapTable) -> TableSettings:
         """Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
         ...
 
@@ -79,7 +79,7 @@ class Catalogue:
         self._ensured: set[str] = set()
         self._outage = HiveOutage()
 
-    def resolve(self, table: Table) -> TableSettings:
+    def resolve(self, table: MapTable) -> TableSettings:
         """What tasks must know of the table. Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
         rule = table.rule
         effective = effective_columns(rule, rule.columns or self._columns_in_hive(table), table.added)
@@ -178,7 +178,7 @@ class Catalogue:
     def remember_ledger(self, name: str, ledger_id: str) -> None:
         self._ledgers[name] = ledger_id
 
-    def _columns_in_hive(self, table: Table) -> tuple[Column, ...]:
+    def _columns_in_hive(self, table: MapTable) -> tuple[Column, ...]:
         metastore = self._metastore
         if metastore is None:
             raise TableError(

@@ -13,7 +13,7 @@ from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ManualActionRequired
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.routes import tell_missing, topic_routes
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
 
 
@@ -49,7 +49,7 @@ class InitResult:
 
 
 def begin_ledger(
-    wiring: Wiring, lost_ledger: LostLedgerCheck, table: Table, tables: Collection[Table]
+    wiring: Wiring, lost_ledger: LostLedgerCheck, table: MapTable, tables: Collection[MapTable]
 ) -> None:
     """R1: never silently where the table, or Kafka's group offsets, say that there was one.
 
@@ -77,7 +77,9 @@ def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
     return InitResult((*begun, *refused))
 
 
-def _init(wiring: Wiring, lost_ledger: LostLedgerCheck, table: Table, tables: Collection[Table]) -> InitTable:
+def _init(
+    wiring: Wiring, lost_ledger: LostLedgerCheck, table: MapTable, tables: Collection[MapTable]
+) -> InitTable:
     """A table whose topics do not exist is a mistake in the map, more likely than not: nothing is made for it."""
     directory = table.paths.table_directory
     if table.missing:

@@ -12,7 +12,7 @@ from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import REBUILT
 from kafka2hive.service.tables.ledgers import UnreadableLedger, other_ledgers
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class LostLedgerCheck:
             self._cluster = None
             self._silent = False
 
-    def refuse_lost_positions(self, table: Table, tables: Collection[Table]) -> None:
+    def refuse_lost_positions(self, table: MapTable, tables: Collection[MapTable]) -> None:
         """Raises ManualActionRequired: the group has read a topic of `table` further than any ledger below the root says.
 
         Another table that reads the topic explains the group's offset up to its position, of whatever service; so does
@@ -59,7 +59,7 @@ class LostLedgerCheck:
                 " one in the map (kafka: group.id)",
             )
 
-    def refuse_older_ledger(self, table: Table, tables: Collection[Table]) -> None:
+    def refuse_older_ledger(self, table: MapTable, tables: Collection[MapTable]) -> None:
         """Raises ManualActionRequired: the group has read a topic of `table` further than its ledger, and nothing explains it.
 
         The group's offsets are written after an epoch is final, so they are never ahead of the table they come from. They
@@ -111,7 +111,7 @@ class LostLedgerCheck:
             f"{set_back}; or {rebuild}" if state.owner == REBUILT else f"{rebuild}; or, {set_back}",
         )
 
-    def _offsets_of_all(self, table: Table, tables: Collection[Table]) -> dict[TopicPartition, int]:
+    def _offsets_of_all(self, table: MapTable, tables: Collection[MapTable]) -> dict[TopicPartition, int]:
         """The group's offsets in the table's topics; the first question is about the topics of all tables.
 
         Empty, with one warning a round, without an answer: the names of the table's files are searched all the same.
@@ -130,11 +130,11 @@ class LostLedgerCheck:
                 wanted = set()
             return {tp: offset for tp in wanted if (offset := self._asked[tp]) is not None}
 
-    def _ask(self, table: Table, tables: Collection[Table]) -> set[TopicPartition]:
+    def _ask(self, table: MapTable, tables: Collection[MapTable]) -> set[TopicPartition]:
         """The topic partitions of `table`, asked about. Raises ServiceUnavailable."""
         cluster = self._topics_of_round()
 
-        def of(some: Iterable[Table]) -> set[TopicPartition]:
+        def of(some: Iterable[MapTable]) -> set[TopicPartition]:
             return set(cluster.topic_partitions({name for t in some for name in t.topics}))
 
         wanted = of([table])
@@ -151,7 +151,7 @@ class LostLedgerCheck:
         return self._cluster
 
     def _unexplained(
-        self, table: Table, tables: Collection[Table], offsets: Mapping[TopicPartition, int]
+        self, table: MapTable, tables: Collection[MapTable], offsets: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, int], list[UnreadableLedger]]:
         """Those of the group's `offsets` that no other ledger has reached; and the ledgers that cannot be read."""
         left = {tp: offset for tp, offset in offsets.items() if offset > 0}
@@ -170,7 +170,7 @@ class LostLedgerCheck:
         return left, unreadable
 
 
-def _sharing(table: Table, tables: Collection[Table]) -> set[str]:
+def _sharing(table: MapTable, tables: Collection[MapTable]) -> set[str]:
     """Other tables of the map that read a topic of `table`."""
     return {t.name for t in tables if t is not table and set(t.topics) & set(table.topics)}
 

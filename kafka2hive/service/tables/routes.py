@@ -16,7 +16,7 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.tables.hive_schemas import Catalogue
 from kafka2hive.service.tables.ledgers import apart, each_ledger, ledger_tables
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
@@ -30,7 +30,7 @@ class TopicRoutes:
     `complete`: every ledger that had to be read could be.
     """
 
-    tables: tuple[Table, ...]
+    tables: tuple[MapTable, ...]
     conflicts: tuple[RouteConflict, ...] = ()
     complete: bool = True
 
@@ -50,7 +50,7 @@ def topic_routes(
     known.update(wiring.side_by_side.map(_LedgerTopics(wiring).of, unknown))
     routing = _routing(wiring, topics, known) if unknown else first
     tables = tuple(
-        Table(routed.rule, wiring.paths(name), routed.topics, routed.rule.location, missing=routed.missing)
+        MapTable(routed.rule, wiring.paths(name), routed.topics, routed.missing)
         for name, routed in routing.tables.items()
     )
     return TopicRoutes(tables, routing.conflicts, None not in known.values())
@@ -80,7 +80,7 @@ class _LedgerTopics:
         return name, None
 
 
-def routed_tables(wiring: Wiring, topics: Collection[str]) -> list[Table]:
+def routed_tables(wiring: Wiring, topics: Collection[str]) -> list[MapTable]:
     """The tables of topic_routes; conflicts are logged, nothing flows there."""
     routes = topic_routes(wiring, topics)
     for conflict in routes.conflicts:
@@ -89,23 +89,24 @@ def routed_tables(wiring: Wiring, topics: Collection[str]) -> list[Table]:
     return list(routes.tables)
 
 
-def tell_missing(tables: Iterable[Table]) -> None:
+def tell_missing(tables: Iterable[MapTable]) -> None:
     for table in tables:
         for topic in table.missing:
             log.warning("%s: topic %s does not exist (yet)", table.name, topic)
 
 
-def know_added_columns(wiring: Wiring, tables: Iterable[Table]) -> None:
-    """For a command that has not read the ledgers: what they say of columns beside the map's.
+def with_added_columns(wiring: Wiring, tables: Iterable[MapTable]) -> list[MapTable]:
+    """Return the tables with the columns that their ledgers add to the map's, for a command that has not read the ledgers.
 
-    Of a ledger that cannot be read nothing is known; whoever needs it says so.
+    A table whose ledger cannot be read is returned unchanged.
     """
-    evolving = {table.name: table for table in tables if table.rule.format in ("avro", "protobuf")}
-    states, errors = apart(each_ledger(wiring, map(wiring.paths, evolving), lambda view: [view.state]))
-    for state in states:
-        evolving[state.table].added = state.added
+    tables = list(tables)
+    evolving = [table.paths for table in tables if table.rule.format in ("avro", "protobuf")]
+    states, errors = apart(each_ledger(wiring, evolving, lambda view: [view.state]))
     for name, error in errors:
         log.debug("%s: %s", name, error)
+    added = {state.table: state.added for state in states}
+    return [replace(table, added=added.get(table.name, table.added)) for table in tables]
 
 
 def routed_by_ledgers(wiring: Wiring, states: Iterable[Snapshot]) -> dict[str, RoutedTable]:
@@ -149,7 +150,7 @@ class MapTables:
         return task_settings(self._wiring.map, {name: settings})
 
     @cached_property
-    def by_name(self) -> dict[str, Table]:
+    def by_name(self) -> dict[str, MapTable]:
         """The map's tables by name; the topics are those that the ledgers have positions of."""
         wiring = self._wiring
         states, errors = apart(each_ledger(wiring, ledger_tables(wiring), lambda view: [view.state]))
@@ -157,13 +158,7 @@ class MapTables:
             log.debug("%s: %s", name, error)
         added = {state.table: state.added for state in states}
         return {
-            name: Table(
-                routed.rule,
-                self._wiring.paths(name),
-                routed.topics,
-                routed.rule.location,
-                added=added.get(name, ()),
-            )
+            name: MapTable(routed.rule, self._wiring.paths(name), routed.topics, added=added.get(name, ()))
             for name, routed in routed_by_ledgers(self._wiring, states).items()
         }
 

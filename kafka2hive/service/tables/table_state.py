@@ -33,6 +33,29 @@ _DOUBLINGS = 10  # more would exceed the longest wait anyway, and 2 ** 1024 does
 
 
 @dataclass(frozen=True, slots=True)
+class MapTable:
+    """A table as the map and Kafka's list of topics make it.
+
+    `topics` exist and go into the table; `missing` are topics that its rule lists and Kafka does not have. `added` are the
+    columns that its ledger adds to the map's; empty if the ledger was not read.
+    """
+
+    rule: TableRule
+    paths: LedgerPaths
+    topics: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    added: tuple[AddedColumn, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.paths.table
+
+    @property
+    def location(self) -> str:
+        return self.rule.location
+
+
+@dataclass(frozen=True, slots=True)
 class Unowned:
     """The table is not taken over, or its ledger was dropped from memory (rule R0). `last`: the newest state known."""
 
@@ -137,15 +160,12 @@ class Table:
 
     | field | meaning | written by |
     |---|---|---|
-    | `rule`, `paths`, `location` | from the map | nobody: fixed when the table is made |
-    | `topics` | topics of the table to read | OwnedTables |
-    | `missing` | topics that the map lists and Kafka does not have | OwnedTables |
+    | `in_map` | its rule, topics and added columns | OwnedTables |
     | `vanished` | topics that Kafka listed earlier in this run and does not list now: deleted, or old metadata | OwnedTables |
     | `state` | unowned, owned or set aside | OwnedTables |
     | `refused` | Hive partitions that Hive does not register | OwnedTables |
     | `in_hive` | Hive partitions that Hive has confirmed in this run | OwnedTables |
     | `failures` | failures since the last published epoch; a take-over does not reset it | OwnedTables |
-    | `added` | columns that the ledger adds to the map's | OwnedTables; without a run `routes` and `inspect/plan` |
     | `record_sizes` | the sizes of its records | itself: see `RecordSizes.learn` |
     | `lag` | the lag, in offsets; None before it was counted | Backlogs |
     | `held` | the part of the lag that is behind open transactions | OpenTransactions |
@@ -156,11 +176,7 @@ class Table:
     read `state` at any moment: code that needs it twice must keep it in a variable.
     """
 
-    rule: TableRule
-    paths: LedgerPaths
-    topics: tuple[str, ...]
-    location: str
-    missing: tuple[str, ...] = ()
+    in_map: MapTable
     vanished: tuple[str, ...] = ()
     state: Unowned | Owned | SetAside = Unowned()
     refused: dict[HivePartition, TableError] = field(default_factory=dict)
@@ -168,14 +184,29 @@ class Table:
     record_sizes: RecordSizes = field(default_factory=RecordSizes)
     lag: int | None = None
     held: HeldRecords = HeldRecords()
-    added: tuple[AddedColumn, ...] = ()
     in_hive: set[HivePartition] = field(default_factory=set)
     completion: CompletionProgress = CompletionProgress()
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        return self.paths.table
+        return self.in_map.name
+
+    @property
+    def rule(self) -> TableRule:
+        return self.in_map.rule
+
+    @property
+    def paths(self) -> LedgerPaths:
+        return self.in_map.paths
+
+    @property
+    def location(self) -> str:
+        return self.in_map.location
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return self.in_map.topics
 
     @property
     def ownership(self) -> Unowned | Owned:

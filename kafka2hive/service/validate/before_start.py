@@ -9,7 +9,7 @@ from collections.abc import Collection
 from kafka2hive.config.keys import ServiceMap
 from kafka2hive.kafka.port import ClusterView, Kafka
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.kafka_check import settings_warnings, topics_of
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.spark.java import require_java
@@ -46,7 +46,7 @@ def require_storage(files: FileSystem, service_map: ServiceMap) -> None:
 
 
 def warn_of_topic_settings(
-    wiring: Wiring, kafka: Kafka, tables: Collection[Table], cluster: ClusterView
+    wiring: Wiring, kafka: Kafka, tables: Collection[MapTable], cluster: ClusterView
 ) -> None:
     """Log warnings about the topics' settings from a background thread, without waiting for it."""
 

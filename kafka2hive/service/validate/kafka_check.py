@@ -6,16 +6,16 @@ from kafka2hive.kafka.errors import no_answer, unknown_topics
 from kafka2hive.kafka.port import ClusterView, Kafka, TopicSettings
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned
 
 FLUSHES_KEPT = 10
 """How many flush intervals records should outlive."""
 
 
-def topics_of(tables: Collection[Table], cluster: ClusterView) -> dict[str, list[Table]]:
+def topics_of(tables: Collection[MapTable], cluster: ClusterView) -> dict[str, list[MapTable]]:
     """Return the topics that exist, each with the tables that read it."""
-    readers: dict[str, list[Table]] = {}
+    readers: dict[str, list[MapTable]] = {}
     for table in tables:
         for topic in table.topics:
             if topic in cluster.topics:
@@ -23,7 +23,7 @@ def topics_of(tables: Collection[Table], cluster: ClusterView) -> dict[str, list
     return readers
 
 
-def check_kafka(kafka: Kafka, tables: Collection[Table], cluster: ClusterView) -> list[Check]:
+def check_kafka(kafka: Kafka, tables: Collection[MapTable], cluster: ClusterView) -> list[Check]:
     """Check each table's topics, and each topic's records; fetches one record of every topic that has any."""
     checks = [Check("kafka", table.name, _topics(table)) for table in tables]
     by_topic = topics_of(tables, cluster)
@@ -37,7 +37,7 @@ def check_kafka(kafka: Kafka, tables: Collection[Table], cluster: ClusterView) -
 
 
 def settings_warnings(
-    settings: Mapping[str, TopicSettings], by_topic: Mapping[str, list[Table]]
+    settings: Mapping[str, TopicSettings], by_topic: Mapping[str, list[MapTable]]
 ) -> list[Warned]:
     """Return warnings for the log before a run: topics that may not be read, or that keep records too short."""
     warnings: list[Warned] = []
@@ -48,7 +48,7 @@ def settings_warnings(
     return warnings
 
 
-def retention_warnings(topic: str, readers: Collection[Table], settings: TopicSettings) -> list[Warned]:
+def retention_warnings(topic: str, readers: Collection[MapTable], settings: TopicSettings) -> list[Warned]:
     """Warn if the topic's retention is shorter than FLUSHES_KEPT times the longest flush interval of its tables."""
     kept_ms = settings.retention_ms
     if kept_ms is None or kept_ms < 0 or "delete" not in (settings.cleanup_policy or "delete"):
@@ -65,7 +65,7 @@ def retention_warnings(topic: str, readers: Collection[Table], settings: TopicSe
     return [Warned(error)]
 
 
-def _topics(table: Table) -> Result:
+def _topics(table: MapTable) -> Result:
     if table.missing:
         return Failed(unknown_topics(table.name, table.missing))
     return Passed(f"reads {', '.join(table.topics)}" if table.topics else "reads no topic yet")

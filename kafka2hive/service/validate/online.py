@@ -23,7 +23,7 @@ from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.tables.ledgers import UnreadableLedger, apart, attempt
 from kafka2hive.service.tables.routes import TopicRoutes, tell_missing, topic_routes
 from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, exit_code_of
 from kafka2hive.service.validate.kafka_check import check_kafka
 from kafka2hive.service.validate.selects import SelectCheck
@@ -106,13 +106,13 @@ def _registry_result(registry: Registry) -> Result:
     return Passed(f"gives schemas of {', '.join(kinds)}")
 
 
-def tables_without_failure(storage: Collection[Check], tables: Collection[Table]) -> list[Table]:
+def tables_without_failure(storage: Collection[Check], tables: Collection[MapTable]) -> list[MapTable]:
     """Return the tables whose storage checks passed: a ledger's check would only fail again for the same reason."""
     failed = {check.subject for check in storage if isinstance(check.result, Failed)}
     return [] if LEDGER_ROOT in failed else [table for table in tables if table.name not in failed]
 
 
-def check_ledgers(wiring: Wiring, tables: Collection[Table], kafka: Kafka | None) -> list[Check]:
+def check_ledgers(wiring: Wiring, tables: Collection[MapTable], kafka: Kafka | None) -> list[Check]:
     """Check each table's ledger; it fails if a start would STOP. A live owner is no error, and heartbeats are not watched.
 
     `kafka` is None if it does not answer; positions are then not compared with it.
@@ -122,7 +122,7 @@ def check_ledgers(wiring: Wiring, tables: Collection[Table], kafka: Kafka | None
     routed = {table.name: RoutedTable(table.rule, table.topics, table.missing) for table in tables}
     starts = StartPreview(wiring, kafka, look_at_kafka(kafka, views, routed), routed)
 
-    def check(pair: tuple[Table, list[View | UnreadableLedger]]) -> Check:
+    def check(pair: tuple[MapTable, list[View | UnreadableLedger]]) -> Check:
         table, ledger = pair
         result = _ledger_result(table, starts, ledger[0]) if ledger else _without_ledger(wiring, table)
         return Check("ledger", table.name, result)
@@ -130,12 +130,12 @@ def check_ledgers(wiring: Wiring, tables: Collection[Table], kafka: Kafka | None
     return wiring.side_by_side.map(check, list(zip(tables, ledgers, strict=True)))
 
 
-def _look(wiring: Wiring, table: Table) -> list[View | UnreadableLedger]:
+def _look(wiring: Wiring, table: MapTable) -> list[View | UnreadableLedger]:
     """Return one item, or an empty list if the table has no ledger."""
     return list(attempt(table.name, lambda: [look(wiring.ports.files, table.paths)]))
 
 
-def _ledger_result(table: Table, starts: StartPreview, ledger: View | UnreadableLedger) -> Result:
+def _ledger_result(table: MapTable, starts: StartPreview, ledger: View | UnreadableLedger) -> Result:
     if isinstance(ledger, UnreadableLedger):
         return Failed(ledger.error)
     for start in attempt(table.name, lambda: [starts.of(ledger)]):
@@ -146,7 +146,7 @@ def _ledger_result(table: Table, starts: StartPreview, ledger: View | Unreadable
     return Passed(f"{table.paths.table_directory} feeds {table.location}")
 
 
-def _without_ledger(wiring: Wiring, table: Table) -> Result:
+def _without_ledger(wiring: Wiring, table: MapTable) -> Result:
     directory = table.paths.table_directory
     try:
         refuse_vanished_ledger(wiring.ports.files, table.location, directory)
@@ -156,7 +156,7 @@ def _without_ledger(wiring: Wiring, table: Table) -> Result:
 
 
 def check_hive(
-    metastore: Hive, catalogue: Catalogue, tables: Collection[Table], dead_letters: str
+    metastore: Hive, catalogue: Catalogue, tables: Collection[MapTable], dead_letters: str
 ) -> list[Check]:
     """Check each table and the dead-letter table; ends after the first check that Hive does not answer."""
     checks: list[Check] = []
@@ -168,7 +168,7 @@ def check_hive(
     return checks
 
 
-def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: Table | None) -> Result:
+def _hive_result(metastore: Hive, catalogue: Catalogue, name: str, table: MapTable | None) -> Result:
     try:
         if table is not None:
             catalogue.resolve(table)

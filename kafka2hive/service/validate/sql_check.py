@@ -8,7 +8,7 @@ from kafka2hive.config.yaml.document import read_document
 from kafka2hive.config.yaml.problems import MapInvalid, Problems
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.service.tables.hive_schemas import Catalogue
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned
 from kafka2hive.service.validate.selects import SelectCheck
 
@@ -38,7 +38,7 @@ def check_selects(service_map: ServiceMap, selects: SelectCheck) -> list[Check]:
 
 
 def check_selects_online(
-    selects: SelectCheck, catalogue: Catalogue, tables: Collection[Table]
+    selects: SelectCheck, catalogue: Catalogue, tables: Collection[MapTable]
 ) -> list[Check]:
     """Check each table with SQL, with its columns from Hive and the present contents of its lookups."""
     return [
@@ -64,7 +64,7 @@ def _planned(rule: TableRule, selects: SelectCheck) -> Result:
     return Warned(error)
 
 
-def _planned_online(table: Table, selects: SelectCheck, catalogue: Catalogue) -> Result:
+def _planned_online(table: MapTable, selects: SelectCheck, catalogue: Catalogue) -> Result:
     try:
         selects.check(catalogue.resolve(table))
     except (TableError, ServiceUnavailable, ConfigError) as error:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.paths.path import join, parent
 from kafka2hive.model.paths.table_directory import probe_directory, staging_directory
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.connect import root_of
@@ -18,7 +18,7 @@ LEDGER_ROOT = "ledger root"
 """The subject of the ledger root's check."""
 
 
-def check_storage(wiring: Wiring, tables: Collection[Table]) -> list[Check]:
+def check_storage(wiring: Wiring, tables: Collection[MapTable]) -> list[Check]:
     """Check the ledger root, each table's directory and that of the dead letters."""
     ledger_root = wiring.map.storage.ledger_root
     places = {LEDGER_ROOT: ledger_root, wiring.map.dead_letters.table: wiring.map.dead_letters.location}

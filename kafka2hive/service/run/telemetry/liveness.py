@@ -176,7 +176,9 @@ class ConditionTeller:
     def _condition(self, table: Table) -> TableCondition:
         state = self._state(table)
         is_told = isinstance(state, Retrying) and state.trouble.code == UNKNOWN_TOPIC
-        missing = () if is_told else tuple(f"topic {topic} does not exist (yet)" for topic in table.missing)
+        missing = (
+            () if is_told else tuple(f"topic {topic} does not exist (yet)" for topic in table.in_map.missing)
+        )
         found = tuple(text for texts in list(table.warnings.values()) for text in texts)
         return TableCondition(table.name, state, missing + found)
 

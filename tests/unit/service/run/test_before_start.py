@@ -16,7 +16,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.service.run.result import not_registered
 from kafka2hive.service.tables.registrar import EnsureTable, Registrar
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.before_start import require_storage, warn_of_topic_settings
 from kafka2hive.service.wiring import wire
 from kafka2hive.spark.java import require_java
@@ -128,7 +128,7 @@ def test_a_run_warns_of_topics_whose_records_it_may_not_read_or_not_in_time(
     at_once: Any = AtOnce()
     wiring = replace(wire(load_map(str(write_map(tmp_path)), {})), background=at_once)
     rule = wiring.map.tables[0]
-    table = Table(rule, wiring.paths(rule.table), ("flights",), rule.location)
+    table = MapTable(rule, wiring.paths(rule.table), ("flights",))
     cluster = ClusterView("id", {"flights": TopicView("flights", "1", (0,))})
     warn_of_topic_settings(wiring, Tells(settings), [table], cluster)
     warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]

@@ -22,7 +22,7 @@ from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import ForgottenRegistration
 from kafka2hive.service.run.completion import ASK_SECONDS, CompletionTracker
 from kafka2hive.service.tables.read_through import Ends, ReadThrough
-from kafka2hive.service.tables.table_state import Table, Unowned
+from kafka2hive.service.tables.table_state import MapTable, Table, Unowned
 from tests.harness import epoch_loop
 from tests.harness.cli_ledger import local, wired
 from tests.harness.clock import SkippedTime
@@ -62,9 +62,8 @@ class Story:
         self.clock, self.policy = SkippedTime(), Policy()
         self.completion = CompletionTracker(self.clock, waits_for_hive, self.policy.of)
         known = {"topics": ("a", "b"), "completion": Options(), "bucketing": Bucketing()}
-        self.table = Table(
-            replace(rule_of("d.t", ("a", "b")), **{**known, **rule}), PATHS, ("a", "b"), "file:///w"
-        )
+        rule_of_table = replace(rule_of("d.t", ("a", "b")), **{**known, **rule})
+        self.table = Table(MapTable(rule_of_table, PATHS, ("a", "b")))
         own(self.table, OwnedLedger(PATHS, Generation(1, "now", "me"), snapshot()))
         self.stands({A0: 0, A1: 0, B0: 0})
 
@@ -206,7 +205,7 @@ def test_a_topic_that_was_listed_and_never_begun_may_hold_records_though_it_is_n
 
 def test_a_topic_that_the_map_no_longer_names_does_not_matter() -> None:
     story = Story(topics=("a",))
-    story.table.topics = ("a",)
+    story.table.in_map = replace(story.table.in_map, topics=("a",))
     story.stands({A0: 5, A1: 5, B0: 3})
     story.looks({A0: 5, A1: 5}, T1)
     assert story.through() == T1 and story.warnings == []
@@ -214,7 +213,7 @@ def test_a_topic_that_the_map_no_longer_names_does_not_matter() -> None:
 
 def test_of_a_pattern_matters_what_it_would_take_as_a_whole() -> None:
     story = Story(topics=(), pattern="[a-m]")
-    story.table.topics = ("a",)
+    story.table.in_map = replace(story.table.in_map, topics=("a",))
     longer = TopicPartition("ab", 0)
     story.stands({A0: 5, A1: 5, TopicPartition("z", 0): 1, longer: 1})
     story.looks({A0: 5, A1: 5}, T1)
@@ -451,7 +450,7 @@ def test_a_topic_that_came_while_tables_were_taken_over_is_not_taken_for_read(tm
     class SlowSchemas(epoch_loop.Schemas):
         """The second try for air.late takes longer than metadata are kept; meanwhile another topic comes."""
 
-        def resolve(self, table: Table) -> TableSettings:
+        def resolve(self, table: MapTable) -> TableSettings:
             if self.tries.count("air.late") == 1 and table.name == "air.late":
                 clock.seconds += 20
                 kafka.ends[new] = 3

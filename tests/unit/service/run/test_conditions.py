@@ -37,7 +37,7 @@ from kafka2hive.service.tables.condition import (
     decode,
     encode,
 )
-from kafka2hive.service.tables.table_state import HeldRecords, Table
+from kafka2hive.service.tables.table_state import HeldRecords, MapTable, Table
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.port import Denied, FileSystem, OutcomeUnknown, StorageWriter, write_file
 from tests.harness.cli_ledger import TABLE, write_map
@@ -97,7 +97,7 @@ def files_of(wiring: Wiring) -> list[str]:
 
 def make_table(wiring: Wiring) -> Table:
     rule = wiring.map.tables[0]
-    return Table(rule, wiring.paths(TABLE), ("flights",), rule.location)
+    return Table(MapTable(rule, wiring.paths(TABLE), ("flights",)))
 
 
 CONDITIONS = (
@@ -254,7 +254,7 @@ def test_a_run_tells_how_many_tasks_an_epoch_has_and_only_a_live_one_is_heard(wi
 
 def test_warnings_are_told_as_long_as_they_hold(wiring: Wiring) -> None:
     table = make_table(wiring)
-    table.missing = ("planes",)
+    table.in_map = replace(table.in_map, missing=("planes",))
     table.warnings["columns"] = ("column Titel was never filled, did you mean Title?",)
     teller = ConditionTeller(make_condition_files(wiring), SkippedTime())
     teller.tell([table])
@@ -264,7 +264,7 @@ def test_warnings_are_told_as_long_as_they_hold(wiring: Wiring) -> None:
     teller.tell([table])
     ((condition,),) = read(wiring).values()
     assert condition.warnings == tuple(table.warnings["columns"]), "the error says so already"
-    table.missing, table.warnings["columns"] = (), ()
+    table.in_map, table.warnings["columns"] = replace(table.in_map, missing=()), ()
     teller.tell([table])
     ((condition,),) = read(wiring).values()
     assert condition.warnings == ()
@@ -337,7 +337,7 @@ def test_an_end_that_cannot_be_told_leaves_what_was_said_and_one_without_an_answ
 
 def test_a_run_leaves_the_states_of_the_tables_that_it_came_to(wiring: Wiring) -> None:
     clock, reached, never = SkippedTime(), make_table(wiring), make_table(wiring)
-    never.paths = wiring.paths("air.never")
+    never.in_map = replace(never.in_map, paths=wiring.paths("air.never"))
     reached.warnings["columns"] = ("column Titel was never filled",)
     teller = ConditionTeller(make_condition_files(wiring), clock)
     reached.set_aside(REFUSED, clock.monotonic())

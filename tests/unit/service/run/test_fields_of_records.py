@@ -29,7 +29,7 @@ from kafka2hive.service.run.telemetry.records import WORDS, ChangedValuesWatch, 
 from kafka2hive.service.tables.manifests import Outcome, judge_manifests
 from kafka2hive.service.tables.never_filled import ColumnWatch, never_filled
 from kafka2hive.service.tables.report import EpochReport, TableReport
-from kafka2hive.service.tables.table_state import Owned, Table
+from kafka2hive.service.tables.table_state import MapTable, Owned, Table
 from kafka2hive.task.chunk_decoder import ChunkDecoder
 from kafka2hive.task.fetch.chunk import Chunk, Segment
 from kafka2hive.task.fields_seen import (
@@ -63,7 +63,7 @@ class WatchedTable:
 
     def __init__(self, watch: Callable[[ServiceMetrics], Callable[[EpochReport], None]]) -> None:
         rule = load_text(MAP, "m", {}).tables[0]
-        self.table = Table(rule, LedgerPaths("file:///l", "db.t"), ("t",), "file:///t")
+        self.table = Table(MapTable(rule, LedgerPaths("file:///l", "db.t"), ("t",)))
         self.metrics = ServiceMetrics("s")
         self.watch = watch(self.metrics)
 

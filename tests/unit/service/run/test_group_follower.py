@@ -62,7 +62,8 @@ def test_a_fenced_run_commits_no_group_offsets_any_more(
     tmp_path: Path, ended_by: Kafka2HiveError | None, commits: list[int]
 ) -> None:
     wiring = pending_service(tmp_path).wiring
-    (table,) = routed_tables(wiring, {"flights"})
+    (in_map,) = routed_tables(wiring, {"flights"})
+    table = Table(in_map)
     kafka = Kafka()
     follower = GroupFollower(kafka, "g", wiring.background)
     own(table, take(wiring))

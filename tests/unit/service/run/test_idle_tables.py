@@ -50,7 +50,8 @@ def test_beside_a_busy_table_it_is_not_done_at_each_look(tmp_path: Path) -> None
     loop, tables = make_loop_and_tables(wiring, kafka, once=False, schemas=AtOnce())
     run(loop, next_epoch(loop))
     early, late = tables.tables["air.early"], tables.tables["air.late"]
-    late.rule = replace(late.rule, flush=replace(late.rule.flush, interval_seconds=0.0))
+    at_once = replace(late.rule, flush=replace(late.rule.flush, interval_seconds=0.0))
+    late.in_map = replace(late.in_map, rule=at_once)
     written = []
     for _ in range(5):
         restate(early, unregistered=(DAY,))
@@ -67,9 +68,8 @@ def test_a_partition_is_certified_while_later_records_wait_for_their_flush_inter
     loop, tables = make_loop_and_tables(wiring, kafka, once=False, schemas=AtOnce())
     early = tables.tables["air.early"]
     tables.completion = CompletionTracker(wiring.ports.clock, False, policy.of)
-    early.rule = replace(
-        early.rule, completion=Options(), flush=replace(early.rule.flush, interval_seconds=3600.0)
-    )
+    hourly = replace(early.rule.flush, interval_seconds=3600.0)
+    early.in_map = replace(early.in_map, rule=replace(early.rule, completion=Options(), flush=hourly))
     run(loop, next_epoch(loop))
     whole = OpenPartition(partition=DAY, since=1, opened_at="2025-11-20T00:00:00Z", files=1, rows=7)
     restate(early, open=(whole,))

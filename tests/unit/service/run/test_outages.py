@@ -14,7 +14,7 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.tables.outages import OutageWatch, systems_away
 from kafka2hive.service.tables.report import Reporter
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable, Table
 from kafka2hive.service.wiring import Wiring, wire
 from tests.harness.cli_ledger import TABLE, write_map
 from tests.harness.clock import SkippedTime
@@ -30,7 +30,7 @@ def wiring(tmp_path: Path) -> Wiring:
 
 def make_table(wiring: Wiring) -> Table:
     rule = wiring.map.tables[0]
-    return Table(rule, wiring.paths(TABLE), ("flights",), rule.location)
+    return Table(MapTable(rule, wiring.paths(TABLE), ("flights",)))
 
 
 def unavailable(metrics: ServiceMetrics, system: str) -> float | None:

@@ -225,7 +225,7 @@ class Away(Gate):
     """Hive does not answer for a table that has a column more."""
 
     def admit(self, table: Table) -> None:
-        if table.added:
+        if table.in_map.added:
             raise ServiceUnavailable("hive.not_compared", "HiveServer2 is away")
 
 

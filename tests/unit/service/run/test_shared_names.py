@@ -11,7 +11,7 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.owned_tables import DECIDE_SECONDS, OwnedTables
 from kafka2hive.service.run.result import exit_code
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import wired
 from tests.harness.epoch_loop import Clock, Schemas, make_loop_and_tables, planned, run
@@ -169,7 +169,7 @@ def test_a_ledger_that_another_run_begins_after_the_topics_were_routed_keeps_its
     class AnotherRun(Schemas):
         """It makes the ledger between this run's look for one and its take-over."""
 
-        def resolve(self, table: Table) -> TableSettings:
+        def resolve(self, table: MapTable) -> TableSettings:
             if not (tmp_path / "kafka2hive/kafka_partition_offsets" / TABLE).exists():
                 assert dumped(make_loop_and_tables(wiring, Kafka(LEADS))[0]) == {LEADS}
             return super().resolve(table)
@@ -203,7 +203,7 @@ def test_it_is_missed_also_when_it_vanishes_between_the_look_at_topics_and_that_
     class Slow(Schemas):
         starts = 0
 
-        def resolve(self, table: Table) -> TableSettings:
+        def resolve(self, table: MapTable) -> TableSettings:
             if table.name == TABLE:
                 self.starts += 1
                 if self.starts == 1:

@@ -13,7 +13,7 @@ from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.service.process import new_uuid, owner_name
 from kafka2hive.service.run.stopped_tables import LOOK_SECONDS, StoppedTables
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable, Table
 from kafka2hive.service.wiring import wire
 from tests.harness.cli_ledger import TABLE, write_map
 from tests.harness.clock import SkippedTime
@@ -41,7 +41,7 @@ class Scene:
         wiring = wire(load_map(str(write_map(folder)), {}))
         self.wiring = replace(wiring, ports=replace(wiring.ports, clock=self.clock), processes=Nobody())
         rule = wiring.map.tables[0]
-        self.table = Table(rule, wiring.paths(TABLE), ("flights",), rule.location)
+        self.table = Table(MapTable(rule, wiring.paths(TABLE), ("flights",)))
         init(self.wiring.ports, self.table.paths, "demo", rule.location)
         self.own(replace(COMMAND, pid=9))  # a run that is dead
         self.table.set_aside(LOST, 0.0)

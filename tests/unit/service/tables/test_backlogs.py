@@ -15,7 +15,7 @@ from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.service.run.backlogs import Backlogs
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable, Table
 from tests.harness.cli_ledger import wired
 from tests.harness.values import snapshot
 from tests.unit.service.owned_table import own, restate
@@ -29,7 +29,7 @@ def rebuilt_table(folder: Path) -> Table:
     rule, paths = wiring.map.tables[0], wiring.paths("d.t")
     positions = tuple(Position(tp, 0, 50) for tp in (GONE, ZERO, ONE))
     state = snapshot(owner="rebuilt", positions=positions)
-    table = Table(rule, paths, ("t", "gone"), str(folder))
+    table = Table(MapTable(rule, paths, ("t", "gone")))
     return own(table, OwnedLedger(paths, Generation(2, "now", "me"), state))
 
 
@@ -100,8 +100,7 @@ def began(folder: Path, start: str, positions: tuple[Position, ...] = (), record
     path = folder / "began.yaml"
     text = (folder / "map.yaml").read_text().replace("[t, gone], ", f"[t], start: {start}, ")
     path.write_text(text)
-    table.rule = load_map(str(path), {}).tables[0]
-    table.topics = ("t",)
+    table.in_map = replace(table.in_map, rule=load_map(str(path), {}).tables[0], topics=("t",))
     restate(table, positions=positions, start=recorded)
     return table
 

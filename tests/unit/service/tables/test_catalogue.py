@@ -10,7 +10,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session, StatementFailed
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 
 MAP = """
 service: s
@@ -20,6 +20,7 @@ hive: {url: "hive://127.0.0.1:10000"}
 tables:
   - table: air.films
     topics: [films]
+    location: "file:///t"
     COLUMNS
     create: false
 """
@@ -43,7 +44,7 @@ class FakeHive:
 @pytest.mark.parametrize(("columns", "any_case"), [("", True), ("columns: {Title: string}", False)])
 def test_the_case_of_keys_does_not_matter_where_names_come_from_hive(columns: str, any_case: bool) -> None:
     service_map = load_text(MAP.replace("COLUMNS", columns), "m", {})
-    table = Table(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",), "file:///t")
+    table = MapTable(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",))
     catalogue = Catalogue(service_map, cast("Hive", FakeHive()))
     settings = catalogue.resolve(table)
     assert catalogue.expected("air.films").bucket_path == table.rule.bucketing.path != ""
@@ -84,9 +85,7 @@ def _catalogue(hive: AlteredHive, evolution: str) -> Catalogue:
     )
     service_map = load_text(text + "    bucket: {path: ''}\n", "m", {})
     catalogue = Catalogue(service_map, cast("Hive", hive))
-    catalogue.resolve(
-        Table(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",), "file:///t")
-    )
+    catalogue.resolve(MapTable(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",)))
     return catalogue
 
 
@@ -153,9 +152,7 @@ def _new_table(hive: RacedHive) -> Catalogue:
     text = MAP.replace("COLUMNS", "columns: {title: string}").replace("create: false", "bucket: {path: ''}")
     service_map = load_text(text, "m", {})
     catalogue = Catalogue(service_map, cast("Hive", hive))
-    catalogue.resolve(
-        Table(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",), "file:///t")
-    )
+    catalogue.resolve(MapTable(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",)))
     return catalogue
 
 

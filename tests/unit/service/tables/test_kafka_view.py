@@ -14,7 +14,7 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.service.tables.kafka_view import METADATA_SECONDS, KafkaOffsets, KafkaView
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable, Table
 from tests.harness.cli_ledger import wired
 from tests.harness.clock import SkippedTime
 from tests.harness.fake_kafka import FakeKafka
@@ -66,7 +66,7 @@ def make(folder: Path) -> tuple[KafkaView, Kafka, Table, Table]:
         paths = wiring.paths(rule.table)
         positions = tuple(Position(tp, 0, 50, "id", 4) for tp in (ZERO, ONE))
         state = snapshot(table=rule.table, cluster_id="c", positions=positions)
-        table = Table(rule, paths, ("t",), str(folder))
+        table = Table(MapTable(rule, paths, ("t",)))
         tables.append(own(table, OwnedLedger(paths, Generation(1, "now", "me"), state)))
     kafka = Kafka()
     first, second = tables
@@ -165,7 +165,8 @@ def test_tables_of_one_topic_begin_at_times_of_their_own(tmp_path: Path) -> None
     view, _, *tables = make(tmp_path)
     for table, begins in zip(tables, (10, 70), strict=True):
         restate(table, positions=())
-        table.rule = replace(table.rule, start=StartPolicy(StartKind.TIMESTAMP, timestamp_ms=begins))
+        begins_at = StartPolicy(StartKind.TIMESTAMP, timestamp_ms=begins)
+        table.in_map = replace(table.in_map, rule=replace(table.rule, start=begins_at))
     kafka_offsets = view.look(tables)
     for table, begins in zip(tables, (10, 70), strict=True):
         first = decision(table, kafka_offsets)
@@ -177,7 +178,10 @@ def test_tables_that_begin_at_the_same_time_cost_one_question(tmp_path: Path) ->
     view, kafka, *tables = make(tmp_path)
     rules = [replace(tables[n % 2].rule, table=f"d.t{n}") for n in range(200)]
     start = StartPolicy(StartKind.TIMESTAMP, timestamp_ms=10)
-    many = [replace(tables[0], rule=replace(rule, start=start)) for rule in rules]
+    many = [
+        replace(tables[0], in_map=replace(tables[0].in_map, rule=replace(rule, start=start)))
+        for rule in rules
+    ]
     for table in many:
         restate(table, positions=())
     kafka_offsets = view.look(many)

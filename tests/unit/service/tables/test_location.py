@@ -23,7 +23,7 @@ from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import owner_marker, staging_directory
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.run.backlogs import change_before_reading
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable, Table
 from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Unavailable, write_file
@@ -136,7 +136,8 @@ def test_a_ledger_that_has_read_nothing_yet_has_no_files_to_guard(tmp_path: Path
         wiring.paths(TABLE), lambda: refuse_changed_location(state(wiring), new), Owners(new_owner), new
     )
     owned = start(wiring.ports, order).owned
-    table = own(Table(wiring.map.tables[0], wiring.paths(TABLE), ("flights",), new), owned)
+    rule = replace(wiring.map.tables[0], location=new)
+    table = own(Table(MapTable(rule, wiring.paths(TABLE), ("flights",))), owned)
     change = change_before_reading(
         PositionsToCommit((Position(FLIGHTS, 0, 0),)), {}, Logs(ClusterView("id", {}), {}, {}), table, "now"
     )

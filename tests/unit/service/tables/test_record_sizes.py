@@ -8,7 +8,7 @@ from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.plan import TableBacklog, plan_epoch
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable, Table
 
 MIB = 1024 * 1024
 LIMITS = Limits(epoch_bytes=64 * MIB)
@@ -24,7 +24,7 @@ tables: [{table: d.t, topics: [t]}]
 @pytest.fixture
 def table() -> Table:
     rule = load_text(MAP, "map.yaml", {}).tables[0]
-    return Table(rule=rule, paths=LedgerPaths("/ledgers", "d.t"), topics=("t",), location="/warehouse/t")
+    return Table(MapTable(rule, LedgerPaths("/ledgers", "d.t"), ("t",)))
 
 
 def epoch(table: Table, sizes: list[int]) -> int:

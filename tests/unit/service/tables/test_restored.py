@@ -21,7 +21,7 @@ from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import REBUILT, AcceptedGap
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.routes import routed_tables
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.concurrency import Threads
 from kafka2hive.storage.local import LocalFileSystem
@@ -214,7 +214,7 @@ class Group(FakeKafka):
         return {FLIGHTS: self.offset}
 
 
-def tables(wiring: Wiring) -> list[Table]:
+def tables(wiring: Wiring) -> list[MapTable]:
     return routed_tables(wiring, {"flights"})
 
 

@@ -21,7 +21,7 @@ from tests.harness.cli_ledger import wired
 def table(tmp_path: Path) -> Table:
     wiring = wired(tmp_path, "tables: [{table: air.flights, topics: [flights], format: raw}]")
     (only,) = routed_tables(wiring, ["flights"])
-    return only
+    return Table(only)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from kafka2hive.kafka.port import ClusterView, TopicSettings, TopicView
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable, TableError
 from kafka2hive.model.paths.path import parent
 from kafka2hive.model.paths.table_directory import owner_marker
-from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned, exit_code_of
 from kafka2hive.service.validate.kafka_check import check_kafka, retention_warnings, settings_warnings
 from kafka2hive.service.validate.online import tables_without_failure
@@ -39,9 +39,9 @@ def wiring(tmp_path: Path) -> Wiring:
     return wire(load_map(str(write_map(tmp_path)), {}))
 
 
-def make_table(wiring: Wiring) -> Table:
+def make_table(wiring: Wiring) -> MapTable:
     rule = wiring.map.tables[0]
-    return Table(rule, wiring.paths(TABLE), ("flights",), rule.location)
+    return MapTable(rule, wiring.paths(TABLE), ("flights",))
 
 
 def checks(arguments: tuple[str, ...], path: Path) -> tuple[int, dict[tuple[str, str], dict[str, Any]]]:
@@ -287,7 +287,7 @@ def test_a_file_where_a_tables_directory_is_to_be_is_refused(wiring: Wiring, abo
 
 def test_tables_beside_the_ledgers_on_another_file_system_are_refused(wiring: Wiring) -> None:
     table = make_table(wiring)
-    table.location = "hdfs://elsewhere:8020/w"
+    table = replace(table, rule=replace(table.rule, location="hdfs://elsewhere:8020/w"))
     (apart,) = (c for c in check_storage(wiring, [table]) if c.subject == TABLE)
     assert isinstance(apart.result, Failed) and apart.result.error.code == "storage.apart"
 
