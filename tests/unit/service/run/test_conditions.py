@@ -186,7 +186,7 @@ def test_a_directory_that_may_not_be_written_is_told_once(
             for number in range(20):
                 condition_files.show(b"%d" % number)
                 beat.send()
-    told = [r for r in caplog.records if "not told" in r.getMessage()]
+    told = [r for r in caplog.records if "conditions cannot be written" in r.getMessage()]
     beats = [r for r in caplog.records if r.getMessage().startswith("heartbeat in")]
     assert (len(told), len(beats)) == (2, 1), caplog.text
     assert files.creates > 40
