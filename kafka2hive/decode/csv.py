@@ -19,6 +19,18 @@ from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
+_CHUNK_BYTES = 4 * 1024 * 1024
+"""Bytes that pyarrow.csv reads at once."""
+_MOST_REPEATS = 1_000
+"""Limit of repetitions in RE2."""
+_LINE_FEED, _CARRIAGE_RETURN = 0x0A, 0x0D
+_MARK = 0xEF
+"""First byte of a byte order mark, which pyarrow.csv drops."""
+_DELIMITER, _SPECIAL = 1, 2
+"""Kinds of bytes: the delimiter, and bytes that need a closer look."""
+_NO_PLACES = np.empty(0, np.int64)
+_WORDS_AND_DIGITS = "true and false", "true, false, 1 and 0"
+
 
 def blanks_of(options: CsvOptions) -> str:
     """Return the characters that are stripped around fields."""
@@ -110,15 +122,6 @@ class Fields:
         if self._options.escape is None or self._options.escape not in text:
             return text
         return re.sub(f"{re.escape(self._options.escape)}(.)", r"\1", text, flags=re.DOTALL)
-
-
-_CHUNK_BYTES = 4 * 1024 * 1024
-_MOST_REPEATS = 1_000
-"""Limit of repetitions in RE2."""
-_LINE_FEED, _CARRIAGE_RETURN = 0x0A, 0x0D
-_MARK = 0xEF
-"""First byte of a byte order mark, which pyarrow.csv drops."""
-_DELIMITER, _SPECIAL = 1, 2
 
 
 class ParsedFields:
@@ -218,10 +221,6 @@ def _counted(marks: Mask, offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int6
     return np.diff(np.searchsorted(np.flatnonzero(marks), offsets))
 
 
-_NOWHERE = np.empty(0, np.int64)
-_WORDS_AND_DIGITS = "true and false", "true, false, 1 and 0"
-
-
 def make(spec: DecoderSpec) -> Decoder:
     """Make the decoder. A message is a record, or with `rows: lines` several. Raises ValueError; see CsvDecoder."""
     one = CsvDecoder(spec)
@@ -285,13 +284,13 @@ class CsvDecoder:
     ) -> tuple[Places, list[pa.StringArray], Places]:
         """Return the places of header lines, and the fields and places of the other records."""
         if not self._header or not len(places):
-            return _NOWHERE, columns, places
+            return _NO_PLACES, columns, places
         is_header = np.ones(len(places), np.bool_)
         for text, fields in zip(self._header, columns, strict=True):
             written = pc.fill_null(fields, self._null_text)
             is_header &= mask_of(pc.equal(written, text))
             if not is_header.any():
-                return _NOWHERE, columns, places
+                return _NO_PLACES, columns, places
         rest = pa.array(~is_header)
         return places[is_header], [fields.filter(rest) for fields in columns], places[~is_header]
 
@@ -333,11 +332,11 @@ class CsvDecoder:
         read = np.concatenate([np.flatnonzero(certain), np.array(exact, dtype=np.int64)])
         order = np.argsort(read, kind="stable")
         more = [pa.array([record[n] for record in records], pa.string()) for n in range(len(columns))]
-        together = [
+        joined = [
             pa.concat_arrays([first, second]).take(pa.array(order))
             for first, second in zip(columns, more, strict=True)
         ]
-        return together, places[read[order]]
+        return joined, places[read[order]]
 
     def _fields_of(self, text: str) -> list[str | None] | Reason:
         try:

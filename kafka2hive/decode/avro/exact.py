@@ -20,6 +20,10 @@ from kafka2hive.plugins import Reason
 Skip = Callable[[AvroCursor], object]
 """Skips one value. Raises BinaryRefusal."""
 
+Read = Callable[[AvroCursor], Any]
+"""Reads one value into what pyarrow.array accepts. Raises BinaryRefusal."""
+
+_FIRST_DAY, _LAST_DAY = EARLIEST // DAY, LATEST // DAY
 _SCALARS: dict[str, Skip] = {
     "null": lambda cursor: None,
     "boolean": AvroCursor.boolean,
@@ -75,12 +79,6 @@ def _record(numbers: tuple[int, ...], table: list[Skip], cursor: AvroCursor) -> 
         table[number](cursor)
     cursor.close()
     cursor.counted(before)
-
-
-Read = Callable[[AvroCursor], Any]
-"""Reads one value into what pyarrow.array accepts. Raises BinaryRefusal."""
-
-_FIRST_DAY, _LAST_DAY = EARLIEST // DAY, LATEST // DAY
 
 
 def scalar(value: plan.Value, dtype: pa.DataType, zone: str) -> Read:

@@ -47,6 +47,12 @@ from kafka2hive.plugins import Reason
 BOTH = re.compile(r"\+?[0-9]+(?:[eE]\+?[0-9]+)?")
 """Texts that are numbers, and also base64 if their length is a multiple of four."""
 
+
+DecimalForm = Literal["own", "text", "base64"]
+"""How decimals are written: `own`: as the format defines. `text`: as texts or numbers. `base64`: as bytes."""
+
+_MOST_READERS = 100
+"""Limit of readers in memory; a table needs one for each combination of forms in its records."""
 _ESCAPE = r"\\u"
 _SHOWN = 40
 _ROOM = 76
@@ -93,13 +99,6 @@ def texts_among(
     part = rows_of(decoder.decode(values.take(pa.array(places)))).at(places)
     texts = zip(part.places.tolist(), part.rows.column(0).to_pylist(), strict=True)
     return {place: text for place, text in texts if text is not None}
-
-
-DecimalForm = Literal["own", "text", "base64"]
-"""How decimals are written: `own`: as the format defines. `text`: as texts or numbers. `base64`: as bytes."""
-
-_MOST_READERS = 100
-"""Limit of readers in memory; a table needs one for each combination of forms in its records."""
 
 
 @dataclass(frozen=True, slots=True)

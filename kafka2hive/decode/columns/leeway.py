@@ -17,7 +17,7 @@ from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
-Made = tuple[pa.Array, Mapping[int, Reason]]
+Conversion = tuple[pa.Array, Mapping[int, Reason]]
 """A column, and by row number the reasons against values that it cannot hold."""
 
 
@@ -43,7 +43,7 @@ def _is_day(source: Source, zone: str) -> bool:
     return source.unit is not None and zone_of(source.unit, zone) != zone
 
 
-def without(decoded: Decoded, rows: pa.RecordBatch, refused: Mapping[int, Reason]) -> Decoded:
+def with_columns(decoded: Decoded, rows: pa.RecordBatch, refused: Mapping[int, Reason]) -> Decoded:
     """Return the result with other columns and without the rows in `refused` (reasons by row number).
 
     Every message must have one row at most.
@@ -77,8 +77,8 @@ class LeewayDecoder:
         open_decoder: OpenDecoder,
     ) -> None:
         self.schema = schema
-        self._make = [
-            _maker(LeewayTarget(column, label, field.type), zone, source, changes)
+        self._converters = [
+            _converter(LeewayTarget(column, label, field.type), zone, source, changes)
             for column, label, field, source in zip(
                 own_columns(schema.names, sources),
                 labels(schema.names, sources),
@@ -88,19 +88,19 @@ class LeewayDecoder:
             )
         ]
         wire = [
-            (field.name, field.type if make is None else make.wire)
-            for field, make in zip(schema, self._make, strict=True)
+            (field.name, field.type if converter is None else converter.wire)
+            for field, converter in zip(schema, self._converters, strict=True)
         ]
         self._inner = open_decoder(
             pa.schema(wire),
             [
                 Source(
                     source.keys,
-                    source.unit if make is None else None,
+                    source.unit if converter is None else None,
                     column=source.column,
-                    expects=source.expects if make is None else make.expects,
+                    expects=source.expects if converter is None else converter.expects,
                 )
-                for source, make in zip(sources, self._make, strict=True)
+                for source, converter in zip(sources, self._converters, strict=True)
             ],
         )
 
@@ -108,16 +108,16 @@ class LeewayDecoder:
         decoded = self._inner.decode(values)
         columns = list(decoded.rows.columns)
         refused: dict[int, Reason] = {}
-        for number, make in enumerate(self._make):
-            if make is not None:
-                columns[number], bad = make.read(columns[number])
+        for number, converter in enumerate(self._converters):
+            if converter is not None:
+                columns[number], bad = converter.convert(columns[number])
                 refused = {**bad, **refused}
-        return without(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
+        return with_columns(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
 
 
 @dataclass(frozen=True, slots=True)
 class LeewayTarget:
-    """Describes a column of the table; `label` is its name in reasons."""
+    """A column of the table. `label`: its name in the texts of reasons."""
 
     column: str
     label: str
@@ -128,17 +128,21 @@ class LeewayTarget:
 
 
 class _Texts:
+    """Converts ISO times, which it cuts to microseconds."""
+
     wire = pa.string()
     expects = hive_type_of(NAIVE)
 
     def __init__(self, column: TextColumn) -> None:
         self._column = column
 
-    def read(self, texts: pa.StringArray) -> Made:
+    def convert(self, texts: pa.StringArray) -> Conversion:
         return self._column.read(texts)
 
 
 class _Numbers:
+    """Converts epoch numbers to timestamps, which it cuts to microseconds, or to dates."""
+
     wire = pa.int64()
 
     def __init__(self, target: LeewayTarget, zone: str, unit: str, changes: Changes) -> None:
@@ -146,7 +150,7 @@ class _Numbers:
         self.expects = f"a whole number of {unit} since 1970"
         self._changes = changes
 
-    def read(self, numbers: pa.Int64Array) -> Made:
+    def convert(self, numbers: pa.Int64Array) -> Conversion:
         kind = self._target.type
         column, bad = of_epoch_numbers(numbers, kind, self._unit, self._zone, truncate=True)
         self._changes.add(FRACTION, int((finer_than_micros(numbers, self._unit) & ~bad).sum()))
@@ -156,22 +160,24 @@ class _Numbers:
 
 
 class _Bytes:
+    """Converts Kafka Connect's bytes to decimals."""
+
     wire = pa.binary()
 
     def __init__(self, target: LeewayTarget) -> None:
         self._target = target
         self.expects = f"{hive_type_of(target.type)} as bytes in base64"
 
-    def read(self, values: pa.BinaryArray) -> Made:
+    def convert(self, values: pa.BinaryArray) -> Conversion:
         column, bad = decimals_of(values, self._target.type)
         why = self._target.reason("json.decimal", f"no bytes of {hive_type_of(self._target.type)}")
         return column, dict.fromkeys(np.flatnonzero(bad).tolist(), why)
 
 
-def _maker(
+def _converter(
     target: LeewayTarget, zone: str, source: Source, changes: Changes
 ) -> _Texts | _Numbers | _Bytes | None:
-    """Return what makes the column; None if the decoder reads it directly."""
+    """Return what converts the values that the decoder reads; None if it reads the column directly."""
     if source.leeway.decimals == "base64" and pa.types.is_decimal128(target.type):
         return _Bytes(target)
     is_cut = source.leeway.fraction == "truncate" and target.type == NAIVE

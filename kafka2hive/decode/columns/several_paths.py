@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys.json_path import path_text
-from kafka2hive.decode.columns.leeway import without
+from kafka2hive.decode.columns.leeway import with_columns
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import OpenDecoder
 from kafka2hive.decode.values.batch import Mask, mask_of
@@ -60,7 +60,7 @@ class SeveralPathsDecoder:
                 columns[number] = _first(columns[number], other)
                 paths.append(keys)
                 at += 1
-        return without(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
+        return with_columns(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
 
 
 def _alone(source: Source, keys: tuple[str, ...]) -> Source:

@@ -12,6 +12,10 @@ from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock_of
 from kafka2hive.plugins import Reason
 
+_FLOAT = Struct("<f")
+_SHOWN = 10**40
+"""Limit of a number whose digits a reason shows."""
+
 
 class BinaryRefusal(Exception):
     """Refuses a message of a binary format.
@@ -44,11 +48,8 @@ class BinaryRefusal(Exception):
         return Reason(self.code, text, self.column, path)
 
 
-_FLOAT = Struct("<f")
-_SHOWN = 10**40
-
-
 def beyond(format: str, number: object, dtype: pa.DataType) -> BinaryRefusal:
+    """Return the refusal of a number that is out of the column's range."""
     return BinaryRefusal(f"{format}.range", f"{number} is beyond {hive_type_of(dtype)}")
 
 

@@ -16,7 +16,9 @@ from kafka2hive.decode.contract.sources import (
 )
 from kafka2hive.decode.protobuf import plan
 from kafka2hive.decode.schemas.protobuf import (
-    LENGTH,
+    FIXED32,
+    FIXED64,
+    VARINT,
     WIRE_OF,
     Message,
     ProtobufEnum,
@@ -82,7 +84,7 @@ def default_of(field: ProtobufField, schema: ProtobufSchema) -> bytes:
     """Return the payload of an absent field whose presence the schema does not track."""
     if field.kind == "enum":
         return varint(schema.enums[field.type].values[0][0])
-    return {0: b"\0", 1: bytes(8), 5: bytes(4)}.get(WIRE_OF[field.kind], b"")
+    return {VARINT: b"\0", FIXED64: bytes(8), FIXED32: bytes(4)}.get(WIRE_OF[field.kind], b"")
 
 
 def varint(number: int) -> bytes:
@@ -129,9 +131,6 @@ def _well_known(
             if value is not None:
                 return plan.Wrapped(value, WIRE_OF[field.kind], default_of(field, schema))
     return None
-
-
-assert LENGTH not in (0, 1, 5)  # default_of: the default payload of types with a length is empty
 
 
 def resolve(

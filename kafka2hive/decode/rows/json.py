@@ -27,6 +27,8 @@ _STRUCTURE[list(b'"\\,[]{}')] = True
 _STEP = np.zeros(256, np.int8)
 _STEP[list(b"[{")] = 1
 _STEP[list(b"]}")] = -1
+_IS_TEXT = np.ones(256, np.bool_)
+_IS_TEXT[list(_BLANKS)] = False
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
 _JSON = json.JSONDecoder()
 
@@ -155,11 +157,6 @@ def _between(raw: npt.NDArray[np.uint8], cuts: Places, message: Places, certain:
     parts = pa.Array.from_buffers(pa.binary(), len(cuts), [None, pa.py_buffer(bounds), pa.py_buffer(blanked)])
     within = np.append(message[1:] == message[:-1], False)
     return parts.filter(pa.array(within))
-
-
-_LINE_FEED = 0x0A
-_IS_TEXT = np.ones(256, np.bool_)
-_IS_TEXT[list(b" \t\r\n")] = False
 
 
 def split_lines(values: pa.BinaryArray) -> Elements:

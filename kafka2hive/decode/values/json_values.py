@@ -23,6 +23,12 @@ SHOWN = 60
 LONGEST_BIGINT = len(str(-(2**63)))
 """Characters of the longest bigint; JSON allows no leading zeros, so a longer number is beyond a bigint."""
 
+MAX_DEPTH = 64
+"""Limit of objects and arrays that are open at once, including the message itself."""
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
+_NOT_STRUCTURE = bytes(b for b in range(256) if b not in b'"{}[]')
+_ONE_BRACKET = bytes.maketrans(b"[]", b"{}")
+
 
 class Whole(str):
     """The text of a JSON number without fraction and exponent."""
@@ -120,13 +126,6 @@ def once_each(
             raise of_column(key, ValueRefusal("json.ambiguous", text))
         seen[key] = name
         yield key, value
-
-
-MAX_DEPTH = 64
-"""Limit of objects and arrays that are open at once, including the message itself."""
-_ESCAPE = re.compile(rb"\\.", re.DOTALL)
-_NOT_STRUCTURE = bytes(b for b in range(256) if b not in b'"{}[]')
-_ONE_BRACKET = bytes.maketrans(b"[]", b"{}")
 
 
 def deeper_than(message: bytes, limit: int) -> bool:

@@ -31,6 +31,11 @@ NO_NUMBER = " that is no number"
 """What reasons add for a string in a column of decimals."""
 
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_TIMESTAMP = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?"
+    r"(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?"
+)
 
 
 def plain(dtype: pa.DataType, wanted: type) -> Take:
@@ -128,13 +133,6 @@ def standard_base64(text: str) -> bytes | None:
     except ValueError:
         return None
     return value if base64.b64encode(value).decode() == text else None
-
-
-_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
-_TIMESTAMP = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?"
-    r"(?:Z|([+-])([0-9]{2})(?::?([0-9]{2}))?)?"
-)
 
 
 def day(dtype: pa.DataType) -> Take:

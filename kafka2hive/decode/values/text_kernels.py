@@ -14,6 +14,10 @@ from kafka2hive.decode.values.batch import Mask, cast_or_null, mask_of
 from kafka2hive.decode.values.scalars import standard_base64
 from kafka2hive.model.wall_clock import EARLIEST, LATEST, NAIVE, wall_clock
 
+_WHOLE_LIMIT = {pa.float64(): 2.0**53, pa.float32(): 2.0**24}
+"""From this number on a float type does not hold every integer."""
+_FIRST_DATE, _LAST_DATE = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, days since 1970-01-01
+
 
 def parse_timestamps(texts: pa.StringArray, zone: str) -> tuple[pa.Array, Mask]:
     """Return naive timestamps, and the mask of rows that only the exact path can decide."""
@@ -66,11 +70,6 @@ def _beyond(parsed: pa.Array) -> Mask:
     micros = pc.fill_null(parsed.cast(pa.int64()), 0).to_numpy()
     mask: Mask = (micros < EARLIEST) | (micros > LATEST)
     return mask
-
-
-_WHOLE_LIMIT = {pa.float64(): 2.0**53, pa.float32(): 2.0**24}
-"""From this number on a float type does not hold every integer."""
-_FIRST_DATE, _LAST_DATE = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, days from 1970-01-01
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,12 @@ TakeText = Callable[[str, str], Any]
 
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 
-_NUMBER_TEXT = re.compile(NUMBER)
+_NUMBER = re.compile(NUMBER)
 _BOOLEANS = {"true": True, "false": False}
+_FINER = (
+    r"^([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6})[0-9]*[1-9][0-9]*(Z|[+-][0-9:]+)?$"
+)
+_SHORTEST = len("2013-01-01T05:00:00.1234567")
 
 
 def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate: bool = False) -> TakeText:
@@ -43,7 +47,7 @@ def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate:
 
 
 def _number(text: str, dtype: pa.DataType, column: str) -> str:
-    if _NUMBER_TEXT.fullmatch(text) is None:
+    if _NUMBER.fullmatch(text) is None:
         raise ValueRefusal(
             "json.type", f"column {column} expects {hive_type_of(dtype)}, got text that is no number", column
         )
@@ -56,12 +60,6 @@ def _boolean(text: str, column: str) -> bool:
             "json.type", f"column {column} expects boolean, got text other than true and false", column
         )
     return _BOOLEANS[text]
-
-
-_FINER = (
-    r"^([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6})[0-9]*[1-9][0-9]*(Z|[+-][0-9:]+)?$"
-)
-_SHORTEST = len("2013-01-01T05:00:00.1234567")
 
 
 def truncated(texts: pa.StringArray) -> tuple[pa.StringArray, Mask]:
@@ -79,9 +77,6 @@ def finer_numbers(texts: pa.StringArray, unit: str) -> Mask:
     is_plain = mask_of(pc.equal(numbers.cast(pa.string()), texts))
     finer: Mask = finer_than_micros(numbers, unit) & is_plain
     return finer
-
-
-_NUMBER = f"^{NUMBER}$"
 
 
 class TextColumn:
@@ -158,7 +153,7 @@ class TextColumn:
             return self._whole_numbers(texts)
         if not (pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)):
             return of_texts(texts, dtype, self._zone)
-        pattern = _plain_decimal(dtype) if pa.types.is_decimal(dtype) else _NUMBER
+        pattern = _plain_decimal(dtype) if pa.types.is_decimal(dtype) else f"^{NUMBER}$"
         doubtful = mask_of(pc.invert(pc.match_substring_regex(texts, pattern)))
         plain = pc.if_else(pa.array(doubtful), None, texts) if doubtful.any() else texts
         numbers, bad = cast_or_null(plain, dtype)
