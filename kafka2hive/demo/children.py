@@ -107,10 +107,10 @@ class LogFollower:
         """Return the new whole lines; a half-written line comes with the next call."""
         with self._log.open("rb") as file:
             file.seek(self._offset)
-            added = file.read()
-        whole = added[: added.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        return whole.decode(errors="replace").splitlines()
+            data = file.read()
+        lines = data[: data.rfind(b"\n") + 1]
+        self._offset += len(lines)
+        return lines.decode(errors="replace").splitlines()
 
 
 def free_port() -> int:
@@ -135,10 +135,10 @@ def find_java() -> Path:
     Raises ServiceUnavailable (`demo.java`) if it is missing or too old.
     """
     home = os.environ.get("JAVA_HOME")
-    found = java_launcher()
-    version = java_version(str(found)) if found else 0
-    if found and version >= OLDEST:
-        return found
+    launcher = java_launcher()
+    version = java_version(str(launcher)) if launcher else 0
+    if launcher and version >= OLDEST:
+        return launcher
     where = f" in JAVA_HOME={home}" if home else ""
     what = f"only Java {version} is there{where}" if version else f"there is no Java{where}"
     raise ServiceUnavailable(

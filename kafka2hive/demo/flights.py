@@ -39,7 +39,7 @@ COLUMNS = {
 
 @dataclass(slots=True)
 class Tally:
-    """Flights by month (`2013-01`, in New York's time) and by carrier, and miles flown: as produced or as Hive holds them."""
+    """Flights by month (`2013-01`, in New York's time) and by carrier, and miles flown: as produced, or as in Hive."""
 
     months: Counter[str] = field(default_factory=Counter)
     carriers: Counter[str] = field(default_factory=Counter)
@@ -53,7 +53,7 @@ class Tally:
 def flights(limit: int | None, tally: Tally) -> Iterator[bytes]:
     """Yield flights as JSON objects with 19 fields, in the order of the source, and count each in `tally`.
 
-    `limit` None: all. Raises ServiceUnavailable (`demo.flights`) if the package is not installed.
+    `limit` None means all. Raises ServiceUnavailable (`demo.flights`) if the package is not installed.
     """
     lines = _csv_lines()
     names = next(lines).split(",")  # the file quotes nothing and has no comma in a value

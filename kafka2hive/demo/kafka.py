@@ -60,13 +60,11 @@ class DemoKafka(ABC):
                     producer.poll(0.1)
             if count % 5_000 == 0:
                 producer.poll(0)
-        left = producer.flush(60)
-        if failures or left:
-            reason = (
-                failures[0]
-                if failures
-                else f"{counted(left, 'record')} were not acknowledged within a minute"
-            )
+        unacknowledged = producer.flush(60)
+        if failures:
+            raise ServiceUnavailable("demo.kafka", f"producing failed: {failures[0]}")
+        if unacknowledged:
+            reason = f"{counted(unacknowledged, 'record')} were not acknowledged within a minute"
             raise ServiceUnavailable("demo.kafka", f"producing failed: {reason}")
 
 
@@ -115,7 +113,7 @@ class KafkaBroker(DemoKafka):
         self.bootstrap = f"127.0.0.1:{port}"
         self.description = f"a real broker (KRaft) at {self.bootstrap}"
         try:
-            self._child.wait_until(self._made_topic, _READY_SECONDS)
+            self._child.wait_until(self._create_topic, _READY_SECONDS)
         except BaseException:  # Ctrl-C while waiting
             self._child.end()
             raise
@@ -123,7 +121,8 @@ class KafkaBroker(DemoKafka):
     def end(self) -> None:
         self._child.end()
 
-    def _made_topic(self) -> bool:
+    def _create_topic(self) -> bool:
+        """Create the topic and return whether it exists now."""
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient, NewTopic
 

@@ -26,7 +26,17 @@ TABLE = "air.flights"
 MONTH = "departed"
 MONTH_GLOB = "*=*"
 EPOCHS = 10  # enough for a kill in the middle
+# Epoch 0 is the empty ledger and 1 the first positions, so three epochs with data come before the kill. If no pending
+# snapshot is seen by _EPOCHS_AT_MOST, the kill comes between two epochs.
+EPOCHS_BEFORE_THE_KILL = 4
+_EPOCHS_AT_MOST = 8
+QUERY = f"""\
+select {MONTH}, carrier, count(*) as flights, count(distinct kafka_partition, kafka_offset) as places, sum(distance) as miles
+from {TABLE} group by {MONTH}, carrier"""
 _STATE = re.compile(r"\.(in-progress|pending|final)$")
+_POLL_SECONDS = 0.0005  # a snapshot is pending for some milliseconds only
+_RUN_SECONDS = 300.0
+_PROGRESS = re.compile(r"^\d\d:\d\d:\d\d (?:WARNING |ERROR )?((?:epoch \d+:|first rows|the query runs).*)")
 
 
 def map_text(bootstrap: str, hive_port: int, directory: Path, flights: int) -> str:
@@ -103,14 +113,9 @@ def _short(name: str) -> str:
     return re.sub(r"([0-9a-f]{8})[0-9a-f]{24}", r"\1..", name)
 
 
-QUERY = f"""\
-select {MONTH}, carrier, count(*) as flights, count(distinct kafka_partition, kafka_offset) as places, sum(distance) as miles
-from {TABLE} group by {MONTH}, carrier"""
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was produced, and what Hive holds.
+    """The flights that were produced, and those in Hive.
 
     `places` counts distinct (partition, offset) pairs: fewer than flights means that a record is in Hive twice.
     """
@@ -136,7 +141,7 @@ class Verdict:
 
 
 def ask(hive: ThriftServer, produced: Tally) -> Verdict:
-    """Compare what Hive holds with what was produced. Raises MetastoreUnavailable, MetastoreRefused."""
+    """Compare the flights in Hive with the produced ones. Raises MetastoreUnavailable, MetastoreRefused."""
     found, places = Tally(), 0
     for month, carrier, count, distinct, miles in hive.query(QUERY):
         found.months[month] += int(count)
@@ -154,18 +159,9 @@ def _rows(produced: Counter[str], found: Counter[str]) -> list[str]:
     return rows
 
 
-# Epoch 0 is the empty ledger and 1 the first positions, so three epochs with data come before the kill. If no pending
-# snapshot is seen by _EPOCHS_AT_MOST, the kill comes between two epochs.
-EPOCHS_BEFORE_THE_KILL = 4
-_EPOCHS_AT_MOST = 8
-_POLL_SECONDS = 0.0005  # a snapshot is pending for some milliseconds only
-_RUN_SECONDS = 300.0
-_PROGRESS = re.compile(r"^\d\d:\d\d:\d\d (?:WARNING |ERROR )?((?:epoch \d+:|first rows|the query runs).*)")
-
-
 @dataclass(frozen=True, slots=True)
 class DemoContext:
-    """What all steps use. `directory` is on the local disk; `stack` ends the processes."""
+    """The values that all steps share. `directory` is on the local disk; `stack` ends the child processes."""
 
     directory: Path
     console: Console

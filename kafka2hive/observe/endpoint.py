@@ -1,4 +1,4 @@
-"""How other systems see whether a run is well: an HTTP endpoint for Prometheus and probes, and messages to systemd."""
+"""The health of a run for other systems: an HTTP endpoint for Prometheus and probes, and messages to systemd."""
 
 import logging
 import os
@@ -11,6 +11,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.exposition import ThreadingWSGIServer
+
+log = logging.getLogger(__name__)
 
 SILENT_SECONDS = 60.0
 """A run whose main loop makes no progress for this long is not live."""
@@ -84,15 +86,12 @@ def serve(host: str, port: int, registry: CollectorRegistry, health: Health) -> 
     return server
 
 
-log = logging.getLogger(__name__)
-
-
 class Notifier:
     """Sends messages to systemd at `NOTIFY_SOCKET`; if it is not set, every call does nothing. Never fails, never waits."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        given = os.environ if environment is None else environment
-        self._address = _address(given.get("NOTIFY_SOCKET", ""))
+        variables = os.environ if environment is None else environment
+        self._address = _address(variables.get("NOTIFY_SOCKET", ""))
 
     def ready(self, status: str = "") -> None:
         """Say that the service is up: the tables are taken over and the query runs."""

@@ -51,6 +51,10 @@ _EVERY_CHANGE = (_CHANGES, "kafka2hive.ledger")
 _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m", logging.CRITICAL: "\033[31;1m"}
 _PLAIN = "\033[0m"
 _LINE_BEGIN = re.compile(r"\n(?! )")
+SILENT_SECONDS = 3600.0
+"""How long the same refusal is not logged again."""
+_LASTING = frozenset({"Denied", "NoRoom"})
+_BLOCKED = "blocked"
 
 
 def configure(
@@ -154,12 +158,6 @@ class RedactingFormatter(logging.Formatter):
         for spelling in self._spellings:
             text = text.replace(spelling, "***")
         return text
-
-
-SILENT_SECONDS = 3600.0
-"""How long a refusal that was logged is not logged again."""
-_LASTING = frozenset({"Denied", "NoRoom"})
-_BLOCKED = "blocked"
 
 
 class OncePerRefusal(logging.Filter):

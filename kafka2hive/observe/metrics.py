@@ -23,89 +23,97 @@ class ServiceMetrics:
         self.health = Health()
         self._server: HTTPServer | None = None
 
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"kafka2hive_{name}", text, labels, registry=self.registry)
-
-        def gauge(name: str, text: str, *labels: str) -> Gauge:
-            return Gauge(f"kafka2hive_{name}", text, labels, registry=self.registry)
-
-        gauge("service_info", "Always 1; the label says which service this is", "service").labels(
+        self._gauge("service_info", "Always 1; the label says which service this is", "service").labels(
             service
         ).set(1)
-        self._records = counter("records_total", "Records read from Kafka and committed", "table")
-        self._bytes = counter("bytes_total", "Bytes of their values", "table")
-        self._dead_letters = counter(
+        self._create_table_metrics()
+        self._create_service_metrics()
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"kafka2hive_{name}", text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"kafka2hive_{name}", text, labels, registry=self.registry)
+
+    def _create_table_metrics(self) -> None:
+        self._records = self._counter("records_total", "Records read from Kafka and committed", "table")
+        self._bytes = self._counter("bytes_total", "Bytes of their values", "table")
+        self._dead_letters = self._counter(
             "dead_letters_total", "Records committed to the dead-letter table", "table"
         )
-        self._files = counter(
+        self._files = self._counter(
             "files_created_total", "Files created by tasks and named by a snapshot", "table"
         )
-        self._moves = counter("moves_total", "Outcome of their promotion", "table", "outcome")
-        self._unaccounted = gauge(
+        self._moves = self._counter("moves_total", "Outcome of their promotion", "table", "outcome")
+        self._unaccounted = self._gauge(
             "unaccounted_files", "Created files whose outcome is unknown: alert", "table"
         )
-        self._lag = gauge("lag_records", "Records in Kafka that the table does not show yet", "table")
-        self._freshness = gauge(
+        self._lag = self._gauge("lag_records", "Records in Kafka that the table does not show yet", "table")
+        self._freshness = self._gauge(
             "freshness_seconds",
             "How long records may have waited for the table; 0 when nothing waits",
             "table",
         )
-        self._unregistered = gauge(
+        self._unregistered = self._gauge(
             "unregistered_partitions",
             "Hive partitions with data that are not known to be registered",
             "table",
         )
-        self._held = gauge(
+        self._held = self._gauge(
             "held_back_records", "Records in Kafka that wait behind an open transaction", "table"
         )
-        self._held_seconds = gauge(
+        self._held_seconds = self._gauge(
             "open_transaction_seconds",
             "How long the oldest open transaction has held records of the table back; 0: none does",
             "table",
         )
-        self._open = gauge(
+        self._open = self._gauge(
             "open_partitions", "Hive partitions with files that no certificate counts", "table"
         )
-        self._uncertified = gauge(
+        self._uncertified = self._gauge(
             "uncertified_partitions", "Complete partitions whose certificates could not be written", "table"
         )
-        self._through = gauge(
+        self._through = self._gauge(
             "read_through_timestamp_seconds",
             "All that Kafka held for the table at this time is committed, Unix time",
             "table",
         )
-        self._ledger_epoch = gauge("ledger_epoch", "Number of the table's newest committed epoch", "table")
-        self._never_filled = gauge(
+        self._ledger_epoch = self._gauge(
+            "ledger_epoch", "Number of the table's newest committed epoch", "table"
+        )
+        self._never_filled = self._gauge(
             "never_filled_columns", "1: no record has filled the column since the start", "table", "column"
         )
-        self._changed = counter(
+        self._changed = self._counter(
             "changed_values_total", "Values that the leeway of the map's columns changed", "table", "kind"
         )
-        self._unmapped = gauge(
+        self._unmapped = self._gauge(
             "unmapped_fields",
             "JSON fields that no column takes and records had since the start; 100 are counted at most",
             "table",
         )
-        self._compiled = gauge(
+
+    def _create_service_metrics(self) -> None:
+        self._compiled = self._gauge(
             "decoder_compiled",
             "1: the driver has the compiled decoder, 0: records are decoded in Python",
             "version",
         )
-        self._outages = gauge(
+        self._outages = self._gauge(
             "service_unavailable", "1: the service did not answer when it was last asked", "system"
         )
-        self._aside = gauge("tables_set_aside", "Tables that are set aside and retried: alert")
-        self._refused_topics = gauge(
+        self._aside = self._gauge("tables_set_aside", "Tables that are set aside and retried: alert")
+        self._refused_topics = self._gauge(
             "topics_refused", "Topics that the map's patterns match and no table reads: alert"
         )
-        self._epochs = counter("epoch_total", "Epochs of the service that were published")
-        self._last = gauge(
+        self._epochs = self._counter("epoch_total", "Epochs of the service that were published")
+        self._last = self._gauge(
             "last_epoch_timestamp_seconds",
             "When the last epoch was published, or the run began, Unix time",
         )
-        self._last.set(now())
-        self._tasks = gauge("epoch_tasks", "Spark tasks of the last epoch")
-        self._most_tasks = gauge(
+        self._last.set(self._now())
+        self._tasks = self._gauge("epoch_tasks", "Spark tasks of the last epoch")
+        self._most_tasks = self._gauge(
             "epoch_tasks_limit", "Most Spark tasks that an epoch has, by Spark's cores when it was planned"
         )
         self._phases = Histogram(

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from kafka2hive.model.files import FileMoves
 from kafka2hive.model.text import counted, duration, size
 
+log = logging.getLogger("kafka2hive.progress")
+
 
 @dataclass(frozen=True, slots=True)
 class TableNumbers:
@@ -90,9 +92,6 @@ class Totals:
             files=self.files + epoch.files,
             dead_letters=self.dead_letters + sum(table.dead_letters for table in epoch.tables),
         )
-
-
-log = logging.getLogger("kafka2hive.progress")
 
 
 def tell(epoch: EpochNumbers) -> None:

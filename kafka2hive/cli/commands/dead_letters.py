@@ -70,10 +70,10 @@ def show(
 
     if place is None and table is None:
         raise typer.BadParameter(f"give {options.PLACE} or --table", param_hint=options.PLACE)
-    asked = parsed(OffsetPlace.parse, place, options.PLACE) if place is not None else None
+    offset = parsed(OffsetPlace.parse, place, options.PLACE) if place is not None else None
 
     def command(service_map: ServiceMap) -> int:
-        result = show_dead_letters(wire(service_map), asked, table, limit)
+        result = show_dead_letters(wire(service_map), offset, table, limit)
         document = partial(letters_document, service_map.service, result)
         show_result(json, color, document, partial(render_letters, result))
         return 0

@@ -12,51 +12,59 @@ from kafka2hive.observe.log import LogFormat
 EXIT_CODES = options.exit_codes(options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP)
 
 
+AcceptLoss = Annotated[
+    list[str] | None,
+    typer.Option("--accept-loss", metavar="PATH", help="Go on without this lost file (repeatable)."),
+]
+Refetch = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--refetch", metavar="PATH", help="Read this lost file's records again from Kafka (repeatable)."
+    ),
+]
+AcceptGap = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accept-gap",
+        metavar="TOPIC:PARTITION",
+        help="Accept the offsets that Kafka lost as a gap, and go on. TOPIC:* for all (repeatable).",
+    ),
+]
+ForgetRegistration = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--forget-registration",
+        metavar="TABLE PARTITION",
+        help="Give up registering a partition that Hive refuses. PARTITION is written as dt=2013-01-17.",
+    ),
+]
+AcceptLocation = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accept-location",
+        metavar="TABLE",
+        help="Write new files of this table to the map's changed location (repeatable).",
+    ),
+]
+RebuildLedger = Annotated[
+    str | None,
+    typer.Option(
+        "--rebuild-ledger", metavar="TABLE", help="Rebuild this table's lost ledger from its data files."
+    ),
+]
+
+
 def recover(
     config: Map,
     plan: Plan = False,
     takeover: Takeover = False,
     table: Tables = None,
-    accept_loss: Annotated[
-        list[str] | None,
-        typer.Option("--accept-loss", metavar="PATH", help="Go on without this lost file (repeatable)."),
-    ] = None,
-    refetch: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--refetch", metavar="PATH", help="Read this lost file's records again from Kafka (repeatable)."
-        ),
-    ] = None,
-    accept_gap: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--accept-gap",
-            metavar="TOPIC:PARTITION",
-            help="Accept the offsets that Kafka lost as a gap, and go on. TOPIC:* for all (repeatable).",
-        ),
-    ] = None,
-    forget_registration: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            "--forget-registration",
-            metavar="TABLE PARTITION",
-            help="Give up registering a partition that Hive refuses. PARTITION is written as dt=2013-01-17.",
-        ),
-    ] = None,
-    accept_location: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--accept-location",
-            metavar="TABLE",
-            help="Write new files of this table to the map's changed location (repeatable).",
-        ),
-    ] = None,
-    rebuild_ledger: Annotated[
-        str | None,
-        typer.Option(
-            "--rebuild-ledger", metavar="TABLE", help="Rebuild this table's lost ledger from its data files."
-        ),
-    ] = None,
+    accept_loss: AcceptLoss = None,
+    refetch: Refetch = None,
+    accept_gap: AcceptGap = None,
+    forget_registration: ForgetRegistration = None,
+    accept_location: AcceptLocation = None,
+    rebuild_ledger: RebuildLedger = None,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,

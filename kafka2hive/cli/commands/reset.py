@@ -58,10 +58,10 @@ def reset(
             text = partial(render_reset, name, request, result, hive=hive)
             show(as_json, color, partial(reset_document, name, request, result), text)
 
-        def confirm(found: ResetPlan) -> None:
+        def confirm(planned: ResetPlan) -> None:
             if yes is None:
-                show_reset(ResetResult(found, done=False), as_json=False)
-                _have_typed(table)
+                show_reset(ResetResult(planned, done=False), as_json=False)
+                _confirm_by_name(table)
 
         group = ConsumerGroup(wiring, wiring.kafka(options.KAFKA_SECONDS))
         show_reset(start_over(wiring, group, request, confirm), json)
@@ -77,7 +77,7 @@ def reset(
 def _check_options(
     table: str, yes: str | None, *, keep_data: bool, move_data: bool, unattended: bool, plan: bool
 ) -> None:
-    """Check what can be known before any service is asked. Raises typer.BadParameter."""
+    """Check the options before any service is called. Raises typer.BadParameter."""
     if keep_data == move_data:
         raise typer.BadParameter(
             "give one of the two: what shall become of the visible files?",
@@ -92,7 +92,7 @@ def _check_options(
         )
 
 
-def _have_typed(table: str) -> None:
-    """Let the user confirm by typing the table's name. Raises typer.BadParameter if the text differs."""
+def _confirm_by_name(table: str) -> None:
+    """Ask the user to type the table's name. Raises typer.BadParameter if the text differs."""
     if typer.prompt("Type the table's name to start it over", default="", show_default=False) != table:
         raise typer.BadParameter("that is not the table's name; nothing was touched")

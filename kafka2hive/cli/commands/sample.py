@@ -1,4 +1,4 @@
-"""`kafka2hive sample`: a map to begin with, drafted from a topic's records."""
+"""`kafka2hive sample`: a first map, drafted from the records of topics."""
 
 import logging
 import os
@@ -14,55 +14,66 @@ from kafka2hive.observe.log import LogFormat
 EXIT_CODES = options.exit_codes(options.UNREADABLE, config="78 no such topic, a wrong property")
 
 
+Brokers = Annotated[
+    str, typer.Option("--kafka", metavar="HOST:PORT", help="Brokers to start from (bootstrap.servers).")
+]
+Topics = Annotated[
+    list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to look at; each gets one table.")
+]
+Pattern = Annotated[
+    str | None,
+    typer.Option("--pattern", metavar="REGEX", help="Also look at all topics whose whole name matches."),
+]
+Properties = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--property",
+        "-X",
+        metavar="KEY=VALUE",
+        help="A property of librdkafka (repeatable); ${NAME} and file:/path work as in a map.",
+    ),
+]
+RegistryUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--registry", metavar="URL", help="The schema registry of topics with Avro or Protobuf records."
+    ),
+]
+HiveUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--hive",
+        metavar="URL",
+        help="HiveServer2; if it has the table, its columns, types, partitions and location are used.",
+    ),
+]
+StorageUri = Annotated[
+    str | None, typer.Option("--storage", metavar="URI", help="Where the map's tables will be.")
+]
+TableName = Annotated[
+    str,
+    typer.Option(
+        "--table",
+        metavar="DB.TABLE",
+        help="The table's name; for several topics it must contain {topic}, the topic's name.",
+    ),
+]
+Records = Annotated[
+    int,
+    typer.Option("--records", "-n", min=1, max=10_000, help="How many of the newest records to look at."),
+]
+
+
 def sample(
-    kafka: Annotated[
-        str, typer.Option("--kafka", metavar="HOST:PORT", help="Brokers to start from (bootstrap.servers).")
-    ],
-    topics: Annotated[
-        list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to look at; each gets one table.")
-    ] = None,
-    pattern: Annotated[
-        str | None,
-        typer.Option("--pattern", metavar="REGEX", help="Also look at all topics whose whole name matches."),
-    ] = None,
-    properties: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--property",
-            "-X",
-            metavar="KEY=VALUE",
-            help="A property of librdkafka (repeatable); ${NAME} and file:/path work as in a map.",
-        ),
-    ] = None,
-    registry: Annotated[
-        str | None,
-        typer.Option(
-            "--registry", metavar="URL", help="The schema registry of topics with Avro or Protobuf records."
-        ),
-    ] = None,
-    hive: Annotated[
-        str | None,
-        typer.Option(
-            "--hive",
-            metavar="URL",
-            help="HiveServer2; if it has the table, its columns, types, partitions and location are used.",
-        ),
-    ] = None,
-    storage: Annotated[
-        str | None, typer.Option("--storage", metavar="URI", help="Where the map's tables will be.")
-    ] = None,
-    table: Annotated[
-        str,
-        typer.Option(
-            "--table",
-            metavar="DB.TABLE",
-            help="The table's name; for several topics it must contain {topic}, the topic's name.",
-        ),
-    ] = "kafka.{topic}",
-    records: Annotated[
-        int,
-        typer.Option("--records", "-n", min=1, max=10_000, help="How many of the newest records to look at."),
-    ] = 1_000,
+    kafka: Brokers,
+    topics: Topics = None,
+    pattern: Pattern = None,
+    properties: Properties = None,
+    registry: RegistryUrl = None,
+    hive: HiveUrl = None,
+    storage: StorageUri = None,
+    table: TableName = "kafka.{topic}",
+    records: Records = 1_000,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     log_format: Log = LogFormat.AUTO,
 ) -> None:
@@ -79,23 +90,22 @@ def sample(
         raise typer.BadParameter(
             "each of several topics needs a table: write {topic} in the name", param_hint="--table"
         )
-
     try:
         re.compile(pattern or "")
     except re.error as error:
         raise typer.BadParameter(f"not a regular expression: {error}", param_hint="--pattern") from error
-    given = {"bootstrap.servers": kafka}
-    for one in properties or ():
-        key, separator, value = one.partition("=")
+    client = {"bootstrap.servers": kafka}
+    for each in properties or ():
+        key, separator, value = each.partition("=")
         if not separator:
             raise typer.BadParameter(f"{key}: write KEY=VALUE", param_hint="--property")
-        given[key] = value
+        client[key] = value
     configure(log_format, logging.WARNING, [])
     try:
         request = DraftRequest(
             topics=topics or (),
             pattern=pattern,
-            kafka=given,
+            kafka=client,
             registry=registry,
             hive=hive,
             storage=storage,

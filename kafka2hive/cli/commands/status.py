@@ -1,7 +1,8 @@
-"""`kafka2hive status`: the state of every table, once or again and again."""
+"""`kafka2hive status`: the state of every table, once or repeatedly."""
 
 import logging
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
@@ -32,12 +33,9 @@ def status(
 ) -> None:
     """Show every table's state, position, lag, freshness, pending work and registrations, last epochs and owner."""
     from kafka2hive.cli.render.status import render_status, status_document
-    from kafka2hive.cli.terminal.outcome import say, show, with_map
+    from kafka2hive.cli.terminal.outcome import show, with_map
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.service.inspect.status import status as find_status
-    from kafka2hive.service.run.result import exit_code
-    from kafka2hive.service.run.signals import Interrupted, StopSignals
     from kafka2hive.service.wiring import wire
 
     if watch is not None and json:
@@ -59,22 +57,30 @@ def status(
             sys.stdout.flush()
             return int(result.exit_code)
 
-        if watch is None:
-            return once()
-        # The signal's number is recorded, too: if the signal arrives while a Kafka client is being closed, it interrupts
-        # nothing, because confluent_kafka drops the exception that the handler raises then.
-        signals = StopSignals()
-        signals.listen()
-        try:
-            signals.interrupt()
-            while not signals.stop.is_set():  # after an error the next round asks again
-                try:
-                    once()
-                except Kafka2HiveError as error:
-                    say(str(error))
-                signals.stop.wait(max(watch, LEAST_WATCH_SECONDS))
-        except Interrupted:
-            pass
-        return int(exit_code(None, signals.number, ()))
+        return once() if watch is None else _repeat(once, max(watch, LEAST_WATCH_SECONDS))
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+
+
+def _repeat(once: Callable[[], int], seconds: float) -> int:
+    """Call `once` every `seconds` until a signal, and return that signal's exit code; an error is only shown."""
+    from kafka2hive.cli.terminal.outcome import say
+    from kafka2hive.model.errors import Kafka2HiveError
+    from kafka2hive.service.run.result import exit_code
+    from kafka2hive.service.run.signals import Interrupted, StopSignals
+
+    # The signal's number is recorded, too: if the signal arrives while a Kafka client is being closed, it interrupts
+    # nothing, because confluent_kafka drops the exception that the handler raises then.
+    signals = StopSignals()
+    signals.listen()
+    try:
+        signals.interrupt()
+        while not signals.stop.is_set():
+            try:
+                once()
+            except Kafka2HiveError as error:
+                say(str(error))
+            signals.stop.wait(seconds)
+    except Interrupted:
+        pass
+    return int(exit_code(None, signals.number, ()))

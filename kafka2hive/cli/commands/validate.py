@@ -54,7 +54,7 @@ def validate(
         check_own_schemas(service_map)
         configure(LogFormat.AUTO, logging.ERROR, secrets(service_map))
         with selects_of(service_map.tables, service_map) as selects:
-            checks = [] if selects is None else _planned(service_map, selects)
+            checks = [] if selects is None else _check_selects(service_map, selects)
             if online:
                 raise typer.Exit(_online(service_map, selects, json, color))
     except Kafka2HiveError as error:
@@ -67,7 +67,7 @@ def validate(
     show(json, color, document, partial(render_map, service_map, checks, decoder))
 
 
-def _planned(service_map: "ServiceMap", selects: "SelectCheck") -> "list[Check]":
+def _check_selects(service_map: "ServiceMap", selects: "SelectCheck") -> "list[Check]":
     from kafka2hive.service.validate.sql_check import check_selects
 
     return check_selects(service_map, selects)

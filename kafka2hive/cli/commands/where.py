@@ -29,12 +29,12 @@ def where(
     from kafka2hive.service.inspect.where import where as find
     from kafka2hive.service.wiring import wire
 
-    asked = parsed(OffsetPlace.parse, place, options.PLACE)
+    offset = parsed(OffsetPlace.parse, place, options.PLACE)
 
     def command(service_map: ServiceMap) -> int:
-        found = find(wire(service_map), asked)
-        document = partial(where_document, service_map.service, str(asked), found)
-        show(json, color, document, partial(render_where, str(asked), found))
+        answers = find(wire(service_map), offset)
+        document = partial(where_document, service_map.service, str(offset), answers)
+        show(json, color, document, partial(render_where, str(offset), answers))
         return 0
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))

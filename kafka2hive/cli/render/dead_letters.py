@@ -45,13 +45,13 @@ def _lines(letter: Letter) -> list[str]:
         f"  table    {letter.table}, epoch {letter.epoch}",
         f"  file     {letter.file}",
         f"  time     {letter.time_text or 'none'}",
-        f"  key      {_shown(letter.key)}",
-        *(f"  header   {name} = {_shown(value)}" for name, value in letter.headers or ()),
-        f"  value    {_shown(letter.value)}",
+        f"  key      {_text(letter.key)}",
+        *(f"  header   {name} = {_text(value)}" for name, value in letter.headers or ()),
+        f"  value    {_text(letter.value)}",
     ]
 
 
-def _shown(data: bytes | None) -> str:
+def _text(data: bytes | None) -> str:
     if data is None:
         return "null"
     size = counted(len(data), "byte")

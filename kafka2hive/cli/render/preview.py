@@ -24,11 +24,11 @@ def render_preview(result: PreviewResult, screen: Screen) -> str:
         if table.error is not None:
             parts.append(Text(str(table.error), style="red"))
         if table.misspelled:
-            named = ", ".join(map(str, table.misspelled))
-            parts.append(Text(f"no value in any of these records: {named}", style="yellow"))
+            columns = ", ".join(map(str, table.misspelled))
+            parts.append(Text(f"no value in any of these records: {columns}", style="yellow"))
         records: list[PreviewRow | PreviewLetter] = [*table.rows, *table.letters]
-        for one in sorted(records, key=lambda record: record.place):
-            parts += map(Text, _lines(one))
+        for record in sorted(records, key=lambda record: record.place):
+            parts += map(Text, _lines(record))
     return render(screen, parts)
 
 
@@ -37,14 +37,14 @@ def _summary(table: TablePreview) -> str:
         return "nothing can be shown"
     if not table.ranges:
         return "its topics are empty"
-    found = [counted(len(table.rows), "row"), counted(len(table.letters), "dead letter")]
+    counts = [counted(len(table.rows), "row"), counted(len(table.letters), "dead letter")]
     if table.tombstones:
-        found.append(counted(table.tombstones, "tombstone"))
-    return f"{', '.join(found)} of {', '.join(map(str, table.ranges))}"
+        counts.append(counted(table.tombstones, "tombstone"))
+    return f"{', '.join(counts)} of {', '.join(map(str, table.ranges))}"
 
 
-def _lines(one: PreviewRow | PreviewLetter) -> tuple[str, str]:
-    match one:
+def _lines(record: PreviewRow | PreviewLetter) -> tuple[str, str]:
+    match record:
         case PreviewRow(place, bucket, values):
             return f"{place}  {bucket}", f"  {json.dumps(_plain(values), ensure_ascii=False)}"
         case PreviewLetter(place, reason, detail):

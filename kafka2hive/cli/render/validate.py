@@ -18,6 +18,8 @@ from kafka2hive.model.text import counted, size
 from kafka2hive.service.validate.check import Check, Failed, Passed, Warned
 from kafka2hive.service.validate.online import OnlineResult
 
+REDACTED = "(secret)"
+
 
 def lines_of(checks: Sequence[Check]) -> list[Text]:
     """Return one line per check, followed by what to do about a warning or an error."""
@@ -61,9 +63,6 @@ def check_document(check: Check) -> Document:
             return line | {"result": "error"} | error_of(error)
         case _:
             assert_never(check.result)
-
-
-REDACTED = "(secret)"
 
 
 def shown(service: ServiceMap) -> dict[str, object]:
@@ -137,16 +136,20 @@ def _bucket(bucketing: Bucketing) -> str:
 
 def map_document(service_map: ServiceMap, checks: Sequence[Check], decoder: DecoderInUse) -> Document:
     """Return the whole map with its defaults, secrets hidden. `checks` are Spark's verdicts on tables with SQL."""
-    found = [check_document(check) for check in checks] or None
     return document(
-        "validate", ExitCode.DONE, map=shown(service_map), problems=[], checks=found, decoder=str(decoder)
+        "validate",
+        ExitCode.DONE,
+        map=shown(service_map),
+        problems=[],
+        checks=[check_document(check) for check in checks] or None,
+        decoder=str(decoder),
     )
 
 
 def problems_document(problems: Iterable[MapProblem]) -> Document:
     """Return the document of `validate` for a wrong map; lines and columns count from 1."""
-    found = [asdict(problem) | {"suggestion": problem.suggestion or None} for problem in problems]
-    return document("validate", ExitCode.CONFIG, map=None, problems=found, checks=None)
+    lines = [asdict(problem) | {"suggestion": problem.suggestion or None} for problem in problems]
+    return document("validate", ExitCode.CONFIG, map=None, problems=lines, checks=None)
 
 
 def render_online(

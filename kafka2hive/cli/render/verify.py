@@ -27,9 +27,9 @@ def render_verify(service: str, result: VerifyResult, screen: Screen) -> str:
         numbers = ("epochs", "files", "rows", "bytes", "findings")
         overview = grid("table", *numbers, right=numbers)
         for table in result.tables:
-            found = Text(str(len(table.findings)), style="red" if table.findings else "green")
+            findings = Text(str(len(table.findings)), style="red" if table.findings else "green")
             counts = (f"{count:,}" for count in (table.epochs, table.files, table.rows))
-            overview.add_row(table.table, *counts, size(table.bytes), found)
+            overview.add_row(table.table, *counts, size(table.bytes), findings)
         parts.append(overview)
     for table in result.tables:
         parts += [Text(f"{f.code}  {f.where}: {f.message}", style="red") for f in table.findings[:_SHOWN]]

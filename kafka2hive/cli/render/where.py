@@ -15,26 +15,26 @@ from kafka2hive.service.inspect.where import PlaceAnswer
 def render_where(place: str, answers: Sequence[PlaceAnswer], screen: Screen) -> str:
     """Return each table's answer, with the files that may hold the record below."""
     parts: list[RenderableType] = []
-    for found in answers:
-        parts.append(Text(f"{found.table}: {place} {found.answer}", style="bold"))
-        for file in found.files:
+    for answer in answers:
+        parts.append(Text(f"{answer.table}: {place} {answer.answer}", style="bold"))
+        for file in answer.files:
             parts.append(f"  {file.kind.value}  {counted(file.rows, 'row')}  {file.final}")
-        if found.epoch is not None and not found.files:
+        if answer.epoch is not None and not answer.files:
             parts.append(
                 "  no file: a tombstone, filtered, absent or dead-lettered with none left; see the snapshot"
             )
     return render(screen, parts)
 
 
-def where_document(service: str, place: str, found: Sequence[PlaceAnswer]) -> Document:
+def where_document(service: str, place: str, answers: Sequence[PlaceAnswer]) -> Document:
     """Return the document of `where`: each table's answer; `epoch` is null if the table does not hold the offset."""
     tables = [
         {
-            "table": one.table,
-            "answer": one.answer,
-            "epoch": one.epoch,
-            "files": [{"kind": f.kind.value, "path": f.final, "rows": f.rows} for f in one.files],
+            "table": answer.table,
+            "answer": answer.answer,
+            "epoch": answer.epoch,
+            "files": [{"kind": f.kind.value, "path": f.final, "rows": f.rows} for f in answer.files],
         }
-        for one in found
+        for answer in answers
     ]
     return document("where", ExitCode.DONE, service=service, place=place, tables=tables)

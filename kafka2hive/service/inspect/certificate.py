@@ -1,4 +1,4 @@
-"""`kafka2hive certificate DB.TABLE/dt=2026-11-22`: whether a Hive partition is complete, and whether that is true.
+"""`kafka2hive certificate DB.TABLE/dt=2026-11-22`: the completeness of a Hive partition, and the audit of its certificates.
 
 Only reads. The checks share no code with the module that writes certificates.
 """
@@ -27,14 +27,14 @@ from kafka2hive.storage.port import Clock, FileStatus, NotFound, StorageError
 
 LEAST_POLL_SECONDS = 5.0
 IDLE_SHARE = 10
-"""Between two looks, `await_completion` sleeps this many times as long as a look takes."""
+"""`await_completion` sleeps this many times as long as a look takes."""
 
 NAME = "DB.TABLE/PARTITION"
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionName:
-    """A Hive partition as a user names it: `air.flights/dt=2026-11-22/hr=07`."""
+    """The name of a Hive partition on the command line: `air.flights/dt=2026-11-22/hr=07`."""
 
     table: str
     path: str
@@ -44,7 +44,7 @@ class PartitionName:
 
     @staticmethod
     def parse(text: str) -> "PartitionName":
-        """Raises ConfigError (`usage.partition`)."""
+        """Return the partition that `text` names. Raises ConfigError (`usage.partition`)."""
         table, _, path = text.rstrip("/").partition("/")
         if table.count(".") != 1 or not path or not all("=" in level for level in path.split("/")):
             raise ConfigError(
@@ -56,11 +56,11 @@ class PartitionName:
 
 
 class Completion(StrEnum):
-    """How far a Hive partition is; only COMPLETE lets a reader begin."""
+    """The completeness of a Hive partition; only if it is COMPLETE may a reader begin."""
 
     COMPLETE = "complete"
     LATE = "late"
-    """It was complete, and more records have come since; another certificate is due."""
+    """It was complete, but more records have come since; another certificate is due."""
     OPEN = "open"
     UNREGISTERED = "unregistered"
     """It is complete on HDFS, but Hive does not know it yet."""
@@ -70,14 +70,14 @@ class Completion(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionReport:
-    """The state of a Hive partition, the certificates that count its files, and what is wrong with them.
+    """The state of a Hive partition, the certificates that count its files, and the findings about them.
 
-    `open` holds the files which no certificate counts.
+    `open` counts the files that no certificate counts.
     """
 
     completion: Completion
     location: str = ""
-    """The directory that was looked into; empty if the table has no ledger yet."""
+    """The partition's directory; empty if the table has no ledger yet."""
     certificates: tuple[tuple[str, str, Certificate], ...] = ()
     """Path, time of writing (ISO-8601 UTC), and content, oldest first."""
     open: OpenPartition | None = None
@@ -100,7 +100,7 @@ class PartitionReport:
 
 
 def certificate(wiring: Wiring, name: PartitionName, metastore: Metastore | None) -> PartitionReport:
-    """Look up one Hive partition, and check its certificates if it has any.
+    """Look up one Hive partition, and audit its certificates if it has any.
 
     Raises ConfigError (no such table, or its partitions are not tracked), ManualActionRequired, ServiceUnavailable.
     """
@@ -160,7 +160,7 @@ def await_completion(
 
 @dataclass(slots=True)
 class _Partition:
-    """One Hive partition in one view of its table's ledger. `tracked_since`: the first epoch that certificates count."""
+    """One Hive partition in a view of its table's ledger; certificates count files since epoch `tracked_since`."""
 
     wiring: Wiring
     view: View
@@ -170,7 +170,7 @@ class _Partition:
     _directories: dict[str, dict[str, FileStatus]] = field(default_factory=dict)
 
     def report(self) -> PartitionReport:
-        """Raises ConfigError, ManualActionRequired, StorageError, MetastoreUnavailable."""
+        """Return the partition's state. Raises ConfigError, ManualActionRequired, StorageError, MetastoreUnavailable."""
         still_open = next(
             (each for each in self.view.state.open if each.partition.path == self.name.path), None
         )
@@ -181,17 +181,17 @@ class _Partition:
                 completion=completion, location=self._location(still_open), open=still_open
             )
         snapshots = self._snapshots(first)
-        given = self._given(snapshots)
-        if not given and still_open is None and not self.view.newest.pending:
+        certificates = self._certificates(snapshots)
+        if not certificates and still_open is None and not self.view.newest.pending:
             raise ConfigError(
                 "certificate.none",
                 f"the files of {self.name} are older than the table's `completion` section: no certificate counts them",
                 "`kafka2hive verify` checks them",
             )
-        findings = list(self._untrue(snapshots, given))
+        findings = list(self._audit(snapshots, certificates))
         in_place = [
             (path, snapshot.written_at, each)
-            for snapshot, each in given
+            for snapshot, each in certificates
             if base_name(path := _path(snapshot, each)) in self._children(parent(path))
         ]
         completion = Completion.OPEN
@@ -261,48 +261,48 @@ class _Partition:
             )
         return read[::-1]
 
-    def _given(self, snapshots: list[Snapshot]) -> list[tuple[Snapshot, Certificate]]:
-        """Return the partition's certificates that no later snapshot withdrew, with the snapshots that give them."""
-        given: list[tuple[Snapshot, Certificate]] = []
+    def _certificates(self, snapshots: list[Snapshot]) -> list[tuple[Snapshot, Certificate]]:
+        """Return the partition's certificates that no later snapshot withdrew, each with its snapshot."""
+        certificates: list[tuple[Snapshot, Certificate]] = []
         for snapshot in snapshots:
             if any(each.path == self.name.path for each in snapshot.reopened):
-                given = given[:-1]
-            given += [
+                certificates = certificates[:-1]
+            certificates += [
                 (snapshot, each) for each in snapshot.certificates if each.partition.path == self.name.path
             ]
-        return given
+        return certificates
 
-    def _untrue(
+    def _audit(
         self, snapshots: list[Snapshot], certificates: list[tuple[Snapshot, Certificate]]
     ) -> Iterator[Finding]:
         """Compare certificates with snapshots, their counts with the file lines, and the file lines with HDFS."""
-        here = [
+        of_partition = [
             replace(s, certificates=tuple(c for c in s.certificates if c.partition.path == self.name.path))
             for s in snapshots
         ]
-        yield from audit_certificates(self.wiring.ports.files, self.wiring.ports.concurrency, here)
+        yield from audit_certificates(self.wiring.ports.files, self.wiring.ports.concurrency, of_partition)
         lost = {loss.path for loss in self.view.state.losses}
-        for snapshot, given in certificates:
+        for snapshot, certificate in certificates:
             lost_by_then = {loss.path for loss in snapshot.losses}
-            counted = [
+            files = [
                 file
                 for each in snapshots
-                if given.since <= each.epoch <= snapshot.epoch
+                if certificate.since <= each.epoch <= snapshot.epoch
                 for file in self._data(each)
                 if file.final not in lost_by_then
             ]
-            rows = sum(file.rows for file in counted)
-            if (len(counted), rows) != (given.files, given.rows):
+            rows = sum(file.rows for file in files)
+            if (len(files), rows) != (certificate.files, certificate.rows):
                 yield Finding(
                     "verify.completeness",
-                    _path(snapshot, given),
-                    f"counts {given.files} files with {given.rows} rows; the snapshots of epochs {given.since} to"
-                    f" {snapshot.epoch} have {len(counted)} files with {rows} rows",
+                    _path(snapshot, certificate),
+                    f"counts {certificate.files} files with {certificate.rows} rows; the snapshots of epochs"
+                    f" {certificate.since} to {snapshot.epoch} have {len(files)} files with {rows} rows",
                 )
-            yield from self._damage(file for file in counted if file.final not in lost)
+            yield from self._damage(file for file in files if file.final not in lost)
 
-    def _damage(self, wanted: Iterator[DataFile]) -> Iterator[Finding]:
-        for file in wanted:
+    def _damage(self, files: Iterator[DataFile]) -> Iterator[Finding]:
+        for file in files:
             child = self._children(parent(file.final)).get(base_name(file.final))
             if child is None:
                 yield Finding("verify.missing", file.final, f"does not exist; {file.rows} rows")
@@ -311,7 +311,7 @@ class _Partition:
                 yield Finding("verify.length", file.final, message)
 
     def _registration(self, partition: HivePartition) -> tuple[Completion, list[Finding]]:
-        """Ask Hive where the complete partition is. Raises MetastoreUnavailable."""
+        """Compare Hive's registration of the complete partition with its location. Raises MetastoreUnavailable."""
         state = self.view.state
         if self.metastore is None or any(each.partition == partition for each in state.forgotten):
             return Completion.COMPLETE, []
@@ -337,5 +337,6 @@ class _Partition:
         return self._directories[directory]
 
 
-def _path(snapshot: Snapshot, given: Certificate) -> str:
-    return certificate_path(given.partition.location, snapshot.ledger_id, snapshot.generation, snapshot.epoch)
+def _path(snapshot: Snapshot, certificate: Certificate) -> str:
+    location = certificate.partition.location
+    return certificate_path(location, snapshot.ledger_id, snapshot.generation, snapshot.epoch)

@@ -20,7 +20,7 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.model.snapshot import REFETCH, Snapshot
 from kafka2hive.model.text import counted
-from kafka2hive.plan.contract import TableTask, TaskSettings
+from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.verify.file_contents import LoadedRows, column_differences, load, place_columns
 from kafka2hive.service.verify.files import damage_of
@@ -46,7 +46,7 @@ from kafka2hive.service.verify.units import (
     without_refetched,
 )
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
-from kafka2hive.task.replay import STALL_SECONDS, replay
+from kafka2hive.task.replay import STALL_SECONDS, replay, unowned_task
 from kafka2hive.task.rows import schema_in_files
 
 
@@ -118,14 +118,7 @@ class KafkaAudit:
         """Compare the rows of `ranges`, a part of the unit's, with those that Kafka's records make now."""
         span, paths = Span(ranges), Paths()
         expected = ReplayRows(span, columns, place, paths)
-        task = TableTask(
-            table=self._table.table,
-            ledger_id="",
-            generation=0,
-            epoch=unit.epoch,
-            planned_at_ms=0,
-            ranges=ranges,
-        )
+        task = replace(unowned_task(self._table.table, ranges, planned_at_ms=0), epoch=unit.epoch)
         manifest = replay(task, self._settings, self._files, expected.open_sink)
         if manifest.failure is not None:
             self._gone += [UnreadableRange(r, f"not readable ({manifest.failure.message})") for r in ranges]
