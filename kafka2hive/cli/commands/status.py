@@ -67,7 +67,7 @@ def _repeat(once: Callable[[], int], seconds: float) -> int:
     from kafka2hive.cli.terminal.outcome import say
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.service.run.result import exit_code
-    from kafka2hive.service.run.signals import Interrupted, StopSignals
+    from kafka2hive.service.run.signals import Interrupted, StopSignals, is_interruption
 
     # The signal's number is recorded, too: if the signal arrives while a Kafka client is being closed, it interrupts
     # nothing, because confluent_kafka drops the exception that the handler raises then.
@@ -81,6 +81,7 @@ def _repeat(once: Callable[[], int], seconds: float) -> int:
             except Kafka2HiveError as error:
                 say(str(error))
             signals.stop.wait(seconds)
-    except Interrupted:
-        pass
+    except (Interrupted, SystemError) as error:
+        if not is_interruption(error):
+            raise
     return int(exit_code(None, signals.number, ()))

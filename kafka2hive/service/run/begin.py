@@ -4,7 +4,7 @@ import logging
 
 from kafka2hive.config.keys import ServiceMap
 from kafka2hive.service.run.result import RunRequest, RunResult, exit_code
-from kafka2hive.service.run.signals import Interrupted, StopSignals
+from kafka2hive.service.run.signals import Interrupted, StopSignals, is_interruption
 from kafka2hive.spark.jvm import launched
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,8 @@ def begin(service_map: ServiceMap, request: RunRequest) -> RunResult:
             from kafka2hive.service.wiring import wire
 
             return Run(wire(service_map), request, jvm, signals).run()
-    except Interrupted:
+    except (Interrupted, SystemError) as error:
+        if not is_interruption(error):
+            raise
         log.info("interrupted while Spark started: nothing was touched")
         return RunResult(exit_code(None, signals.number, ()), None, ())

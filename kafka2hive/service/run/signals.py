@@ -17,6 +17,17 @@ class Interrupted(KeyboardInterrupt):
     """
 
 
+def is_interruption(error: BaseException) -> bool:
+    """Whether a signal caused the error.
+
+    If the signal comes while a Kafka client is being closed, confluent_kafka may return with Interrupted still set; CPython
+    then reports a SystemError at a later call, with Interrupted as its cause.
+    """
+    return isinstance(error, Interrupted) or (
+        isinstance(error, SystemError) and isinstance(error.__cause__, Interrupted)
+    )
+
+
 class StopSignals:
     """`stop` is set, `number` is the first of them. `hung_up`: SIGHUP came, and ends nothing."""
 
