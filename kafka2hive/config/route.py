@@ -225,14 +225,14 @@ def _why(claim: _Claim, other: _Claim, keeper: _Claim | None) -> str:
             mine, others = claim.example, other.example
         why = f"{others} and {mine} would both become {name}"
     else:
-        why = f"the name {name} belongs to line {other.rule.line} already"
+        why = f"the name {name} already belongs to line {other.rule.line}"
     if keeper is not None and keeper.read:
         return f"{why}, and the table reads {', '.join(sorted(keeper.read))}"
-    return why if keeper is not None else f"{why}, and nothing says which of them is the table's"
+    return why if keeper is not None else f"{why}, and neither of them takes precedence"
 
 
 def _reserved(rivals: list[_Claim]) -> list[RouteConflict]:
-    message = f"the name {rivals[0].table} belongs to the dead-letter table already"
+    message = f"the name {rivals[0].table} already belongs to the dead-letter table"
     return [claim.conflict(topic, message) for claim in rivals for topic in claim.all_topics]
 
 

@@ -161,7 +161,7 @@ def test_the_first_rule_of_the_map_keeps_a_name() -> None:
     routing = route(family, ["one", "t-x", "t-y"])
     assert flows(routing) == {"a.x": ("one",), "a.y": ("t-y",)}
     assert [(c.topic, c.message) for c in routing.conflicts] == [
-        ("t-x", "the name a.x belongs to line 5 already")
+        ("t-x", "the name a.x already belongs to line 5")
     ]
 
 
