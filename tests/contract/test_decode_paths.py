@@ -151,7 +151,7 @@ def test_reasons_name_column_path_and_both_keys(way: str) -> None:
     assert texts_of(decoder.decode(pa.array([m.encode() for m in bad], pa.binary())).reasons) == [
         "json.type: column us_gross (from $.p['US Gross']) expects bigint, got string",
         "json.type: $.p expects an object, got number",
-        "json.duplicate: the key $.p stands twice in its object",
+        "json.duplicate: the key $.p repeats in its object",
         "json.type: column t (from $.p.t) expects a whole number of ms since 1970, got string",
     ]
     any_case = WAYS[way](pa.schema([("title", pa.string())]), "UTC", any_case=True)

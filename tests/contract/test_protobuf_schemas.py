@@ -124,7 +124,7 @@ def test_a_schema_that_is_none_refuses_its_messages(writer: WriterSchema) -> Non
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        (None, "which of its messages"),
+        (None, "several messages, set protobuf_message: "),
         ("shop.Nothing", "no message shop.Nothing"),
         ("shop.Last.MEntry", "no message"),
     ],

@@ -277,7 +277,7 @@ def _entries(item: Read, cursor: AvroCursor) -> list[tuple[str, Any]]:
     def take(_: int) -> None:
         key = cursor.text()
         if key in entries:
-            raise BinaryRefusal("avro.duplicate", "a key stands twice in the map").within(f".{key}")
+            raise BinaryRefusal("avro.duplicate", "a key repeats in the map").within(f".{key}")
         try:
             entries[key] = item(cursor)
         except BinaryRefusal as refusal:

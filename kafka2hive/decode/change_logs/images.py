@@ -91,7 +91,7 @@ def joined(parts: Sequence[ImageRows]) -> Decoded:
 
 @dataclass(frozen=True, slots=True)
 class ImageColumns:
-    """A column that is read from records, and where its value stands."""
+    """A column that is read from records, and where its value is."""
 
     name: str
     type: pa.DataType

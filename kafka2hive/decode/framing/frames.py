@@ -120,7 +120,7 @@ def _guess(begin: bytes, framing: Framing) -> str:
     if begin[0] == 3 and len(begin) >= _GLUE_HEAD and begin[1] in _GLUE_COMPRESSIONS:
         return "it begins as AWS Glue's serializer writes (03, compression, a UUID), which is not read"
     if begin[:4] == b"Obj\x01":
-        return "it is an Avro file with a schema of its own, which is not read"
+        return "it begins as an Avro file does, which is not read"
     if begin[0] == 0:
         return f"it begins with byte 0 and is shorter than that ({len(begin)} bytes)"
     if begin.lstrip()[:1] in (b"{", b"["):

@@ -35,8 +35,8 @@ class ProtobufCursor:
 
     def take(self, size: int) -> bytes:
         if size > self.end - self.at:
-            left = self.end - self.at
-            raise BinaryRefusal("protobuf.truncated", f"{size} bytes wanted, {left} are left")
+            rest = self.end - self.at
+            raise BinaryRefusal("protobuf.truncated", f"{size} bytes wanted, {rest} are left")
         self.at += size
         return self.message[self.at - size : self.at]
 
@@ -53,7 +53,7 @@ class ProtobufCursor:
                 if number >> 64:
                     break
                 return number
-        raise BinaryRefusal("protobuf.syntax", "a number of more bytes or bits than there may be")
+        raise BinaryRefusal("protobuf.syntax", f"a number of more than {most} bytes or 64 bits")
 
     def tag(self) -> tuple[int, int]:
         """Read a tag. Return the field's number and the wire type of its value."""
@@ -62,7 +62,7 @@ class ProtobufCursor:
         if not 0 < number <= LARGEST_NUMBER:
             raise BinaryRefusal("protobuf.syntax", f"a field cannot have the number {number}")
         if wire > FIXED32:
-            raise BinaryRefusal("protobuf.syntax", f"field {number}: there is no wire type {wire}")
+            raise BinaryRefusal("protobuf.syntax", f"field {number} has the unknown wire type {wire}")
         return number, wire
 
     def payload(self, number: int, wire: int) -> Range:

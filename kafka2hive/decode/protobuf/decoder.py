@@ -157,7 +157,9 @@ def only_type(schema: ProtobufSchema, message: str | None) -> str:
         if message not in schema.messages or schema.messages[message].is_entry:
             raise ProtobufSchemaInvalid(f"the schema has no message {message}")
         return message
-    if len(schema.declared) != 1:
-        names = ", ".join(one.name for one in schema.declared[:5]) or "none"
-        raise ProtobufSchemaInvalid(f"which of its messages? protobuf_message says it; there are: {names}")
+    if not schema.declared:
+        raise ProtobufSchemaInvalid("the schema has no message")
+    if len(schema.declared) > 1:
+        names = ", ".join(one.name for one in schema.declared[:5])
+        raise ProtobufSchemaInvalid(f"the schema has several messages, set protobuf_message: {names}")
     return schema.declared[0].name

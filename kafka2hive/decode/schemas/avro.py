@@ -224,7 +224,7 @@ class _Parser:
         if not isinstance(fields, list) or not all(isinstance(f, dict) and "type" in f for f in fields):
             raise AvroSchemaInvalid(f"a record without fields: {_shown(node)}")
         if not _distinct_texts([f.get("name") for f in fields]):
-            raise AvroSchemaInvalid(f"{name} has a field without a name of its own")
+            raise AvroSchemaInvalid(f"{name} has fields without distinct names")
         if name in self._open:
             raise AvroSchemaInvalid(f"{name} is defined within itself")
         self._open.add(name)

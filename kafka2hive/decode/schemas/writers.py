@@ -23,7 +23,7 @@ class SchemaCheck(Protocol):
 
 
 class WriterSchemas(Protocol):
-    """Schemas by the ids that stand in messages or headers. An id means one schema for ever."""
+    """Returns schemas by the ids in messages or headers. An id means the same schema for ever."""
 
     def get(self, schema_id: SchemaId) -> WriterSchema | None:
         """Return the schema; None if the registry answers that the id does not exist.

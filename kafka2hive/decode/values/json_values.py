@@ -120,7 +120,7 @@ def once_each(
             continue
         before = seen.get(key)
         if before == name:
-            raise of_column(key, ValueRefusal("json.duplicate", f"{what(key)} stands twice in its object"))
+            raise of_column(key, ValueRefusal("json.duplicate", f"{what(key)} repeats in its object"))
         if before is not None:
             text = f"{what(key)} could take {before} and {name} of its object"
             raise of_column(key, ValueRefusal("json.ambiguous", text))

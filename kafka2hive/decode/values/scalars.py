@@ -259,7 +259,7 @@ def _map(dtype: pa.DataType, zone: str, spelling: Spelling) -> Take:
         if type(value) is not Members:
             raise wrong_kind(dtype, value, path)
         if len({key for key, _ in value}) != len(value):
-            raise ValueRefusal("json.duplicate", f"column {path}: a key stands twice in the map", path)
+            raise ValueRefusal("json.duplicate", f"column {path}: a key repeats in the map", path)
         return [(key, None if v is None else item(v, f"{path}.{key}")) for key, v in value]
 
     return take
