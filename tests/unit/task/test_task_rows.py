@@ -13,6 +13,7 @@ from kafka2hive.model.footer import Footer
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.task.bucket.bucketer import BucketIds
+from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.sink import RowSink
 from kafka2hive.task.write.bucket_split import SourceIds
 from kafka2hive.task.write.destination import Destination
@@ -41,6 +42,15 @@ def test_by_record_time_a_record_is_in_the_day_of_the_buckets_zone(zone: str, da
     assert {row["_path"] for row in read_rows(files, manifest)} == {day}
     wall = {"Asia/Tokyo": "2013-01-01T08:00", "America/New_York": "2012-12-31T18:00"}[other]
     assert {row["at"].isoformat()[:16] for row in read_rows(files, manifest)} == {wall}
+
+
+def test_a_column_whose_value_stands_in_the_path_is_not_in_the_files_whatever_its_case() -> None:
+    columns, bucketing = (
+        (("Day", "string"), ("n", "int")),
+        Bucketing("day={Day}/OFFSET={n}", BucketTime.RECORD),
+    )
+    table = table_settings("db.t", "json", columns, OFFSET, bucketing)
+    assert schema_in_files(table).names == ["n"]
 
 
 @pytest.mark.parametrize("tombstones", Tombstones)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.kafka.port import ClusterView, TopicSettings, TopicView
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable, TableError
+from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import parent
 from kafka2hive.model.paths.table_directory import owner_marker
 from kafka2hive.service.tables.table_state import MapTable
@@ -333,7 +334,61 @@ def test_a_topic_that_may_not_be_read_is_an_error_and_no_record_is_asked_for(wir
     found = {check.subject: check.result for check in check_kafka(Denies(), [make_table(wiring)], cluster)}
     refused = found["topic flights"]
     assert isinstance(refused, Failed) and refused.error.code == "kafka.denied"
+    assert "topic flights" in refused.error.message
     assert isinstance(found[TABLE], Passed)
+
+
+class TwoLogs(FakeKafka):
+    """Topic partition 0 is empty, 1 holds offsets 5 to 14. `fault`: what does not work."""
+
+    def __init__(self, fault: str) -> None:
+        self.fault = fault
+        self.asked: list[RecordAddress] = []
+
+    def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> Mapping[str, TopicSettings]:
+        return dict.fromkeys(topics, TopicSettings(retention_ms=-1))
+
+    def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        return {tp: Watermark(5 * tp.number) for tp in topic_partitions}
+
+    def latest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        return {
+            tp: Watermark(15 * tp.number) for tp in topic_partitions if tp.number or self.fault != "silent"
+        }
+
+    def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+        self.asked += asked
+        if self.fault == "away":
+            raise ServiceUnavailable("kafka.unavailable", "Kafka does not answer")
+        return {} if self.fault == "denied" else dict.fromkeys(asked)
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "message"),
+    [
+        ("", "", "2 partitions, 10 offsets, kept for ever"),
+        ("denied", "kafka.denied", "Kafka gives no record of topic flights: no right to read it?"),
+        ("away", "kafka.unavailable", "Kafka does not answer"),
+        ("silent", "kafka.no_answer", f"{TABLE}: Kafka gives no offsets of flights-0: "),
+    ],
+)
+def test_the_newest_record_of_a_topic_is_fetched_to_see_whether_it_may_be_read(
+    wiring: Wiring, fault: str, code: str, message: str
+) -> None:
+    kafka, cluster = TwoLogs(fault), ClusterView("id", {"flights": TopicView("flights", "1", (0, 1))})
+    _, found = check_kafka(kafka, [make_table(wiring)], cluster)
+    if isinstance(found.result, Passed):
+        assert (found.result.message, code) == (message, "")
+    else:
+        assert isinstance(found.result, Failed) and found.result.error.code == code
+        assert found.result.error.message.startswith(message)
+    assert kafka.asked == [(TopicPartition("flights", 1), 14)] * (fault != "silent")
+
+
+def test_of_an_empty_topic_no_record_is_asked_for(wiring: Wiring) -> None:
+    kafka, cluster = TwoLogs("denied"), ClusterView("id", {"flights": TopicView("flights", "1", (0,))})
+    _, found = check_kafka(kafka, [make_table(wiring)], cluster)
+    assert found.result == Passed("1 partitions, 0 offsets, kept for ever")
 
 
 AWAY, MAP, RIGHT = (
