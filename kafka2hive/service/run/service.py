@@ -1,4 +1,4 @@
-"""`kafka2hive run`: the service. Looks, takes over, rolls forward, starts the query, and shuts down cleanly."""
+"""`kafka2hive run`: one run of the service, from the first look at its ledgers to a clean shutdown."""
 
 import gc
 import logging
@@ -38,24 +38,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 30.0
-_OBJECTS_PER_COLLECTION = (
-    10_000  # Python's own 700 make it look again and again at what an epoch of many tables holds
-)
-
-
-def _selects(spark: "SparkSession", service_map: ServiceMap) -> "Selects | None":
-    """None: no table has SQL, and nothing of it is imported."""
-    if all(rule.sql is None for rule in service_map.tables):
-        return None
-    from kafka2hive.sql.selects import Selects
-
-    return Selects(spark, service_map.storage)
-
-
-def _sql_jobs(spark: "SparkSession", settings: TaskSettings, selects: "Selects") -> "SqlJobs":
-    from kafka2hive.sql.job import SqlJobs
-
-    return SqlJobs(spark, settings, selects)
+_OBJECTS_PER_COLLECTION = 10_000
+"""With Python's default of 700, garbage collection would visit the objects of a large epoch again and again."""
 
 
 class Run:
@@ -69,10 +53,10 @@ class Run:
         self._parts = assemble(wiring, request)
 
     def run(self) -> RunResult:
-        """Steps: 1 look, 2 Spark, 3 take over and roll forward, 4 dump until the end, 5 settle.
+        """Run in five steps: 1 look, 2 start Spark, 3 take over and roll forward, 4 dump until the end, 5 settle with Hive.
 
-        The JVM starts beside 1. Nothing is touched before 3.
-        Raises what ends a run before it began: ServiceUnavailable, OwnedByLiveRun, ...
+        The JVM starts during step 1. Nothing is changed before step 3.
+        Raises what ends a run before it begins, such as ServiceUnavailable or OwnedByLiveRun.
         """
         decoder = self._parts.decoder
         level = logging.INFO if decoder.is_compiled else logging.WARNING
@@ -80,8 +64,8 @@ class Run:
         refuse_to_start(self._wiring)
         try:
             return self._run()
-        except BaseException as error:  # only told
-            self._tell_end(error)
+        except BaseException as error:
+            self._show_end(error)
             raise
 
     def _run(self) -> RunResult:
@@ -101,20 +85,20 @@ class Run:
                     log.info("interrupted while Spark started: nothing was touched")
                     return RunResult(exit_code(None, self._signals.number, ()), None, ())
                 result = self._run_on(spark, scratch)
-                self._tell_end(result)
+                self._show_end(result)
                 return result
             finally:
                 stop_session(spark)
 
-    def _tell_end(self, ended: RunResult | BaseException) -> None:
-        """Who was fenced has no say in the tables any more."""
+    def _show_end(self, ended: RunResult | BaseException) -> None:
+        """Show in `status` how the run ended. A fenced run says nothing about its tables, because another run owns them."""
         error = ended.error if isinstance(ended, RunResult) else ended
         fenced = isinstance(error, Fenced | TakeOverLost)
         tables = [] if fenced else list(self._parts.owned_tables.tables.values())
         self._parts.liveness.end(end_of(ended), tables)
 
     def _run_on(self, spark: "SparkSession", scratch: Path) -> RunResult:
-        """Steps 3 to 5."""
+        """Do steps 3 to 5."""
         from kafka2hive.spark.jobs import task_function
         from kafka2hive.spark.query import DumpQuery
         from kafka2hive.spark.session import session_settings, session_slots, warm_workers
@@ -134,7 +118,7 @@ class Run:
             parts.owned_tables.check_select = selects.check
         parts.registrar.start()
         with parts.liveness.beside(loop.stuck_seconds, parts.owned_tables.tables.values()):
-            # later owners of tables are not fenced
+            # only live owners that this first start meets are fenced
             loop.start_tables(with_sql=self._request.take_over)
         parts.ownership.end_take_over()
         settings = task_settings(service_map, loop.settings)
@@ -150,7 +134,7 @@ class Run:
             sql=None if selects is None else _sql_jobs(spark, settings, selects),
         )
         query.start()
-        gc.freeze()  # what is there now stays: Python need not look for cycles in it
+        gc.freeze()  # the objects of the start stay until the end, so no collection needs to visit them
         gc.set_threshold(_OBJECTS_PER_COLLECTION)
         parts.liveness.ready(f"dumping {counted(len(parts.owned_tables.tables), 'table')}")
         log.info("the query runs %.1f s after the start", parts.watcher.seconds)
@@ -171,7 +155,7 @@ class Run:
             log.info("metrics on http://%s:%d/metrics", options.host, port)
 
     def _tick(self, loop: EpochLoop) -> None:
-        """A few times a second, from the main loop; ends the run when no table can go on."""
+        """Show that the run is alive, and end it if no table can go on. The main loop calls it a few times a second."""
         if self._signals.hung_up:
             self._signals.hung_up = False
             log.warning("SIGHUP changes nothing: restart the run when the map has changed")
@@ -183,7 +167,7 @@ class Run:
                 self._signals.stop.set()
 
     def _end(self, loop: EpochLoop, ended: "QueryEnd") -> RunResult:
-        """Register what is pending in Hive, record in the ledgers what was registered."""
+        """Register pending partitions in Hive, record registrations in the ledgers, and return the result."""
         parts = self._parts
         parts.liveness.stopping()
         if ended.error is not None and not isinstance(ended.error, Kafka2HiveError):
@@ -209,17 +193,32 @@ class Run:
         return RunResult(code, ended.error, set_aside, unregistered)
 
     def _settle_with_hive(self) -> ServiceUnavailable | None:
-        """Tell Hive what it was not told; with `once`, say what is left."""
+        """Wait until pending partitions are registered in Hive; with `once`, return an error for those that are not."""
         registrar, hive = self._parts.registrar, self._wiring.map.hive
         if not registrar.settle(SETTLE_SECONDS if self._request.once else HEARTBEAT_SECONDS):
             log.warning(
                 "Hive is not told everything: the rest is in the ledgers, the next start registers it"
             )
-        untold, why = registrar.untold, registrar.no_answer
+        pending, why = registrar.untold, registrar.no_answer
         registrar.end()
-        if hive is None or not untold or not self._request.once:
+        if hive is None or not pending or not self._request.once:
             return None
         return not_registered(
-            untold,
+            pending,
             why or MetastoreUnavailable(f"HiveServer2 at {hive.host}:{hive.port} has not answered yet"),
         )
+
+
+def _selects(spark: "SparkSession", service_map: ServiceMap) -> "Selects | None":
+    """Return None if no table has SQL; then nothing of `sql` is imported."""
+    if all(rule.sql is None for rule in service_map.tables):
+        return None
+    from kafka2hive.sql.selects import Selects
+
+    return Selects(spark, service_map.storage)
+
+
+def _sql_jobs(spark: "SparkSession", settings: TaskSettings, selects: "Selects") -> "SqlJobs":
+    from kafka2hive.sql.job import SqlJobs
+
+    return SqlJobs(spark, settings, selects)

@@ -1,6 +1,7 @@
-"""SIGTERM and SIGINT: while a run has nothing to end in order they may interrupt whatever it does, else they are noted.
+"""SIGTERM and SIGINT: while a run has nothing to shut down they may interrupt it anywhere; later they are only noted.
 
-SIGHUP of a terminal that is closed counts as SIGTERM; without a terminal (`systemctl kill -s HUP`) it ends nothing.
+SIGHUP counts as SIGTERM if the process has a terminal, which was closed; without one (`systemctl kill -s HUP`) it ends
+nothing.
 """
 
 import os
@@ -10,10 +11,10 @@ from types import FrameType
 
 
 class Interrupted(KeyboardInterrupt):
-    """By SIGTERM or SIGINT.
+    """The run was interrupted by SIGTERM or SIGINT.
 
-    Not KeyboardInterrupt itself: where that passes through the `exec` of a text, as dataclasses are made, CPython ends
-    the process by SIGINT at last, although it was caught.
+    It is not KeyboardInterrupt itself: if that passes through the `exec` of a text, which makes dataclasses, CPython ends
+    the process by SIGINT at exit although it was caught.
     """
 
 
@@ -29,7 +30,7 @@ def is_interruption(error: BaseException) -> bool:
 
 
 class StopSignals:
-    """`stop` is set, `number` is the first of them. `hung_up`: SIGHUP came, and ends nothing."""
+    """The signals that a run has received: the first sets `stop` and `number`. `hung_up`: SIGHUP came, which ends nothing."""
 
     def __init__(self) -> None:
         self.hung_up = False
@@ -39,38 +40,39 @@ class StopSignals:
         self._interrupt = False
 
     def listen(self) -> None:
-        """From now on a signal sets `stop`, and nothing else happens."""
-        signal.signal(signal.SIGTERM, self._heard)
-        signal.signal(signal.SIGINT, self._heard)
-        self._has_terminal = _has_terminal()  # one that was closed is none
+        """Install the handlers: from now on a signal only sets `stop`."""
+        signal.signal(signal.SIGTERM, self._note)
+        signal.signal(signal.SIGINT, self._note)
+        self._has_terminal = _has_terminal()
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
-            signal.signal(signal.SIGHUP, self._hung_up)
+            signal.signal(signal.SIGHUP, self._note_hangup)
 
     def interrupt(self) -> None:
-        """From now on the first signal raises Interrupted, too; at once, if there was one."""
+        """Let the first signal also raise Interrupted from now on. Raises it at once if a signal came before."""
         self._interrupt = True
         if self.stop.is_set():
             raise Interrupted
 
     def only_note(self) -> None:
-        """As after `listen`."""
+        """Let a signal only set `stop` again, as after `listen`."""
         self._interrupt = False
 
-    def _heard(self, number: int, _frame: FrameType | None) -> None:
+    def _note(self, number: int, _frame: FrameType | None) -> None:
         interrupt, self._interrupt = self._interrupt, False
         self.number = self.number or number
         self.stop.set()
         if interrupt:
             raise Interrupted
 
-    def _hung_up(self, _number: int, frame: FrameType | None) -> None:
+    def _note_hangup(self, _number: int, frame: FrameType | None) -> None:
         if self._has_terminal:
-            self._heard(signal.SIGTERM, frame)
+            self._note(signal.SIGTERM, frame)
         else:
             self.hung_up = True
 
 
 def _has_terminal() -> bool:
+    """Whether the process has a terminal that is open."""
     try:
         os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
     except OSError:

@@ -1,4 +1,4 @@
-"""The tables that a run has stopped, and which of them somebody has repaired since: the run takes those up again."""
+"""Tables that wait for manual intervention: the run takes those up again that a command has repaired since."""
 
 import logging
 from collections.abc import Collection
@@ -18,11 +18,10 @@ LOOK_SECONDS = 10.0
 
 
 class StoppedTables:
-    """A table is repaired when its ledger has another generation than the one that this run has stopped at, made by another
-    process, and that process has no heartbeat any more.
+    """Finds repaired tables: another process has taken the ledger over since the table stopped, and no longer has a heartbeat.
 
-    `noticed`: by table, the generation of this run's newest look; so each counts once, and a table that stops again waits
-    for the next repair.
+    `noticed` holds, by table, the generation that this run's newest look found. So each repair counts once, and a table
+    that stops again waits for the next one.
     """
 
     def __init__(self, wiring: Wiring, noticed: dict[str, Generation]) -> None:
@@ -33,30 +32,29 @@ class StoppedTables:
         self._looked_at = wiring.ports.clock.monotonic()
 
     def repaired(self, tables: Collection[Table]) -> list[Table]:
-        """Those to be started now: one listing for each that is stopped, every LOOK_SECONDS; nothing is waited for.
+        """Return the tables to start now. Costs one listing for each stopped table every LOOK_SECONDS, and never waits.
 
-        Who repairs begins to beat before the take-over. So the generation is looked at first: whoever made it and does not
-        beat afterwards has ended.
+        A repair begins its heartbeat before its take-over. So generations are read first: a process that made one and has no
+        heartbeat afterwards has ended.
         """
         stopped = [table for table in tables if table.needs_manual_action]
         now = self._wiring.ports.clock.monotonic()
         if not stopped or now - self._looked_at < LOOK_SECONDS:
             return []
         self._looked_at = now
-        taken = [(table, made) for table in stopped if (made := self._made_by_another(table)) is not None]
+        taken = [(t, generation) for t in stopped if (generation := self._made_by_another(t)) is not None]
         alive = self._beats.look() if taken else {}
         if any(beat.repairs and beat.service == self._wiring.map.service for beat in alive.values()):
             return []
         processes = {process_of(owner) for owner in alive}
-        return [
-            table for table, made in taken if made.owner is None or process_of(made.owner) not in processes
-        ]
+        return [t for t, g in taken if g.owner is None or process_of(g.owner) not in processes]
 
     def forget(self, table: Table) -> None:
-        """Somebody was faster: the generation may be tried later."""
+        """Let the generation be tried again later, because another process was faster."""
         self._noticed.pop(table.name, None)
 
     def _made_by_another(self, table: Table) -> Generation | None:
+        """Return the ledger's generation if another process made it since the newest look of this run."""
         try:
             generation = the_generation(self._wiring.ports.files, table.paths)
         except (NoLedger, ManualActionRequired, StorageError) as unreadable:

@@ -1,4 +1,4 @@
-"""What a run shows of itself while it makes progress: its heartbeat, its tables' conditions, systemd's watchdog."""
+"""What a run shows while it makes progress: its heartbeat, its tables' conditions, systemd's watchdog messages."""
 
 import logging
 import os
@@ -35,9 +35,9 @@ GIVE_UP_SECONDS = 900.0
 
 
 class Liveness:
-    """For one run; `owner` is its name beside the beats, `decoder` the driver's, `health` what its endpoint answers.
+    """Shows that one run is alive. Nothing is written before `begin`.
 
-    Nothing is written before `begin`.
+    `owner` is the run's name in its heartbeats, `decoder` the driver's decoder, `health` what the endpoint answers with.
     """
 
     def __init__(self, wiring: Wiring, owner: str, decoder: str = "", health: Health | None = None) -> None:
@@ -56,18 +56,18 @@ class Liveness:
         self._health = health or Health()
         self._shown_at = 0.0
         self.most_tasks: Callable[[], int | None] = lambda: None
-        """Of an epoch, now; to be set once it can be known."""
+        """Returns the most tasks of an epoch; set once the epoch loop exists."""
         self._tidied = False
         self._ended = False
 
     def begin(self) -> None:
-        """The first beat. How long Spark took to start does not count against the run."""
+        """Send the first heartbeat. The time that Spark took to start does not count as time without progress."""
         self._health.progress()
         self._heartbeat.send()
 
     @contextmanager
     def beside(self, stuck_seconds: Callable[[], float], tables: Collection[Table]) -> Iterator[None]:
-        """Beats beside the first take-over, which may take long, as long as it shows progress."""
+        """Send heartbeats from another thread during the first take-over, which may take long, while it makes progress."""
         done = threading.Event()
 
         def beat() -> None:
@@ -76,21 +76,21 @@ class Liveness:
                     self._show(tables)
                     self._notifier.extend_timeout(STUCK_SECONDS)
 
-        beating = self._wiring.background.start("heartbeat", beat)
+        thread = self._wiring.background.start("heartbeat", beat)
         try:
             yield
         finally:
             done.set()
-            beating.join()
+            thread.join()
 
     def ready(self, status: str) -> None:
         self._health.serves()
         self._notifier.ready(status)
 
     def tick(self, stuck_seconds: float, tables: Collection[Table]) -> bool:
-        """From the main loop, a few times a second; True every HEARTBEAT_SECONDS, when there is progress to show.
+        """Show the run's progress every HEARTBEAT_SECONDS; return whether it was shown now.
 
-        A run without progress for GIVE_UP_SECONDS ends its process.
+        The main loop calls it a few times a second. A run without progress for GIVE_UP_SECONDS ends its process.
         """
         now = self._wiring.ports.clock.monotonic()
         if now - self._shown_at < HEARTBEAT_SECONDS:
@@ -113,9 +113,9 @@ class Liveness:
         self._notifier.stopping()
 
     def end(self, end: RunEnd | None, tables: Collection[Table]) -> None:
-        """Say how the run ended and in which state it leaves its tables; take conditions and beat away. Once.
+        """Show how the run ended and in which state it leaves its tables, and delete its heartbeat; only the first call counts.
 
-        None: nothing is said, because another run has the say, or nothing was begun.
+        With None nothing is shown, because another run owns the tables or this one did not begin.
         """
         if self._ended:
             return
@@ -132,7 +132,7 @@ class Liveness:
         self._tidy()
 
     def _tidy(self) -> None:
-        """What dead runs said is deleted, once this one has said something."""
+        """Delete the conditions of dead runs, once this run has shown its own."""
         if not self._tidied:
             self._tidied = True
             root, service = self._wiring.map.storage.ledger_root, self._wiring.map.service
@@ -140,34 +140,37 @@ class Liveness:
 
 
 class ConditionTeller:
-    """For one thread. A time of the next try is computed once for each setting aside, so that it stands still."""
+    """Writes the conditions of a run's tables for `status`. Only one thread may use it.
+
+    The time of a table's next try is computed once each time it is set aside, so that it does not change meanwhile.
+    """
 
     def __init__(self, files: ConditionFiles, clock: Clock, fingerprint: str = "", decoder: str = "") -> None:
-        """`fingerprint`: of the run's map."""
+        """`fingerprint` is that of the run's map."""
         self._files = files
         self._decoder = decoder
         self._clock = clock
         self._map = fingerprint
-        self._told = RunConditions(())
+        self._shown = RunConditions(())
         self._retrying: dict[str, Retrying] = {}
         self._tries: dict[str, tuple[tuple[int, float], str]] = {}
         self._stops: dict[str, tuple[Exception, str]] = {}
 
     def tell(self, tables: Collection[Table], most_tasks: int | None = None) -> None:
-        """Tables are read, not changed; other threads may change them meanwhile."""
+        """Write the conditions. Other threads may change the tables meanwhile."""
         conditions = tuple(self._condition(table) for table in tables)
-        told = self._told
-        if not told.at or (conditions, most_tasks) != (told.tables, told.most_tasks):
-            self._told = replace(self._said(conditions), most_tasks=most_tasks)
-        self._files.show(encode(self._told))
+        shown = self._shown
+        if not shown.at or (conditions, most_tasks) != (shown.tables, shown.most_tasks):
+            self._shown = replace(self._conditions_now(conditions), most_tasks=most_tasks)
+        self._files.show(encode(self._shown))
 
     def end(self, end: RunEnd | None, tables: Collection[Table]) -> None:
-        """The last word; tables that the run never came to are left out."""
+        """Write how the run ended and its tables' last conditions, except for tables that it never tried to start."""
         reached = [table for table in tables if table.aside or isinstance(table.ownership, Owned)]
         conditions = tuple(self._condition(table) for table in reached)
-        self._files.end(None if end is None else encode(replace(self._said(conditions), end=end)))
+        self._files.end(None if end is None else encode(replace(self._conditions_now(conditions), end=end)))
 
-    def _said(self, conditions: tuple[TableCondition, ...]) -> RunConditions:
+    def _conditions_now(self, conditions: tuple[TableCondition, ...]) -> RunConditions:
         return RunConditions(conditions, self._now(), map=self._map, decoder=self._decoder)
 
     def _now(self) -> str:
@@ -175,19 +178,21 @@ class ConditionTeller:
 
     def _condition(self, table: Table) -> TableCondition:
         state = self._state(table)
-        is_told = isinstance(state, Retrying) and state.trouble.code == UNKNOWN_TOPIC
+        error_names_them = isinstance(state, Retrying) and state.trouble.code == UNKNOWN_TOPIC
         missing = (
-            () if is_told else tuple(f"topic {topic} does not exist (yet)" for topic in table.in_map.missing)
+            ()
+            if error_names_them
+            else tuple(f"topic {topic} does not exist (yet)" for topic in table.in_map.missing)
         )
-        found = tuple(text for texts in list(table.warnings.values()) for text in texts)
-        return TableCondition(table.name, state, missing + found)
+        warnings = tuple(text for texts in list(table.warnings.values()) for text in texts)
+        return TableCondition(table.name, state, missing + warnings)
 
     def _state(self, table: Table) -> RunState:
-        """A table that was taken up again, has work, and has not published since, is not served yet: it is being tried.
+        """Return a table's state: after a failure it is Retrying until it has published or has no records to read.
 
-        What an open transaction holds back is no work yet.
+        Records behind an open transaction do not count.
         """
-        aside = table.aside  # read once
+        aside = table.aside  # read once, because other threads replace it
         if aside is None:
             tried = self._retrying.get(table.name)
             if tried is not None and table.failures and (table.lag or 0) > table.held.records:
@@ -202,7 +207,7 @@ class ConditionTeller:
         return retrying
 
     def _since(self, name: str, aside: SetAside) -> str:
-        """When this stop was first told: not an earlier one's time, for the table may have been repaired in between."""
+        """Return when this stop was first shown; an earlier stop of the table does not count, since it was repaired."""
         error, since = self._stops.get(name, (None, ""))
         if error is not aside.error:
             since = self._now()

@@ -1,4 +1,4 @@
-"""Who hears of an epoch: metrics and progress, Kafka's consumer group."""
+"""The listeners of an epoch: metrics and the progress line, and the consumer group's offsets."""
 
 import logging
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ log = logging.getLogger(__name__)
 
 
 class EpochWatcher:
-    """Progress line and metrics of each epoch; says once how long after the start the first rows were visible."""
+    """Reports each epoch as a progress line and metrics, and logs once how long the first visible rows took."""
 
     def __init__(self, metrics: ServiceMetrics, clock: Clock, hive: bool) -> None:
-        """Made when the run begins; `hive`: the map names one."""
+        """Start the run's time. `hive`: the map has a hive section."""
         self._metrics = metrics
         self._clock = clock
         self._began = clock.monotonic()
@@ -39,6 +39,7 @@ class EpochWatcher:
 
     @property
     def seconds(self) -> float:
+        """Seconds since the run began."""
         return self._clock.monotonic() - self._began
 
     def started(self, started: TableStarted) -> None:
@@ -55,7 +56,7 @@ class EpochWatcher:
         )
 
     def idle(self, tables: list[Table], refused_topics: int = 0) -> None:
-        """Lag, pending registrations, set-aside tables and topics that flow nowhere, also when there was no epoch."""
+        """Report lag, pending registrations, set-aside tables and topics without a table, also if there was no epoch."""
         now = self._clock.epoch_ms() / 1000
         for table in tables:
             if (lag := table.lag) is not None:
@@ -75,7 +76,7 @@ class EpochWatcher:
 
 
 def epoch_numbers(report: EpochReport, fresh: Mapping[str, float | None], hive: bool) -> EpochNumbers:
-    """The report as plain numbers; `fresh`: see Freshness, by table. Without a Hive no partition is overdue."""
+    """Return the report's numbers. `fresh` holds, by table, what Freshness returned; without Hive no partition is overdue."""
     tables = {t.name: t for t in report.tables}
     return EpochNumbers(
         number=report.number,
@@ -104,18 +105,18 @@ def epoch_numbers(report: EpochReport, fresh: Mapping[str, float | None], hive: 
 
 
 class Freshness:
-    """How long records may have waited for each table, in seconds; seen from this run's looks at Kafka."""
+    """How long records may have waited for each table, in seconds, as far as this run's looks at Kafka show it."""
 
     def __init__(self) -> None:
         self._caught_up: dict[str, float] = {}
         self._waiting: dict[str, float] = {}
 
     def of(self, table: Table, now: float) -> float | None:
-        """0 when nothing waits; None: not known yet. `now` in Unix seconds.
+        """Return 0 if nothing waits, None if the lag is not known yet. `now` is in Unix seconds.
 
-        Else the age of the newest record that the table shows, or the time since nothing waited when that is shorter:
-        what a quiet topic showed last says nothing of a record that came just now. For a table that never showed a
-        row and never caught up: the time since records were first seen to wait.
+        Otherwise it is the age of the newest record in the table, or the time since nothing waited if that is shorter,
+        because the last record of a quiet topic says nothing about one that came just now. For a table that has no row and
+        never caught up it is the time since records were first seen to wait.
         """
         if table.lag is None:
             return None
@@ -132,7 +133,7 @@ class Freshness:
 
 
 class GroupFollower:
-    """Commits the tables' positions to the consumer group, in the background, the newest only: for lag tools."""
+    """Commits the tables' newest positions to the consumer group in the background, for lag tools."""
 
     def __init__(self, kafka: Kafka, group: str, background: Background) -> None:
         self._kafka = kafka
@@ -141,7 +142,7 @@ class GroupFollower:
         self._condition = background.condition()
         self._offsets: dict[TopicPartition, int] | None = None
         self._ending = False
-        self._thread: Thread | None = None  # there is none before the first epoch
+        self._thread: Thread | None = None  # it starts at the first epoch
 
     def __call__(self, report: EpochReport) -> None:
         offsets: dict[TopicPartition, int] = {}
@@ -157,9 +158,9 @@ class GroupFollower:
             self._thread = self._background.start("group-offsets", self._work)
 
     def end(self, seconds: float, ended_by: Exception | None) -> None:
-        """Commit what is left, at most that long; nothing more when the run was fenced.
+        """Commit the newest positions within `seconds`; nothing more is committed if the run was fenced.
 
-        Who fenced it may have set the group back, as `reset --takeover` does.
+        The process that fenced it may have set the group back, as `reset --takeover` does.
         """
         with self._condition:
             if isinstance(ended_by, Fenced | TakeOverLost):
@@ -178,7 +179,7 @@ class GroupFollower:
                     log.warning("the consumer group's offsets are not committed: %s", error.message)
 
     def _next(self) -> dict[TopicPartition, int] | None:
-        """Wait for newer offsets; None: the run ends, and there are none."""
+        """Wait for newer offsets and return them; None if the run ends and all were committed."""
         with self._condition:
             self._condition.wait_for(lambda: self._offsets is not None or self._ending)
             offsets, self._offsets = self._offsets, None

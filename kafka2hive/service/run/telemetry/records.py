@@ -1,4 +1,4 @@
-"""Values that were changed because the map's columns allow it: counted for metrics, `status` and the log."""
+"""What a run reports about its records: changed values, decoding in Python, fields that no column takes."""
 
 import logging
 from collections import Counter
@@ -14,6 +14,9 @@ from kafka2hive.storage.port import Clock
 
 log = logging.getLogger(__name__)
 
+MOST_FIELDS = 100
+_MOST_NAMED = 5
+WARNED_BY = "decoder"
 WORDS = {
     "default": "missing or null, so the column's default",
     "unknown_enum": "numbers that their enum has no name for (unknown_enum)",
@@ -22,7 +25,7 @@ WORDS = {
 
 
 class ChangedValuesWatch:
-    """Hears of every epoch; `status` shows the counts since the start, the log the first of each kind."""
+    """Counts values that were changed because the map's columns allow it: in metrics, `status`, and once a kind in the log."""
 
     def __init__(self, metrics: ServiceMetrics) -> None:
         self._metrics = metrics
@@ -45,11 +48,8 @@ class ChangedValuesWatch:
             )
 
 
-WARNED_BY = "decoder"
-
-
 class DecoderWatch:
-    """Hears of every epoch. Where the driver has none either, the run's first line has said so."""
+    """Warns about tables whose tasks lack the compiled decoder; silent if the driver lacks it, as the first log line says."""
 
     def __init__(self, driver: DecoderInUse) -> None:
         self._driver = driver
@@ -71,13 +71,9 @@ class DecoderWatch:
                 warnings[WARNED_BY] = ()
 
 
-MOST_FIELDS = 100
-_MOST_NAMED = 5
-
-
 @dataclass(slots=True)
 class _Field:
-    """`since` is ISO 8601 UTC, by the run's clock; `example` is of the first epoch that had the field."""
+    """One field: first met at `since` (ISO 8601 UTC, the run's clock), with an `example` of that epoch."""
 
     since: str
     example: UnmappedField
@@ -91,7 +87,7 @@ class _FieldsOfTable:
     fields: dict[str, _Field] = field(default_factory=dict)
 
     def add(self, unmapped: UnmappedFields, now: str) -> list[str]:
-        """The names that are new."""
+        """Add an epoch's fields and return the names that are new."""
         new = []
         self.looked_at += unmapped.looked_at
         self.epochs += 1
@@ -105,7 +101,7 @@ class _FieldsOfTable:
         return new
 
     def text(self) -> str:
-        """The newest fields first, of those the most frequent."""
+        """Describe the fields: the newest first, and of those the most frequent first."""
         order = sorted(self.fields.values(), key=lambda one: one.records, reverse=True)
         order.sort(key=lambda one: one.since, reverse=True)
         named = "; ".join(map(self._text, order[:_MOST_NAMED]))
@@ -124,7 +120,7 @@ class _FieldsOfTable:
 
 
 class UnmappedFieldsWatch:
-    """Hears of every epoch. What a run saw is forgotten with it."""
+    """Counts the fields of records that no column takes, since the run began."""
 
     def __init__(self, metrics: ServiceMetrics, clock: Clock) -> None:
         self._metrics = metrics
@@ -135,9 +131,9 @@ class UnmappedFieldsWatch:
         tables = {table.name: table for table in report.tables}
         for part in report.reports:
             if part.outcome.unmapped.looked_at:
-                self._tell(tables[part.table], part.outcome.unmapped)
+                self._report(tables[part.table], part.outcome.unmapped)
 
-    def _tell(self, table: Table, unmapped: UnmappedFields) -> None:
+    def _report(self, table: Table, unmapped: UnmappedFields) -> None:
         seen = self._seen.setdefault(table.name, _FieldsOfTable())
         new = seen.add(unmapped, self._clock.now())
         self._metrics.observe_unmapped(table.name, len(seen.fields))
@@ -145,6 +141,6 @@ class UnmappedFieldsWatch:
             return
         table.warnings["unmapped fields"] = (seen.text(),)
         if new:
-            # what is there from the beginning is most often left out on purpose
+            # fields of the first epoch are mostly left out of the map on purpose
             level = logging.INFO if seen.epochs == 1 else logging.WARNING
             log.log(level, "%s: %s", table.name, seen.text())
