@@ -20,7 +20,7 @@ def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
     named = ", ".join(map(str, silent[:5])) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
     return TableError(
         "kafka.no_answer",
-        f"{table}: Kafka gives no offsets of {named}: not dumped this time, all else is",
+        f"{table}: Kafka gives no offsets of {named}, so they are not dumped this time; all others are",
         "check that these topic partitions have a leader; the next run dumps them",
     )
 
@@ -58,8 +58,8 @@ def vanished_topics(table: str, topics: Sequence[str]) -> TableError:
     named = f"topic{'s' if len(topics) > 1 else ''} {', '.join(topics)}"
     return TableError(
         "kafka.unknown_topic",
-        f"{table}: Kafka listed {named} when the run began, and does not any more: whether all of it was dumped is not known",
-        "run again: a broker may have had old metadata; a topic that was deleted is not missed by the next run",
+        f"{table}: Kafka listed {named} when the run began, but does not any more: it is unknown whether all of it was dumped",
+        "run again: a broker may have had old metadata; the next run does not expect a topic that was deleted",
     )
 
 

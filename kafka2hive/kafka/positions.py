@@ -136,7 +136,7 @@ def _first_positions(view: TopicView, policy: StartPolicy, logs: Logs, found: _F
     topic_partitions = view.topic_partitions()
     by_time = policy.kind is StartKind.TIMESTAMP
     if not all(_answered(tp, logs) and (tp in logs.at_start or not by_time) for tp in topic_partitions):
-        found.warnings.append(f"topic {view.name} is not begun: Kafka does not give all its offsets")
+        found.warnings.append(f"topic {view.name} is not read yet: Kafka does not give all its offsets")
         return
     positions = []
     for tp in topic_partitions:

@@ -54,7 +54,7 @@ def _certify(ports: Ports, state: Snapshot, given_up: frozenset[str], certificat
             continue
         break
     if why:
-        log.warning("certify %s: not written, the partition is open again: %s", path, why)
+        log.warning("certificate %s is not written, so its partition is open again: %s", path, why)
     return why
 
 

@@ -75,7 +75,7 @@ def _archive(ports: Ports, path: str, archive: str) -> bool:
         ports.files.mkdirs(archive)
         ports.files.rename(path, join(archive, base_name(path)))
     except StorageError as error:
-        log.warning("archive %s: %s", path, error)
+        log.warning("cannot archive %s, the next start tries again: %s", path, error)
         return False
     return True
 
@@ -84,7 +84,7 @@ def _delete_junk(ports: Ports, owned: OwnedLedger, empty: Mapping[int, FileStatu
     try:
         known = archived_epochs(ports.files, owned.paths)
     except StorageError as error:
-        log.warning("archive %s: %s", owned.directory, error)
+        log.warning("cannot read the archive of %s: %s", owned.directory, error)
         return
     _delete(ports, [file.path for epoch, file in empty.items() if epoch in known])
 
@@ -99,7 +99,7 @@ def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
     try:
         return children(ports.files, directory)
     except StorageError as error:
-        log.warning("list %s: %s", directory, error)
+        log.warning("cannot list %s, nothing in it is cleaned up: %s", directory, error)
         return ()
 
 
@@ -108,7 +108,7 @@ def _delete(ports: Ports, paths: list[str]) -> int:
         try:
             done = ports.files.delete(path)
         except StorageError as error:
-            log.warning("delete %s: %s", path, error)
+            log.warning("cannot delete %s: %s", path, error)
             return False
         log.debug("delete %s: %s", path, "done" if done else "was not there")
         return done

@@ -95,7 +95,7 @@ class Heartbeat:
         except StorageError as error:
             log.log(
                 logging.DEBUG if self._failing else logging.WARNING,
-                "heartbeat in %s: %s",
+                "cannot write the heartbeat in %s, so another start may take the tables over: %s",
                 self._directory,
                 error,
             )
@@ -111,7 +111,7 @@ class Heartbeat:
         try:
             self._ports.files.delete(self._path(self._count))
         except StorageError as error:
-            log.warning("delete the heartbeat in %s: %s", self._directory, error)
+            log.warning("cannot delete the heartbeat in %s: %s", self._directory, error)
         self._count = None
 
     def _path(self, count: int) -> str:
@@ -220,7 +220,7 @@ def _list(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
     try:
         return children(ports.files, directory)
     except StorageError as error:
-        log.warning("list the heartbeats in %s: %s", directory, error)
+        log.warning("cannot list the heartbeats in %s: %s", directory, error)
         return ()
 
 

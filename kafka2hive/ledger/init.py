@@ -62,4 +62,4 @@ def _discard(ports: Ports, *paths: str) -> None:
         try:
             ports.files.delete(path)
         except StorageError as error:
-            log.warning("discard %s: %s", path, error)
+            log.warning("cannot delete %s, which has no effect: %s", path, error)

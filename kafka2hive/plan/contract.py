@@ -41,13 +41,13 @@ class ClientCounts:
             raise AccountingMismatch(f"{self.range}: the client was assigned at offset {self.begun}")
         if max(self.position, self.log_end) < self.range.end:
             raise AccountingMismatch(
-                f"{self.range}: the client came to offset {self.position} only, and to no end of the log behind the range"
+                f"{self.range}: the client stopped at offset {self.position}, and reached no end of the log beyond the range"
             )
         read, absent = account.account.read, account.account.absent
         if (self.records, self.absent) != (read, absent):
             raise AccountingMismatch(
-                f"{self.range}: the client delivered {self.records} records and passed {self.absent} offsets without"
-                f" one, the account says {read} read and {absent} absent"
+                f"{self.range}: the client delivered {self.records} records and skipped {self.absent} offsets without"
+                f" one, but the account has {read} read and {absent} absent"
             )
 
 

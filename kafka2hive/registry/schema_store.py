@@ -96,7 +96,7 @@ class KeptSchemas:
         except NotFound:
             return None
         except StorageError as error:
-            log.warning("the kept schema cannot be read: %s", error)
+            log.warning("cannot read a kept schema, the registry is asked instead: %s", error)
             return None
         if kept is None or (kept.registry, kept.schema_id) != (self._registry, schema_id):
             log.warning("%s is damaged; the registry is asked instead", path)
@@ -120,7 +120,7 @@ class KeptSchemas:
             except AlreadyExists:
                 return self._kept_before(draft, path, schema_id)
         except StorageError as error:
-            log.warning("schema %s is not kept: %s", schema_id, error)
+            log.warning("cannot keep schema %s for an outage of the registry: %s", schema_id, error)
         return None
 
     def _kept_before(self, draft: str, path: str, schema_id: SchemaId) -> WriterSchema | None:

@@ -13,11 +13,12 @@ _ERROR_CHARACTERS = 4000
 
 
 def spark_gone(sign: str) -> ServiceUnavailable:
+    """Return the error for a JVM that has ended; `sign` is how this was noticed."""
     return ServiceUnavailable(
         "spark.gone",
         f"Spark's JVM is gone: {sign}",
-        "start the run again: it resumes right after what is committed; where that happens often, was the JVM killed for memory"
-        " (the kernel's log tells)?",
+        "start the run again: it resumes right after what is committed; if that happens often, look in the kernel's log"
+        " whether the JVM was killed for lack of memory",
     )
 
 

@@ -331,8 +331,9 @@ class DumpQuery:
 
 
 def _ended_outside() -> ServiceUnavailable:
+    """Return the error for an application that the cluster manager has ended."""
     return ServiceUnavailable(
         "spark.ended",
         "Spark's application was ended from outside, as by `yarn application -kill`",
-        "start the run again: it resumes right after what is committed; the cluster's manager tells who ended it, and why",
+        "start the run again: it resumes right after what is committed; the cluster manager's log says who ended it, and why",
     )

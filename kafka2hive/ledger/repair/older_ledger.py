@@ -103,7 +103,7 @@ def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
     try:
         return children(ports.files, directory)
     except Denied as error:
-        log.warning("%s is not searched for files newer than the ledger: %s", directory, error)
+        log.warning("cannot search %s for files that are newer than the ledger: %s", directory, error)
         return ()
 
 

@@ -289,7 +289,7 @@ def _holes(tasks: Sequence[CommittedTask]) -> Iterator[UnprovenRange]:
             if source.start < at:
                 raise ManualActionRequired(
                     "rebuild.went_back",
-                    f"epoch {epoch[1]} took {source}, after {tp} had been read up to {at}",
+                    f"epoch {epoch[1]} read {source}, after {tp} had been read up to {at}",
                     "the topic was recreated, or its log truncated: restore the ledger from a backup",
                 )
             if source.start > at:
@@ -386,6 +386,6 @@ def _remedy(open_ranges: Sequence[UnprovenRange]) -> str:
     topics = sorted({item.range.topic_partition for item in open_ranges})
     options = " ".join(f"--accept-gap {tp.topic}:{tp.number}" for tp in topics[:5])
     return (
-        "find the missing files and put them back; or, when these offsets held nothing to be written or may be missing,"
+        "find the missing files and put them back; or, if these offsets held nothing to be written or may be missing,"
         f" give {options}{' ...' if len(topics) > 5 else ''}"
     )

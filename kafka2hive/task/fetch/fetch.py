@@ -245,7 +245,7 @@ class Fetch:
         unread = ", ".join(f"{r.range} from {r.position}" for r in self._readings.values())
         return ServiceUnavailable(
             "kafka.stalled",
-            f"no record for {self._stall_seconds:.0f} s; still wanted: {unread};"
+            f"no record for {self._stall_seconds:.0f} s; not read yet: {unread};"
             f" the client's last error: {self._consumer.last_error or 'none'}",
             "look at the brokers that lead these topic partitions",
         )

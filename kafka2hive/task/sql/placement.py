@@ -146,7 +146,7 @@ class LateLetters:
                 "sql.no_bucket",
                 f"{self._table}: more than {MOST_LATE_LETTERS} rows of the SELECT cannot be written,"
                 f" {source}@{offset} is one: {reason}",
-                "let the SELECT mend such rows (coalesce), or leave them out (WHERE .. IS NOT NULL)",
+                "let the SELECT repair such rows (coalesce), or leave them out (WHERE .. IS NOT NULL)",
             )
 
     def __len__(self) -> int:
@@ -186,7 +186,7 @@ class LateLetters:
             raise TableError(
                 "sql.no_bucket",
                 f"{self._table}: {len(self)} rows of the SELECT cannot be written, and {len(self) - found} of their records"
-                " have gone from Kafka since they were read",
+                " are no longer in Kafka",
                 "nothing was committed; the table is tried again by itself",
             )
 

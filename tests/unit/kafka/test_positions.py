@@ -168,7 +168,7 @@ def test_a_start_by_time_falls_to_the_logs_end_where_nothing_is_that_new() -> No
     assert [p.end for p in first.positions] == [7, 4]
     del at_start[TopicPartition("a", 1)]
     waiting = decide(_table(), replace(logs, at_start=at_start), TableIntent(("a",), policy))
-    assert isinstance(waiting, Resume) and waiting.ranges == () and "not begun" in waiting.warnings[0]
+    assert isinstance(waiting, Resume) and waiting.ranges == () and "not read yet" in waiting.warnings[0]
 
 
 def test_a_start_by_time_whose_first_record_came_after_the_look_at_the_end_begins_at_that_end() -> None:

@@ -187,7 +187,7 @@ def test_a_directory_that_may_not_be_written_is_told_once(
                 condition_files.show(b"%d" % number)
                 beat.send()
     told = [r for r in caplog.records if "conditions cannot be written" in r.getMessage()]
-    beats = [r for r in caplog.records if r.getMessage().startswith("heartbeat in")]
+    beats = [r for r in caplog.records if r.getMessage().startswith("cannot write the heartbeat in")]
     assert (len(told), len(beats)) == (2, 1), caplog.text
     assert files.creates > 40
 
