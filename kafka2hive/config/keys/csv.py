@@ -21,7 +21,7 @@ class CsvOptions:
     escape: Annotated[
         str | None,
         Key(
-            "Before a character that is meant as it is. Without one, a quote within quotes is doubled.",
+            "Before a character that is taken literally. Without one, a quote within quotes is doubled.",
             written="character",
         ),
     ] = None

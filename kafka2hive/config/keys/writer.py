@@ -110,7 +110,7 @@ class WriterOptions:
         ),
     ] = None
     text: Annotated[
-        TextOptions, Key("With `text`: how fields stand in a line, [below](#lines-json-and-text).")
+        TextOptions, Key("With `text`: how fields are written in a line, [below](#lines-json-and-text).")
     ] = TextOptions()
 
     def with_codec(self) -> "WriterOptions":

@@ -87,7 +87,7 @@ POSITION = Line(
     Field("leader_epoch"),
     attribute="positions",
     life=Life.STATE,
-    doc="where the table stands in a topic partition",
+    doc="the position of the table in a topic partition",
     note="""**All** topic partitions that the table ever read are listed, also vanished ones; this epoch took `[start, end)`.
 `topic_id` is `-` if the broker gives none; `leader_epoch` is that of the last record read, -1 if unknown.""",
 )
@@ -103,10 +103,10 @@ ACCOUNT = Line(
     life=Life.EPOCH,
     doc="what became of one range in one task; [where the counts come from](#where-an-accounts-numbers-come-from)",
     note="""`end - start = read + absent`; `read = written + filtered + tombstones + dead_lettered`; none is negative.
-All of these count records (messages), while files count rows: the data files hold `written + more_rows` rows, the dead-letter files `dead_lettered`.
-`more_rows` are the rows beyond one for each written record, so it is 0 where `written` is 0.
-It stands in the line only where it is not 0, and the snapshot has format 3 then: a program that does not know it stops.
-A record is written as a whole or not at all: a row that is bad makes its record one dead letter, and one that holds no row is `filtered`.""",
+These count records (messages), while files count rows: the data files hold `written + more_rows` rows, the dead-letter files `dead_lettered`.
+`more_rows` counts the rows beyond one for each written record.
+The line has it only if it is not 0, and the snapshot then has format 3, so that a program that does not know it stops.
+A record with one bad row is one dead letter, and one without rows is `filtered`.""",
 )
 
 GAP = Line(
@@ -164,8 +164,8 @@ COMPARED = Line(
     attribute="compared",
     life=Life.STATE,
     doc="a Hive table that matched the map, as the map described it then",
-    note="""One line for the table itself, one for the dead-letter table; no line = never compared.
-If the map's description is another text now, the table counts as never compared.""",
+    note="""One line for the table itself, one for the dead-letter table; without a line, the table was never compared.
+If the map's description has changed since, the table counts as never compared.""",
 )
 
 FORGOTTEN = Line(
@@ -193,10 +193,10 @@ ADDED = Line(
     life=Life.CUMULATIVE,
     since=2,
     doc="a column that the table has in addition to the map's (`schema_evolution: add`), and the schema that has the field",
-    note="""If a name has several lines, the last one counts.
-A column is added by a snapshot without files, which is `.final` before Hive's table is altered; that comes before any file has the column.
+    note="""If a name has several lines, the last one wins.
+A snapshot without files adds a column and is `.final` before Hive's table is altered, which precedes any file with the column.
 So after a crash in between, the next start knows the column and alters Hive's table.
-Versions that do not know added columns read all other snapshots, and refuse these.""",
+Versions without added columns read all other snapshots, and stop at these.""",
 )
 
 TRACKING = Line(
@@ -209,7 +209,7 @@ TRACKING = Line(
     since=4,
     is_single=True,
     doc="since which epoch complete partitions are tracked, and up to which time everything was read (`-` unknown)",
-    note="Only of tables whose map has `completion`.",
+    note="Only for tables with `completion`.",
 )
 
 OPEN = Line(
@@ -225,7 +225,7 @@ OPEN = Line(
     since=4,
     doc="a Hive partition with data files that no certificate counts: how many, since which epoch, and when that was written",
     note="""`open` = `open` before + the data files of this epoch + `reopened` - those of `certificate` - files given up now (`loss`); `verify` checks it.
-A partition is known by its path: files at an earlier location of the table (`--accept-location`) count with the newer ones.""",
+A partition is identified by its path: files at an earlier location of the table (`--accept-location`) count with the newer ones.""",
 )
 
 CERTIFICATE = Line(
