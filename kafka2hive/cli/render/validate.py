@@ -100,7 +100,7 @@ def render_map(
     """Return what will be dumped where, in short; `validate --json` prints the whole map with its defaults."""
     hive = service_map.hive
     head: list[Text | str] = [
-        Text(f"{service_map.path} is right: service {service_map.service}", style="bold green"),
+        Text(f"{service_map.path} is valid: service {service_map.service}", style="bold green"),
         f"  ledgers       {service_map.storage.ledger_root}",
         f"  tables        {service_map.storage.warehouse}",
         f"  dead letters  {service_map.dead_letters.table}",

@@ -131,9 +131,9 @@ def show_dead_letters(wiring: Wiring, place: OffsetPlace | None, table: str | No
         gone = f"; not read: {', '.join(f'{path} ({why})' for path, why in not_read)}" if not_read else ""
         raise ConfigError(
             "usage.no_dead_letter",
-            f"{place or table}: no dead letter of service {wiring.map.service} is there{gone}",
-            "`kafka2hive dead-letters list -c MAP` shows what there is;"
-            " `kafka2hive where TOPIC-PARTITION@OFFSET -c MAP` where a record went",
+            f"{place or table}: service {wiring.map.service} has no dead letter of it{gone}",
+            "`kafka2hive dead-letters list -c MAP` shows all dead letters;"
+            " `kafka2hive where TOPIC-PARTITION@OFFSET -c MAP` shows where a record went",
         )
     return LetterPage(tuple(letters))
 

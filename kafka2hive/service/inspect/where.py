@@ -13,7 +13,7 @@ from kafka2hive.service.tables.ledgers import did_you_mean, each_ledger, ledger_
 from kafka2hive.service.tables.routes import known_routes
 from kafka2hive.service.wiring import Wiring
 
-NOT_BEGUN = "not read yet: the table has no position of it"
+NOT_BEGUN = "not read yet: the table has no position in this topic partition"
 
 _PLACE = re.compile(r"(?P<topic>[A-Za-z0-9._-]+)-(?P<number>\d+)@(?P<offset>\d+)")
 
@@ -74,7 +74,7 @@ def where(wiring: Wiring, place: OffsetPlace) -> tuple[PlaceAnswer, ...]:
         if position is None:
             return []
         if place.offset >= position.end:
-            return [PlaceAnswer(table, f"not read yet: the table stands at {position.end}")]
+            return [PlaceAnswer(table, f"not read yet: the table's position is {position.end}")]
         pending = [view.state] if view.newest.pending else []
         snapshots = [*pending, *final_snapshots(wiring.ports.files, view.paths, view.directory)]
         return [_in_history(table, snapshots, place)]
@@ -96,7 +96,7 @@ def _not_begun(
         raise ConfigError(
             "usage.no_such_topic",
             f"no table of service {wiring.map.service} has read partition {place.topic_partition.number} of {topic}",
-            f"of this topic there are positions of {', '.join(map(str, partitions))}",
+            f"the ledgers have positions in its partitions {', '.join(map(str, partitions))}",
         )
     for conflict in known_routes(wiring, states, [topic]).conflicts:
         if conflict.topic == topic:
@@ -123,4 +123,4 @@ def _in_history(table: str, snapshots: list[Snapshot], place: OffsetPlace) -> Pl
                 of_task = (f for f in snapshot.files if f.task == account.task)
                 files = tuple(f for f in of_task if account.range in f.ranges)
                 return PlaceAnswer(table, answer, snapshot.epoch, files)
-    return PlaceAnswer(table, "before the table's first position: it began later")
+    return PlaceAnswer(table, "before the table's first position: the table began later")

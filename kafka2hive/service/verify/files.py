@@ -178,19 +178,19 @@ def damage_of(file: DataFile, path: str, data: bytes) -> Finding | None:
 
     checksum = f"crc32:{zlib.crc32(data):08x}"
     if file.checksum not in (UNKNOWN_CHECKSUM, checksum):
-        text = f"has {checksum}, committed was {file.checksum}; {_rows_of(file)}"
+        text = f"has {checksum}, but {file.checksum} was committed; {_rows_of(file)}"
         return Finding("verify.checksum", path, text)
     try:
         rows = open_reader(data, extension_of(path)).rows
     except UNREADABLE as error:
         return Finding("verify.unreadable", path, f"{error}; {_rows_of(file)}")
     if rows != file.rows:
-        return Finding("verify.rows", path, f"holds {counted(rows, 'row')}, committed were {file.rows}")
+        return Finding("verify.rows", path, f"holds {counted(rows, 'row')}, but {file.rows} were committed")
     return None
 
 
 def _other_length(file: DataFile, length: int | None) -> str:
-    return f"has {length} bytes, committed were {file.length}; {_rows_of(file)}"
+    return f"has {length} bytes, but {file.length} were committed; {_rows_of(file)}"
 
 
 def _rows_of(file: DataFile) -> str:

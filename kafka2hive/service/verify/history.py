@@ -98,10 +98,14 @@ def _losses(snapshot: Snapshot, earlier: Mapping[str, DataFile]) -> Iterator[Fin
         lost = earlier.get(loss.path)
         if lost is None:
             yield Finding(
-                "verify.decision", loss.path, f"epoch {snapshot.epoch} gives it up, no earlier one has it"
+                "verify.decision",
+                loss.path,
+                f"epoch {snapshot.epoch} gives it up, but no earlier epoch has it",
             )
         elif lost.rows != loss.rows:
-            message = f"epoch {snapshot.epoch} gives up {loss.rows} rows of it, committed were {lost.rows}"
+            message = (
+                f"epoch {snapshot.epoch} gives up {loss.rows} rows of it, but {lost.rows} were committed"
+            )
             yield Finding("verify.decision", loss.path, message)
 
 

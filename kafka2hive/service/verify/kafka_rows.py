@@ -220,7 +220,7 @@ class KafkaAudit:
             outside = Counter(whole.files[whole.places == OUTSIDE].tolist())
             for number, count in sorted(outside.items()):
                 file = unit.files[number]
-                text = f"{counted(count, 'row')} say they are of other offsets than {', '.join(map(str, file.ranges))}"
+                text = f"{counted(count, 'row')} with other offsets than {', '.join(map(str, file.ranges))}"
                 self._audit.findings.append(Finding("verify.extra", file.final, text))
 
     def _read(self, file: DataFile) -> bytes | None:

@@ -69,10 +69,10 @@ def multiset_findings(
         number = difference.bucket
         bucket = f"bucket {paths[number] or '(none)'}" if number < len(paths) else "any bucket"
         if difference.lost:
-            text = f"{bucket}: {difference.lost:,} of Kafka's records are no such row in any file"
+            text = f"{bucket}: {difference.lost:,} of Kafka's records have no row in any file"
             findings.append(Finding("verify.lost", where, text))
         if difference.extra and extra:
-            text = f"{bucket}: {counted(difference.extra, 'row')} that no record of Kafka's makes"
+            text = f"{bucket}: {counted(difference.extra, 'row')} without a record in Kafka"
             findings.append(Finding("verify.extra", where, text))
     return findings
 

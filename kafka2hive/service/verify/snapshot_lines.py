@@ -43,7 +43,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
     for snapshot in snapshots:
         refetched = [ranges.get(loss.path) for loss in snapshot.losses if loss.epoch == snapshot.epoch]
         if len({p.topic_partition for p in snapshot.positions}) != len(snapshot.positions):
-            yield of_epoch(snapshot, "verify.position", "a topic partition stands there twice")
+            yield of_epoch(snapshot, "verify.position", "it has two positions of one topic partition")
         for file in snapshot.files:
             if problem := _file_problem(file, snapshot, refetched):
                 yield Finding("verify.file", file.final, f"epoch {snapshot.epoch}: {problem}")
@@ -137,17 +137,15 @@ def _registrations(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
         ("registered", after.registered, registered),
     ):
         if len(lines) != len(distinct):
-            yield of_epoch(after, "verify.registrations", f"a {tag} line stands there twice")
+            yield of_epoch(after, "verify.registrations", f"it has the same {tag} line twice")
     for partition in sorted(expected - pending):
-        why = (
-            "wrote to it" if partition in own else f"was given it by epoch {before.epoch}, not as registered,"
-        )
-        yield _registration(after, partition, f"{why} and has no pending registration of it")
+        why = "wrote to it" if partition in own else f"follows epoch {before.epoch}, where it is pending,"
+        yield _registration(after, partition, f"{why} but has no pending registration of it")
     for partition in sorted(pending - expected):
-        yield _registration(after, partition, "has a pending registration of it without a reason")
+        yield _registration(after, partition, "has a pending registration of it, but did not write to it")
     for partition in sorted(registered - earlier):
         yield _registration(
-            after, partition, f"says that it was registered, epoch {before.epoch} did not owe it"
+            after, partition, f"says that it was registered, but it is not pending in epoch {before.epoch}"
         )
 
 
@@ -263,20 +261,20 @@ def _file_problem(
     parsed = DataFileName.parse(base_name(file.final))
     partition = file.hive_partition
     if parsed is None or parsed[1] != "final":
-        return "its name is none of this program's"
+        return "its name is not one that kafka2hive gives"
     name = parsed[0]
     origin = (name.ledger, name.generation, name.epoch, name.task)
     if snapshot.owner == REBUILT:
         if name.ledger != ledger_tag(snapshot.ledger_id) or name.generation >= snapshot.generation:
-            return "its name is not one of before the ledger was rebuilt"
+            return "its name is not of this ledger before it was rebuilt"
     elif origin != (ledger_tag(snapshot.ledger_id), snapshot.generation, snapshot.epoch, file.task):
         expected = f"generation {snapshot.generation}, task {file.task}"
-        return f"its name tells of another ledger, generation, epoch or task than {expected}"
+        return f"its name has another ledger, epoch, generation or task than its snapshot ({expected})"
     staging = parent(file.staged) if refetched else staging_directory(snapshot.location)
     if file.staged != join(staging, name.in_state("pending")):
-        return f"its staged address is another file's: {file.staged}"
+        return f"its staged path is that of another file: {file.staged}"
     if parent(file.final) != partition.location:
-        return f"it does not lie in its partition's directory {partition.location}"
+        return f"it is not in its partition's directory {partition.location}"
     if file.kind is FileKind.DATA:
         home = join(snapshot.location, partition.path) if partition.path else snapshot.location
         if partition.table != snapshot.table or partition.location != home:
@@ -290,5 +288,5 @@ def _file_problem(
         read |= {gap.range for gap in snapshot.gaps}
     ranges = set(file.ranges)
     if ranges not in refetched and not (ranges and ranges <= read and len(ranges) == len(file.ranges)):
-        return "its offset ranges are not some that its task read"
+        return "its task did not read its offset ranges"
     return None
