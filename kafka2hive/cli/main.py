@@ -17,6 +17,7 @@ from kafka2hive.cli.commands import (
     dead_letters,
     demo,
     init,
+    offsets,
     plan,
     preview,
     recover,
@@ -47,6 +48,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(dead_letters.app, name="dead-letters")
+app.add_typer(offsets.app, name="offsets")
 app.command(epilog=run.EXIT_CODES)(run.run)
 app.command(epilog=recover.EXIT_CODES)(recover.recover)
 app.command(epilog=reset.EXIT_CODES)(reset.reset)

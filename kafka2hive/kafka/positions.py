@@ -1,19 +1,63 @@
-"""Decide where a table resumes in Kafka (pure; docs/protocol.md, First positions).
+"""Decide where a table resumes in Kafka (pure; docs/protocol.md, First positions), and which gaps an operator accepts.
 
 If the decision is PositionsToCommit, the caller commits them in a snapshot without files and decides again; the answer is
 then Resume.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from kafka2hive.config.keys import StartKind, StartPolicy
 from kafka2hive.kafka import problems
-from kafka2hive.kafka.acceptance import GapAcceptance, accepted
 from kafka2hive.kafka.port import UNKNOWN_EPOCH, ClusterView, TopicView, Watermark
 from kafka2hive.kafka.problems import Problem
+from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, Snapshot
+
+_ACCEPTANCE = re.compile(r"(?P<topic>[A-Za-z0-9._-]+):(?P<number>\d+|\*)(?::(?P<up_to>\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class GapAcceptance:
+    """One accepted gap. `number` None covers every partition of the topic, `up_to` None any offset."""
+
+    topic: str
+    number: int | None = None
+    up_to: int | None = None
+
+    def __str__(self) -> str:
+        number = "*" if self.number is None else str(self.number)
+        return f"{self.topic}:{number}" + ("" if self.up_to is None else f":{self.up_to}")
+
+    @staticmethod
+    def parse(text: str) -> "GapAcceptance":
+        """Parse `TOPIC:PARTITION`, `TOPIC:*` or `TOPIC:PARTITION:UP_TO`. Raises ConfigError (`usage.accept_gap`)."""
+        match = _ACCEPTANCE.fullmatch(text)
+        if not match:
+            raise ConfigError(
+                "usage.accept_gap",
+                f"not a gap: {text!r}",
+                "write TOPIC:PARTITION, TOPIC:* for all its partitions, or TOPIC:PARTITION:UP_TO_OFFSET",
+            )
+        number = None if match["number"] == "*" else int(match["number"])
+        return GapAcceptance(match["topic"], number, int(match["up_to"]) if match["up_to"] else None)
+
+    def covers(self, topic_partition: TopicPartition, resumes_at: int) -> bool:
+        """Return whether this topic partition may resume at `resumes_at`."""
+        return (
+            self.topic == topic_partition.topic
+            and self.number in (None, topic_partition.number)
+            and (self.up_to is None or resumes_at <= self.up_to)
+        )
+
+
+def accepted(
+    acceptances: Collection[GapAcceptance], topic_partition: TopicPartition, resumes_at: int
+) -> bool:
+    """Return whether any of `acceptances` lets this topic partition resume at `resumes_at`."""
+    return any(acceptance.covers(topic_partition, resumes_at) for acceptance in acceptances)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.ledger.retry import first_line
 from kafka2hive.ledger.snapshot.completeness import certificate_text
-from kafka2hive.model.completeness import Certificate
 from kafka2hive.model.paths.data_file import ledger_tag
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import (
@@ -21,7 +20,7 @@ from kafka2hive.model.paths.table_directory import (
     certificate_of_draft,
     certificate_path,
 )
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import Certificate, Snapshot
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
 
 _TRIES = 2  # a response may be lost

@@ -1,13 +1,15 @@
-"""The snapshot: a table's whole state after one epoch (docs/protocol.md)."""
+"""The snapshot: a table's whole state after one epoch, as one value (design: docs/protocol.md)."""
 
 from dataclasses import dataclass, field
 
-from kafka2hive.model.completeness import Certificate, OpenPartition, Tracking
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
 
+UNKNOWN_TIME = "-"
 UNKNOWN_START = "-"
+IMPORTED_START = "imported "
+"""Beginning of `start` in a ledger whose first positions came from another tool; the source follows."""
 NO_SNAPSHOT = "-"
 """The value of `previous` in the first snapshot of a ledger."""
 REBUILT = "rebuilt"
@@ -15,6 +17,49 @@ REBUILT = "rebuilt"
 
 ACCEPT_LOSS, REFETCH = "accept-loss", "refetch"
 """What happened to the records of a lost file: they were given up, or read from Kafka again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tracking:
+    """Since which epoch the completeness of partitions is tracked, and how far Kafka was read.
+
+    Everything that Kafka held for the table at the time `through` (ISO-8601 UTC to the second, `-` if unknown) is in this
+    epoch or earlier ones.
+    """
+
+    since: int
+    through: str = UNKNOWN_TIME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPartition:
+    """A Hive partition with data files that no certificate counts yet: `files` and `rows` of the epochs from `since` on.
+
+    `opened_at` is when the epoch `since` was written, ISO-8601 UTC.
+    """
+
+    partition: HivePartition
+    since: int
+    opened_at: str
+    files: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """A complete Hive partition: `files` and `rows` of the epochs from `since` to the one that certifies it.
+
+    `through` is as in Tracking. `policy` is the completion policy that decided. `success_file` is the name of an empty file
+    in the partition's directory, "" if none is wanted.
+    """
+
+    partition: HivePartition
+    since: int
+    files: int
+    rows: int
+    through: str
+    policy: str
+    success_file: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

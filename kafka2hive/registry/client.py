@@ -12,7 +12,7 @@ from kafka2hive.model.writer_schema import AVRO, SchemaId, SchemaReference, Writ
 from kafka2hive.registry import errors
 from kafka2hive.registry.http import HttpClient, NoResponse
 from kafka2hive.registry.port import NewestSchema, Registry
-from kafka2hive.storage.clock import SystemClock
+from kafka2hive.storage.concurrency import SystemClock
 from kafka2hive.storage.port import Clock
 
 MISSING_SCHEMA = 40403

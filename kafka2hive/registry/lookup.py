@@ -14,7 +14,7 @@ from kafka2hive.registry import errors
 from kafka2hive.registry.client import connect_registry
 from kafka2hive.registry.port import Registry, SameSchema
 from kafka2hive.registry.schema_store import KeptSchemas, identity_of
-from kafka2hive.storage.clock import SystemClock
+from kafka2hive.storage.concurrency import SystemClock
 from kafka2hive.storage.port import Clock, FileSystem
 
 log = logging.getLogger(__name__)

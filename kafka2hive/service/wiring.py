@@ -22,8 +22,7 @@ from kafka2hive.registry.port import Registry
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.process import HostProcesses, new_uuid, owner_name
 from kafka2hive.service.progress_lock import Lock
-from kafka2hive.storage.clock import SystemClock
-from kafka2hive.storage.concurrency import DaemonThreads, Threads
+from kafka2hive.storage.concurrency import DaemonThreads, SystemClock, Threads
 from kafka2hive.storage.connect import connect
 from kafka2hive.storage.logged import LoggedFileSystem
 from kafka2hive.storage.port import Background, Concurrency

@@ -1,10 +1,13 @@
-"""The Concurrency and Background ports on threads, and Concurrency without threads."""
+"""The Concurrency, Background and Clock ports on this machine, and Concurrency without threads."""
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
+
+from kafka2hive.model.text import utc_text
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -55,6 +58,19 @@ class DaemonThreads:
 
     def condition(self) -> threading.Condition:
         return threading.Condition()
+
+
+class SystemClock:
+    """See Clock. The time of this machine."""
+
+    def now(self) -> str:
+        return utc_text(time.time())
+
+    def epoch_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    monotonic = staticmethod(time.monotonic)
+    sleep = staticmethod(time.sleep)
 
 
 def _raise_first(calls: list[Future[Result]]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from kafka2hive.cli.render.certificate import certificate_document
 from kafka2hive.cli.render.dead_letters import letters_document, list_document
+from kafka2hive.cli.render.offsets import offsets_document
 from kafka2hive.cli.render.plan import init_document, plan_document
 from kafka2hive.cli.render.preview import preview_document
 from kafka2hive.cli.render.recover import recover_document
@@ -24,14 +25,14 @@ from kafka2hive.config.load import load_text
 from kafka2hive.config.native_library import DecoderInUse
 from kafka2hive.config.yaml.problems import MapProblem
 from kafka2hive.kafka.port import Watermark
-from kafka2hive.model.completeness import Certificate, OpenPartition
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.files import DataFile, FileKind, FileMoves, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss
+from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Certificate, OpenPartition
 from kafka2hive.service.inspect.certificate import Completion, PartitionName, PartitionReport
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Group, Letter, LetterPage
+from kafka2hive.service.inspect.offsets import OffsetsResult, OwnedOffsets
 from kafka2hive.service.inspect.plan import PlanResult, TablePlan
 from kafka2hive.service.inspect.preview import PreviewLetter, PreviewResult, PreviewRow, TablePreview
 from kafka2hive.service.inspect.state import LastOutcome, OwnerLife
@@ -41,6 +42,7 @@ from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Rec
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
 from kafka2hive.service.tables.init import Beginning, InitResult, InitTable
 from kafka2hive.service.tables.never_filled import NeverFilled
+from kafka2hive.service.tables.offset_sources import PlacedOffset
 from kafka2hive.service.tables.start_preview import PendingFiles
 from kafka2hive.service.validate.check import Check, Failed, Passed, Warned
 from kafka2hive.service.validate.online import OnlineResult
@@ -177,6 +179,12 @@ def _init() -> InitResult:
         (
             InitTable("air.flights", f"{root}/air.flights", Beginning.MADE),
             InitTable("air.planes", f"{root}/air.planes", Beginning.THERE),
+            InitTable(
+                "air.crew",
+                f"{root}/air.crew",
+                Beginning.IMPORTED,
+                positions=(PlacedOffset(PARTITION, 1200, 300, 1500),),
+            ),
             InitTable("air.crews", f"{root}/air.crews", Beginning.FAILED, refused),
         )
     )
@@ -200,6 +208,12 @@ def _verified() -> VerifyResult:
     return VerifyResult(
         (table,), (("air.planes", ManualActionRequired("ledger.damaged", "the checksum is wrong")),)
     )
+
+
+def _offsets() -> OffsetsResult:
+    placed = (PlacedOffset(PARTITION, 1200, 300, 1500), PlacedOffset(TopicPartition("flights", 1), 7))
+    damaged = ManualActionRequired("ledger.damaged", "the checksum is wrong")
+    return OffsetsResult((OwnedOffsets("air.flights", placed),), (("air.planes", damaged),))
 
 
 def _partition_report() -> PartitionReport:
@@ -330,6 +344,7 @@ def _documents() -> dict[str, Document]:
         "certificate": certificate_document(
             "flights", PartitionName("air.flights", "dt=2013-01-01"), _partition_report()
         ),
+        "offsets-show": offsets_document("flights", _offsets()),
         "plan": plan_document("flights", _plan()),
         "preview": preview_document("flights", _preview()),
         "init": init_document("flights", _init()),

@@ -9,8 +9,8 @@ import pytest
 
 from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.columns.defaults import with_defaults
 from kafka2hive.decode.columns.leeway import with_leeway
+from kafka2hive.decode.columns.named import with_defaults
 from kafka2hive.decode.columns.several_paths import with_several_paths
 from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source

@@ -8,7 +8,6 @@ import pytest
 
 from kafka2hive.ledger.snapshot.codec import SnapshotDamaged, decode, encode
 from kafka2hive.ledger.snapshot.lines import FORMAT
-from kafka2hive.model.completeness import Certificate, OpenPartition, Tracking
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
@@ -16,9 +15,12 @@ from kafka2hive.model.snapshot import (
     AcceptedGap,
     AcceptedLoss,
     AddedColumn,
+    Certificate,
     ComparedTable,
     ForgottenRegistration,
+    OpenPartition,
     Snapshot,
+    Tracking,
 )
 
 FROZEN = Path(__file__).parent / "snapshots"

@@ -42,8 +42,7 @@ from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.process import HostProcesses, new_uuid
-from kafka2hive.storage.clock import SystemClock
-from kafka2hive.storage.concurrency import Threads
+from kafka2hive.storage.concurrency import SystemClock, Threads
 from kafka2hive.storage.hdfs import HdfsFileSystem
 from kafka2hive.storage.logged import LoggedFileSystem
 from kafka2hive.storage.port import ParentMissing, StorageError

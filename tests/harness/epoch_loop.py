@@ -8,9 +8,7 @@ from typing import Any
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, everything
-from kafka2hive.model.errors import (
-    ServiceUnavailable,
-)
+from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition

@@ -2,9 +2,7 @@
 
 import pytest
 
-from kafka2hive.config.keys import (
-    TableRule,
-)
+from kafka2hive.config.keys import TableRule
 from kafka2hive.config.load import load_text
 from kafka2hive.config.yaml.problems import MapInvalid
 

@@ -17,9 +17,16 @@ from confluent_kafka.admin import (
 )
 
 from kafka2hive.config.keys import KafkaOptions, StartKind, StartPolicy
-from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.client import KafkaAdmin
-from kafka2hive.kafka.positions import Halt, Logs, PositionsToCommit, Resume, TableIntent, decide
+from kafka2hive.kafka.positions import (
+    GapAcceptance,
+    Halt,
+    Logs,
+    PositionsToCommit,
+    Resume,
+    TableIntent,
+    decide,
+)
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from tests.harness.values import snapshot

@@ -205,8 +205,12 @@ def test_every_command_line_in_a_document_has_options_that_the_command_knows(doc
         if typed is None:
             continue
         assert typed[1] in commands, line
-        known = {name for parameter in commands[typed[1]].params for name in parameter.opts}
-        assert set(re.findall(r"(?<= )--?[a-z][a-z-]*", typed[2])) <= known, line
+        command, rest = commands[typed[1]], typed[2]
+        if below := getattr(command, "commands", {}):
+            name, _, rest = rest.strip().partition(" ")
+            command, rest = below[name], f" {rest}"
+        known = {name for parameter in command.params for name in parameter.opts}
+        assert set(re.findall(r"(?<= )--?[a-z][a-z-]*", rest)) <= known, line
 
 
 def test_every_room_in_the_table_of_the_architecture_is_a_folder() -> None:

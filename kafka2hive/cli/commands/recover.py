@@ -76,7 +76,7 @@ def recover(
     from kafka2hive.cli.terminal.options import parsed
     from kafka2hive.cli.terminal.outcome import audit_level, show, with_map
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.kafka.acceptance import GapAcceptance
+    from kafka2hive.kafka.positions import GapAcceptance
     from kafka2hive.service.recover.forget import Registration
     from kafka2hive.service.recover.result import RecoverRequest
     from kafka2hive.service.recover.service import recover_service

@@ -3,6 +3,7 @@
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafka2hive.cli.render.offsets import offsets_list, offsets_table
 from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.text import counted
@@ -48,7 +49,7 @@ def plan_document(service: str, result: PlanResult) -> Document:
 
 def render_init(result: InitResult, screen: Screen) -> str:
     """Return each table's outcome, with its ledger or its error below."""
-    parts: list[Text | str] = []
+    parts: list[RenderableType] = []
     for table in result.tables:
         style = "red" if table.beginning is Beginning.FAILED else "green"
         parts.append(Text(f"{table.table}  ").append(table.beginning.value, style=style))
@@ -56,6 +57,8 @@ def render_init(result: InitResult, screen: Screen) -> str:
             parts += [f"  {line}" for line in str(table.error).splitlines()]
         else:
             parts.append(f"  {table.directory}")
+        if table.positions:
+            parts.append(offsets_table(table.positions))
     return render(screen, parts or ["no table: no topic matches the map's patterns yet"])
 
 
@@ -67,6 +70,7 @@ def init_document(service: str, result: InitResult) -> Document:
             "ledger": table.directory,
             "result": table.beginning.value.replace(" ", "_"),
             "error": error_of(table.error) if table.error else None,
+            "positions": offsets_list(table.positions),
         }
         for table in result.tables
     ]

@@ -16,10 +16,9 @@ from kafka2hive.cli.terminal.document import (
     resume_lines,
 )
 from kafka2hive.cli.terminal.screen import Screen, grid, render
-from kafka2hive.model.completeness import UNKNOWN_TIME
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.paths.ledger import Generation
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import UNKNOWN_TIME, Snapshot
 from kafka2hive.model.text import counted, duration, size
 from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.inspect.state import (

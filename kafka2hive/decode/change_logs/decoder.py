@@ -15,13 +15,7 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys import ChangeLog
 from kafka2hive.config.keys.change_log import BEFORE, CHANGE_COLUMNS, OPERATION, POSITION, TIME
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm, images_of
-from kafka2hive.decode.change_logs.images import (
-    ImageColumns,
-    ImageRows,
-    absent,
-    joined,
-    presence,
-)
+from kafka2hive.decode.change_logs.images import ImageColumns, ImageRows, absent, joined, presence
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import OpenDecoder
 from kafka2hive.decode.values.batch import Mask, Places, mask_of

@@ -10,14 +10,13 @@ from enum import StrEnum
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.completeness import Certificate, OpenPartition
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import CertificateName, certificate_path
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import Certificate, OpenPartition, Snapshot
 from kafka2hive.service.tables.ledgers import ledger_tables, no_such_table
 from kafka2hive.service.verify.certificates import audit_certificates
 from kafka2hive.service.verify.registrations import wrong_registration

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kafka2hive.config.dead_letters import dead_letter_directory
-from kafka2hive.kafka.acceptance import GapAcceptance, accepted
 from kafka2hive.kafka.port import Kafka
+from kafka2hive.kafka.positions import GapAcceptance, accepted
 from kafka2hive.ledger.condition_files import read_conditions
 from kafka2hive.ledger.heartbeat import live_owners
 from kafka2hive.ledger.history import archived_epochs

@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from kafka2hive.config.keys import StartKind, StartPolicy
-from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.positions import Halt, PositionsToCommit, Resume, TableIntent, decide
+from kafka2hive.kafka.positions import GapAcceptance, Halt, PositionsToCommit, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
 from kafka2hive.ledger.file_state import find
 from kafka2hive.ledger.history import find_file

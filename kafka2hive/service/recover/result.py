@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from kafka2hive.kafka.acceptance import GapAcceptance
+from kafka2hive.kafka.positions import GapAcceptance
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offsets import Position

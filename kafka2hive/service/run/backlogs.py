@@ -13,7 +13,7 @@ from kafka2hive.ledger.snapshot import change
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
-from kafka2hive.model.snapshot import UNKNOWN_START, Snapshot
+from kafka2hive.model.snapshot import IMPORTED_START, UNKNOWN_START, Snapshot
 from kafka2hive.plan import TableBacklog
 from kafka2hive.service.tables.kafka_view import KafkaView
 from kafka2hive.service.tables.table_state import Table
@@ -142,7 +142,8 @@ def contradicts(table: Table, logs: Logs) -> bool:
 def changed_start(table: Table) -> tuple[str, ...]:
     """Warn about a start policy that was changed in the map after the first positions were committed: it moves none of them."""
     state, wanted = table.owned.state, table.rule.start.text
-    if not state.positions or state.start in (UNKNOWN_START, wanted):
+    imported = state.start.startswith(IMPORTED_START)
+    if not state.positions or imported or state.start in (UNKNOWN_START, wanted):
         return ()
     return (
         f"the map's start is {wanted} now, the table began with {state.start}: topics that have positions resume at"

@@ -12,12 +12,12 @@ from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucke
 from kafka2hive.config.keys.units import duration_text
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.ledger.snapshot.change import Change, Completeness, DataEpoch, NoTracking
-from kafka2hive.model.completeness import OpenPartition
 from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.partition_path import parse_partition_path
+from kafka2hive.model.snapshot import OpenPartition
 from kafka2hive.model.text import counted, utc_text
 from kafka2hive.plugins import CompletionContext, CompletionPolicy, OpenBucket
 from kafka2hive.service.tables.read_through import Ends, ReadThrough

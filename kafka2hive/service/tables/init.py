@@ -4,14 +4,29 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
+from kafka2hive.config.route import RouteConflict
 from kafka2hive.kafka.errors import unknown_topics
 from kafka2hive.kafka.port import Kafka
+from kafka2hive.kafka.positions import Logs
+from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import refuse_vanished_ledger
+from kafka2hive.ledger.snapshot.change import FirstPositions
+from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.errors import ExitCode, Kafka2HiveError, ManualActionRequired
+from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, ManualActionRequired, TableError
+from kafka2hive.model.offsets import Position
+from kafka2hive.model.snapshot import IMPORTED_START, Snapshot
+from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
+from kafka2hive.service.tables.offset_sources import (
+    ForeignOffsets,
+    OffsetSource,
+    PlacedOffset,
+    place_offsets,
+    read_offsets,
+)
 from kafka2hive.service.tables.routes import tell_missing, topic_routes
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
@@ -19,18 +34,21 @@ from kafka2hive.service.wiring import Wiring
 
 class Beginning(Enum):
     MADE = "made"
+    IMPORTED = "positions imported"
+    PLANNED = "would import positions"
     THERE = "already there"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class InitTable:
-    """One table of the map; `error` with FAILED."""
+    """One table of the map; `error` with FAILED, `positions` with IMPORTED and PLANNED."""
 
     table: str
     directory: str
     beginning: Beginning
     error: Kafka2HiveError | None = None
+    positions: tuple[PlacedOffset, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +79,111 @@ def begin_ledger(
     init(wiring.ports, table.paths, wiring.map.service, table.location)
 
 
+@dataclass(frozen=True, slots=True)
+class ImportOrder:
+    """Where the first positions come from; with `plan_only` nothing is changed."""
+
+    source: OffsetSource
+    plan_only: bool = False
+
+
+def import_positions(wiring: Wiring, kafka: Kafka, order: ImportOrder) -> InitResult:
+    """Begin the ledger of each of the map's tables at the positions that another tool left.
+
+    A table that has positions already is refused. A crash leaves tables that have their positions and tables that have
+    none; the same command again gives the others theirs.
+    Raises ConfigError (the source), ServiceUnavailable.
+    """
+    cluster = kafka.cluster()
+    routes = topic_routes(wiring, cluster.topics)
+    tell_missing(routes.tables)
+    wanted = cluster.topic_partitions(sorted({topic for table in routes.tables for topic in table.topics}))
+    foreign = read_offsets(order.source, wiring, kafka, wanted)
+    logs = logs_of(kafka, cluster, sorted({tp.topic for tp in wanted}))
+    begin = _Import(
+        wiring=wiring,
+        foreign=foreign,
+        logs=logs,
+        tables=routes.tables,
+        lost_ledger=LostLedgerCheck(kafka, wiring.map.kafka.committed_group, wiring),
+        plan_only=order.plan_only,
+    )
+    return InitResult((*map(begin.of, routes.tables), *_refused(wiring, routes.conflicts)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """Gives tables their first positions, one after another."""
+
+    wiring: Wiring
+    foreign: ForeignOffsets
+    logs: Logs
+    tables: Collection[MapTable]
+    lost_ledger: LostLedgerCheck
+    plan_only: bool
+
+    def of(self, table: MapTable) -> InitTable:
+        directory = table.paths.table_directory
+        try:
+            if table.missing:
+                raise unknown_topics(table.name, table.missing)
+            state = self._state(table)
+            if state is not None and state.positions:
+                raise ConfigError(
+                    "offsets.not_first",
+                    f"{table.name} has positions already: only a table that has read nothing can take over others",
+                    f"`kafka2hive reset --table {table.name}` starts the table over",
+                )
+            topic_partitions = self.logs.cluster.topic_partitions(table.topics)
+            positions = place_offsets(self.foreign, self.logs, topic_partitions)
+            if not self.plan_only:
+                self._commit(table, positions, is_new=state is None)
+        except Kafka2HiveError as error:
+            return InitTable(table.name, directory, Beginning.FAILED, error)
+        beginning = Beginning.PLANNED if self.plan_only else Beginning.IMPORTED
+        return InitTable(table.name, directory, beginning, positions=positions)
+
+    def _state(self, table: MapTable) -> Snapshot | None:
+        try:
+            return look(self.wiring.ports.files, table.paths).state
+        except NoLedger:
+            return None
+
+    def _commit(self, table: MapTable, placed: Collection[PlacedOffset], *, is_new: bool) -> None:
+        """Commit the positions in a snapshot without files, as a run commits those of the map's `start`."""
+        ports = self.wiring.ports
+        if is_new:
+            begin_ledger(self.wiring, self.lost_ledger, table, self.tables)
+        ownership = self.wiring.ownership_check(take_over=False)
+        order = StartOrder(
+            table.paths,
+            check=lambda: ownership.check(table.paths, table.location),
+            owners=self.wiring.owners,
+            location=table.location,
+            keep=self.wiring.map.limits.keep_snapshots,
+        )
+        owned = start(ports, order).owned
+        if owned.state.positions:
+            raise TableError(
+                "offsets.not_first",
+                f"{table.name} was begun by another process",
+                "look at `kafka2hive status`",
+            )
+        positions = tuple(
+            Position(
+                p.topic_partition, p.offset, p.offset, self.logs.cluster.topics[p.topic_partition.topic].id
+            )
+            for p in placed
+        )
+        change = FirstPositions(
+            positions=positions,
+            cluster_id=self.logs.cluster.cluster_id,
+            location=table.location,
+            start=f"{IMPORTED_START}{self.foreign.source}",
+        )
+        publish(ports, owned, change)
+
+
 def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
     """Make what is missing. Kafka is asked for topics (patterns) and group offsets (rule R1).
 
@@ -70,11 +193,14 @@ def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
     routes = topic_routes(wiring, kafka.cluster(lambda _topic: False).topics)
     tell_missing(routes.tables)
     begun = [_init(wiring, lost_ledger, table, routes.tables) for table in routes.tables]
-    refused = [
+    return InitResult((*begun, *_refused(wiring, routes.conflicts)))
+
+
+def _refused(wiring: Wiring, conflicts: Collection[RouteConflict]) -> list[InitTable]:
+    return [
         InitTable(c.table, wiring.paths(c.table).table_directory, Beginning.FAILED, c.error)
-        for c in routes.conflicts
+        for c in conflicts
     ]
-    return InitResult((*begun, *refused))
 
 
 def _init(

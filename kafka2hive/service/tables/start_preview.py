@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from kafka2hive.config.route import RoutedTable
-from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.positions import Halt, Logs, TableIntent, decide
+from kafka2hive.kafka.positions import GapAcceptance, Halt, Logs, TableIntent, decide
 from kafka2hive.kafka.problems import stop
 from kafka2hive.ledger.file_state import FileState, find
 from kafka2hive.ledger.look import View

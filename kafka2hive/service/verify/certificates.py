@@ -7,9 +7,8 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kafka2hive.model.completeness import Certificate
 from kafka2hive.model.paths.table_directory import certificate_path
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import Certificate, Snapshot
 from kafka2hive.service.verify.result import Finding
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
 

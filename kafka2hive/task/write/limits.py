@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import pyarrow as pa
 
 from kafka2hive.model.errors import TableError
-from kafka2hive.storage.clock import SystemClock
+from kafka2hive.storage.concurrency import SystemClock
 from kafka2hive.storage.port import Clock, StorageError
 
 Result = TypeVar("Result")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kafka2hive.kafka.acceptance import GapAcceptance
+from kafka2hive.kafka.positions import GapAcceptance
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange

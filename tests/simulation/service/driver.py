@@ -11,7 +11,6 @@ from typing import Any
 from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.ports import Ports, RetryPolicy
-from kafka2hive.model.completeness import OpenPartition
 from kafka2hive.model.errors import (
     ExitCode,
     Fenced,
@@ -26,6 +25,7 @@ from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.offset_accounting import RangeAccounting
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.table_directory import OWNER_MARKER
+from kafka2hive.model.snapshot import OpenPartition
 from kafka2hive.model.text import utc_text
 from kafka2hive.plan.contract import ClientCounts, PlannedEpoch, TableFailure, TableManifest
 from kafka2hive.service.inspect.status import StatusResult, status

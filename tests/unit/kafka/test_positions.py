@@ -7,9 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka2hive.config.keys import StartKind, StartPolicy
-from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
-from kafka2hive.kafka.positions import Decision, Halt, Logs, PositionsToCommit, Resume, TableIntent, decide
+from kafka2hive.kafka.positions import (
+    Decision,
+    GapAcceptance,
+    Halt,
+    Logs,
+    PositionsToCommit,
+    Resume,
+    TableIntent,
+    decide,
+)
 from kafka2hive.kafka.problems import stop
 from kafka2hive.model.errors import ConfigError, ExitCode
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition

@@ -9,9 +9,9 @@ import pytest
 
 from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.model.completeness import Certificate
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.table_directory import certificate_path
+from kafka2hive.model.snapshot import Certificate
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import AlreadyExists
 from tests.harness.cli_ledger import TABLE, Service, local, pending_service

@@ -14,8 +14,7 @@ from kafka2hive.config.keys import StorageOptions
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.paths.heartbeat import heartbeat_name
 from kafka2hive.observe.log import JsonFormatter
-from kafka2hive.storage.clock import SystemClock
-from kafka2hive.storage.concurrency import Sequential, Threads
+from kafka2hive.storage.concurrency import Sequential, SystemClock, Threads
 from kafka2hive.storage.connect import connect, root_of
 from kafka2hive.storage.guard import CallTimeout, Guard, TooManyStuck
 from kafka2hive.storage.local import LocalFileSystem

@@ -12,8 +12,8 @@ import pytest
 
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
-from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.client import KafkaAdmin
+from kafka2hive.kafka.positions import GapAcceptance
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import look

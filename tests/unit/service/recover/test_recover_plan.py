@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.kafka.acceptance import GapAcceptance
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, everything
+from kafka2hive.kafka.positions import GapAcceptance
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.start import StartOrder, start

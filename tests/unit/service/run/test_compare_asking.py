@@ -8,8 +8,7 @@ import pytest
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.service.run.hive_questions import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
-from kafka2hive.storage.clock import SystemClock
-from kafka2hive.storage.concurrency import DaemonThreads
+from kafka2hive.storage.concurrency import DaemonThreads, SystemClock
 from tests.simulation.clock import SimulatedClock
 
 LONG = 60.0

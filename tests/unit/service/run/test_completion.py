@@ -13,13 +13,12 @@ from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch, NoTracking, RegistrationUpdate
-from kafka2hive.model.completeness import Certificate, OpenPartition, Tracking
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
-from kafka2hive.model.snapshot import ForgottenRegistration
+from kafka2hive.model.snapshot import Certificate, ForgottenRegistration, OpenPartition, Tracking
 from kafka2hive.service.run.completion import ASK_SECONDS, CompletionTracker
 from kafka2hive.service.tables.read_through import Ends, ReadThrough
 from kafka2hive.service.tables.table_state import MapTable, Table, Unowned

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.keys import Bucketing, CompletionOptions, PluginOptions, TableRule
-from kafka2hive.model.completeness import OpenPartition
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.snapshot import OpenPartition
 from kafka2hive.plugins import OpenBucket
 from kafka2hive.service.run.completion import AfterDelay, Decider
 from tests.harness.package import lay_out

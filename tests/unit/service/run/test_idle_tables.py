@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafka2hive.config.keys import CompletionOptions as Options
-from kafka2hive.model.completeness import OpenPartition
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.snapshot import OpenPartition
 from kafka2hive.service.run.completion import ASK_SECONDS, CompletionTracker
 from kafka2hive.service.run.table_steps import RECORD_SECONDS
 from tests.harness.epoch_loop import (

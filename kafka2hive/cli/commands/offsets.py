@@ -1,0 +1,89 @@
+"""`kafka2hive offsets`: positions, of the tables or of another tool."""
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import Color, Json, KafkaTimeout, Log, Map, Tables
+from kafka2hive.observe.log import LogFormat
+
+if TYPE_CHECKING:
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.service.inspect.offsets import OffsetsResult
+
+SOURCE = "KIND:PLACE"
+SOURCE_HELP = "group:NAME, spark:CHECKPOINT[#BATCH], connect:TOPICS_DIR or csv:FILE"
+EXIT_CODES = options.exit_codes(options.UNREADABLE, options.STOP)
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar=SOURCE, help=f"Positions of another tool: {SOURCE_HELP}."),
+]
+
+app = typer.Typer(help="Positions in Kafka, of the tables or of another tool.", no_args_is_help=True)
+
+
+@app.command(epilog=EXIT_CODES)
+def show(
+    config: Map,
+    source: From = None,
+    table: Tables = None,
+    kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Show each position, the ends of its log, and how many offsets wait between."""
+    from kafka2hive.cli.render.offsets import offsets_document, render_offsets
+    from kafka2hive.cli.terminal.outcome import show as show_result
+    from kafka2hive.cli.terminal.outcome import with_map
+
+    def command(service_map: "ServiceMap") -> int:
+        result = _look_up(service_map, source, table, kafka_timeout)
+        document = partial(offsets_document, service_map.service, result)
+        show_result(json, color, document, partial(render_offsets, result))
+        return int(result.exit_code)
+
+    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+
+
+@app.command(epilog=EXIT_CODES)
+def export(
+    config: Map,
+    source: From = None,
+    table: Tables = None,
+    kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Print the positions as CSV: topic, partition, the next offset to read."""
+    from kafka2hive.cli.render.offsets import offsets_csv
+    from kafka2hive.cli.terminal.outcome import say, tell_error, with_map
+
+    def command(service_map: "ServiceMap") -> int:
+        result = _look_up(service_map, source, table, kafka_timeout)
+        for _, error in result.errors:
+            tell_error(error)
+        if not result.errors:
+            say(offsets_csv(result))
+        return int(result.exit_code)
+
+    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+
+
+def _look_up(
+    service_map: "ServiceMap", source: str | None, tables: list[str] | None, kafka_timeout: float
+) -> "OffsetsResult":
+    from kafka2hive.service.inspect.offsets import source_offsets, table_offsets
+    from kafka2hive.service.tables.offset_sources import OffsetSource
+    from kafka2hive.service.wiring import wire
+
+    if source is not None and tables:
+        raise typer.BadParameter("--table is for positions of tables, not with --from", param_hint="--table")
+    parsed = None if source is None else options.parsed(OffsetSource.parse, source, "--from")
+    wiring = wire(service_map)
+    kafka = wiring.kafka(kafka_timeout, altogether=True)
+    if parsed is not None:
+        return source_offsets(wiring, kafka, parsed)
+    return table_offsets(wiring, kafka, tuple(tables or ()))

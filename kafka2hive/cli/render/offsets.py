@@ -1,0 +1,85 @@
+"""Text, CSV and JSON of `offsets`, and the positions that `init --offsets-from` imports."""
+
+import csv
+from collections.abc import Iterable
+from io import StringIO
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from kafka2hive.cli.terminal.document import Document, document, error_of
+from kafka2hive.cli.terminal.screen import Screen, grid, render
+from kafka2hive.model.errors import ConfigError
+from kafka2hive.service.inspect.offsets import OffsetsResult
+from kafka2hive.service.tables.offset_sources import CSV_HEADER, PlacedOffset
+
+_COLUMNS = ("topic partition", "position", "log begins", "log ends", "waiting")
+
+
+def offsets_table(offsets: Iterable[PlacedOffset]) -> RenderableType:
+    """Return a table of positions; `?` is what Kafka did not give."""
+    rows = grid(*_COLUMNS, right=_COLUMNS[1:])
+    for each in offsets:
+        ends = (
+            "?" if number is None else f"{number:,}" for number in (each.earliest, each.latest, each.waiting)
+        )
+        rows.add_row(str(each.topic_partition), f"{each.offset:,}", *ends)
+    return rows
+
+
+def offsets_list(offsets: Iterable[PlacedOffset]) -> list[Document]:
+    """Return positions for a JSON document; null is what Kafka did not give."""
+    return [
+        {
+            "topic": each.topic_partition.topic,
+            "partition": each.topic_partition.number,
+            "next_offset": each.offset,
+            "log_start": each.earliest,
+            "log_end": each.latest,
+        }
+        for each in offsets
+    ]
+
+
+def render_offsets(result: OffsetsResult, screen: Screen) -> str:
+    """Return a table of positions for each owner, then the errors."""
+    parts: list[RenderableType] = []
+    for owned in result.owners:
+        parts.append(Text(owned.owner, style="bold"))
+        parts.append(offsets_table(owned.offsets) if owned.offsets else "  no position yet")
+    parts += [Text(f"{table}: {error}", style="red") for table, error in result.errors]
+    return render(screen, parts or ["no table has a ledger yet"])
+
+
+def offsets_csv(result: OffsetsResult) -> str:
+    """Return one line for each topic partition.
+
+    Raises ConfigError if two tables stand at different offsets of one, because a line can hold one of them only.
+    """
+    lines: dict[tuple[str, int], tuple[int, str]] = {}
+    for owned in result.owners:
+        for each in owned.offsets:
+            key = (each.topic_partition.topic, each.topic_partition.number)
+            offset, owner = lines.setdefault(key, (each.offset, owned.owner))
+            if offset != each.offset:
+                raise ConfigError(
+                    "offsets.differ",
+                    f"{each.topic_partition}: {owner} stands at {offset}, {owned.owner} at {each.offset}",
+                    "export one table: --table",
+                )
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_HEADER)
+    writer.writerows((topic, number, offset) for (topic, number), (offset, _) in sorted(lines.items()))
+    return text.getvalue().rstrip("\n")
+
+
+def offsets_document(service: str, result: OffsetsResult) -> Document:
+    """Return the document of `offsets show`."""
+    return document(
+        "offsets show",
+        result.exit_code,
+        service=service,
+        owners=[{"owner": owned.owner, "offsets": offsets_list(owned.offsets)} for owned in result.owners],
+        errors=[{"table": table, "error": error_of(error)} for table, error in result.errors],
+    )

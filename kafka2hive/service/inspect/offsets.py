@@ -1,0 +1,76 @@
+"""`kafka2hive offsets`: positions of the tables, or of another tool, next to the ends of Kafka's logs. Only reads."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.service.tables.kafka_view import logs_of
+from kafka2hive.service.tables.ledgers import apart, each_ledger, ledger_tables, unknown_tables
+from kafka2hive.service.tables.offset_sources import OffsetSource, PlacedOffset, read_offsets
+from kafka2hive.service.tables.routes import topic_routes
+from kafka2hive.service.wiring import Wiring
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedOffsets:
+    """Positions of one owner: a table, or a source such as `group:flink`."""
+
+    owner: str
+    offsets: tuple[PlacedOffset, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsResult:
+    """All positions that were found, and the tables whose ledgers cannot be read."""
+
+    owners: tuple[OwnedOffsets, ...]
+    errors: tuple[tuple[str, Kafka2HiveError], ...] = ()
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return self.errors[0][1].exit_code if self.errors else ExitCode.DONE
+
+
+def table_offsets(wiring: Wiring, kafka: Kafka, tables: Collection[str]) -> OffsetsResult:
+    """Return the positions of the service's tables; `tables` empty: of all. Raises ServiceUnavailable."""
+    ledgers = ledger_tables(wiring)
+    unknown = unknown_tables(wiring, tables, {paths.table for paths in ledgers})
+    meant = [paths for paths in ledgers if not tables or paths.table in tables]
+    states, errors = apart(each_ledger(wiring, meant, lambda view: [view.state]))
+    mine = [state for state in states if tables or state.service == wiring.map.service]
+    ends = {state.table: {p.topic_partition: p.end for p in state.positions} for state in mine}
+    owners = _placed(kafka, ends)
+    return OffsetsResult(owners, (*unknown, *errors))
+
+
+def source_offsets(wiring: Wiring, kafka: Kafka, source: OffsetSource) -> OffsetsResult:
+    """Return the positions of another tool. Raises ConfigError, ServiceUnavailable."""
+    cluster = kafka.cluster()
+    routes = topic_routes(wiring, cluster.topics)
+    topics = sorted({topic for table in routes.tables for topic in table.topics})
+    foreign = read_offsets(source, wiring, kafka, cluster.topic_partitions(topics))
+    return OffsetsResult(_placed(kafka, {str(source): foreign.offsets}))
+
+
+def _placed(kafka: Kafka, offsets: Mapping[str, Mapping[TopicPartition, int]]) -> tuple[OwnedOffsets, ...]:
+    """Put the ends of the logs next to the offsets, as far as Kafka gives them."""
+    topics = sorted({tp.topic for each in offsets.values() for tp in each})
+    logs = logs_of(kafka, kafka.cluster(set(topics).__contains__), topics)
+
+    return tuple(
+        OwnedOffsets(
+            owner,
+            tuple(
+                PlacedOffset(
+                    tp,
+                    offset,
+                    logs.earliest[tp].offset if tp in logs.earliest else None,
+                    logs.latest[tp].offset if tp in logs.latest else None,
+                )
+                for tp, offset in sorted(each.items())
+            ),
+        )
+        for owner, each in offsets.items()
+    )

@@ -1,0 +1,188 @@
+"""Taking over from other tools in the middle of a stream: the old table and the new one hold each record once."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Consumer
+
+from tests.harness.program import command, run_once
+from tests.harness.service_map import location, write_map
+from tests.harness.waiting import wait_until
+from tests.oracle.tree import HdfsTree
+from tests.services.jars import jars
+from tests.services.produce import produce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.services.hdfs import Hdfs
+    from tests.services.kafka_broker import KafkaBroker
+
+PARTITIONS = 2
+STUCK = 3_000
+"""The record at which the Spark job hangs until it is killed: its batch is begun and never committed."""
+SPARK_JOB = f"""
+    import os, sys, time
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+    from pyspark.sql.functions import col, from_json, udf
+    bootstrap, topic, output, checkpoint, jars = sys.argv[1:]
+    builder = SparkSession.builder.master("local[1]").config("spark.driver.extraClassPath", jars)
+    for key, value in {{
+        "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1", "spark.hadoop.dfs.replication": "1",
+    }}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    hang = udf(lambda id: id if id != {STUCK} else time.sleep(600), "bigint")
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", bootstrap)
+    source = source.option("subscribe", topic).option("startingOffsets", "earliest")
+    records = source.option("maxOffsetsPerTrigger", 1000).load()
+    rows = records.select(from_json(col("value").cast("string"), "id bigint").alias("row")).select("row.*")
+    stream = rows.withColumn("id", hang(col("id"))).writeStream.format("parquet").option("path", output)
+    stream.option("checkpointLocation", checkpoint).start().awaitTermination()
+"""
+
+
+@contextmanager
+def started(arguments: list[str], log: Path) -> "Iterator[subprocess.Popen[bytes]]":
+    """A process in a session of its own; nothing of it is left after the block."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(arguments, stdout=output, stderr=output, start_new_session=True)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def records(ids: Iterable[int]) -> list[bytes]:
+    return [json.dumps({"id": number}).encode() for number in ids]
+
+
+def ids_in(tree: HdfsTree, paths: Iterable[str]) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for path in paths:
+        found.update(pq.read_table(io.BytesIO(tree.read(path)), columns=["id"])["id"].to_pylist())
+    return found
+
+
+def ours(tree: HdfsTree, uri: str, table: str) -> Counter[int]:
+    files = tree.files(location(uri, table))
+    return ids_in(tree, (path for path in files if path.endswith(".parquet.final")))
+
+
+def of_spark(tree: HdfsTree, output: str, uri: str) -> Counter[int]:
+    """What a reader of Spark's table sees: the files that the sink's own log names."""
+    base, named = uri.rpartition("/")[0], set()
+    for log in tree.files(f"{output}/_spark_metadata"):
+        for line in tree.read(log).decode().splitlines():
+            if line.startswith("{"):
+                path = json.loads(line)["path"]
+                named.add(path if path.startswith(base) else base + path)
+    return ids_in(tree, sorted(named))
+
+
+def new_map(folder: Path, kafka: "KafkaBroker", uri: str, topic: str) -> tuple[str, Path]:
+    table: dict[str, Any] = {
+        "table": f"lake.{topic}",
+        "topics": [topic],
+        "start": "earliest",
+        "columns": {"id": "bigint"},
+        "bucket": {"path": "dt=%Y-%m"},
+    }
+    return table["table"], write_map(folder, topic, kafka.bootstrap, uri, [table])
+
+
+def is_stuck(tree: HdfsTree, checkpoint: str, tell: Callable[[], str]) -> Callable[[], bool]:
+    """Whether the job works on a batch after the second one that it cannot finish."""
+
+    def look() -> bool:
+        batches = {
+            kind: {int(p.rpartition("/")[2]) for p in tree.files(f"{checkpoint}/{kind}") if p[-1].isdigit()}
+            for kind in ("offsets", "commits")
+        }
+        assert "Traceback" not in tell(), tell()
+        return batches["commits"] >= {0, 1} and max(batches["offsets"]) > max(batches["commits"])
+
+    return look
+
+
+@pytest.mark.timeout(600)
+def test_a_spark_job_that_was_killed_in_a_batch_is_taken_over_at_the_batch_before(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+) -> None:
+    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
+    output, checkpoint = f"{uri}/spark/table", f"{uri}/spark/checkpoint"
+    kafka.create_topic(unique, PARTITIONS)
+    produce(kafka.bootstrap, unique, records(range(4_000)), PARTITIONS)
+    job, log = tmp_path / "job.py", tmp_path / "job.log"
+    job.write_text(textwrap.dedent(SPARK_JOB))
+    arguments = [str(job), kafka.bootstrap, unique, output, checkpoint, jars("spark-kafka")]
+    with started([sys.executable, *arguments], log) as process:
+        wait_until(is_stuck(tree, checkpoint, lambda: log.read_text(errors="replace")), "stuck", 240)
+        os.killpg(process.pid, signal.SIGKILL)
+    old = of_spark(tree, output, uri)
+    assert old and max(old.values()) == 1 and STUCK not in old
+    produce(kafka.bootstrap, unique, records(range(4_000, 5_000)), PARTITIONS)
+
+    table, config = new_map(tmp_path, kafka, uri, unique)
+    refused = command("init", config, "--offsets-from", f"spark:{checkpoint}")
+    assert refused.code == 78 and "offsets.unfinished" in refused.log, refused.log
+    committed = max(int(p.rpartition("/")[2]) for p in tree.files(f"{checkpoint}/commits") if p[-1].isdigit())
+    source = f"spark:{checkpoint}#{committed}"
+    assert source in refused.log
+    before = tree.files(uri)
+    planned = command("init", config, "--offsets-from", source, "--plan", "--json")
+    assert planned.code == 0, planned.log
+    (plan,) = planned.document["tables"]
+    assert plan["result"] == "would_import_positions"
+    assert sum(each["next_offset"] - each["log_start"] for each in plan["positions"]) == sum(old.values())
+    assert tree.files(uri) == before
+    assert command("init", config, "--offsets-from", source).code == 0
+    done = run_once(config)
+    assert done.code == 0, done.log
+    assert old + ours(tree, uri, table) == Counter(range(5_000))
+    assert command("verify", config, "--deep").code == 0
+    again = command("init", config, "--offsets-from", source)
+    assert again.code == 78 and "offsets.not_first" in again.out
+
+
+@pytest.mark.timeout(300)
+def test_a_consumer_group_is_taken_over_where_it_stopped(
+    kafka: "KafkaBroker", hdfs: "Hdfs", unique: str, tmp_path: Path
+) -> None:
+    uri, tree = f"{hdfs.namenode_url}/{unique}", HdfsTree(hdfs.client())
+    kafka.create_topic(unique, PARTITIONS)
+    produce(kafka.bootstrap, unique, records(range(2_000)), PARTITIONS)
+    settings = {"group.id": f"{unique}-old", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap, **settings})
+    consumer.subscribe([unique])
+    old: Counter[int] = Counter()
+    while sum(old.values()) < 1234:
+        for message in consumer.consume(1234 - sum(old.values()), timeout=1):
+            assert message.error() is None
+            old[json.loads(message.value())["id"]] += 1
+    consumer.commit(asynchronous=False)
+    consumer.close()
+    table, config = new_map(tmp_path, kafka, uri, unique)
+    done = command("init", config, "--offsets-from", f"group:{unique}-old")
+    assert done.code == 0, done.log
+    shown = command("offsets show", config, "--json").document["owners"]
+    assert [sum(each["next_offset"] for each in owner["offsets"]) for owner in shown] == [1234]
+    assert run_once(config).code == 0
+    assert old + ours(tree, uri, table) == Counter(range(2_000))
+    assert command("verify", config, "--deep").code == 0
