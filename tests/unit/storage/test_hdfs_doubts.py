@@ -1,4 +1,4 @@
-"""After an answer that did not come, a NameNode is asked only once it has acknowledged a change since."""
+"""After a lost response, a read goes only to a NameNode that has acknowledged a change since."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ class Status:
 
 @dataclass
 class Client:
-    """A connection: renames of `/lost*` get no answer, when what is in `before` for them is over; all else is well."""
+    """A connection: renames of `/lost*` get no response, after what `before` holds for them; all other calls succeed."""
 
     number: int
     before: dict[str, Callable[[], object]]
@@ -48,7 +48,7 @@ class Client:
 
 @dataclass
 class Connections:
-    """What is said over all connections, in order; `before`: see Client."""
+    """Records the calls of all connections, in order; `before` is that of Client."""
 
     before: dict[str, Callable[[], object]] = field(default_factory=dict)
     log: list[tuple[int, str]] = field(default_factory=list)
@@ -64,12 +64,12 @@ class Connections:
 
         return Files(ROOT, call_seconds=call_seconds)
 
-    def said(self, ask: Callable[[], object]) -> list[tuple[int, str]]:
+    def calls(self, ask: Callable[[], object]) -> list[tuple[int, str]]:
         """What asking brings about, without the look at what is there that belongs to a proof."""
         before = len(self.log)
         ask()
-        said = self.log[before:]
-        return said[1:] if (said[0][0], "proof") in said else said
+        calls = self.log[before:]
+        return calls[1:] if (calls[0][0], "proof") in calls else calls
 
 
 def lose(files: HdfsFileSystem, name: str = "/lost") -> None:
@@ -87,18 +87,18 @@ def beside(work: Callable[[], object]) -> threading.Thread:
     return thread
 
 
-def test_one_proof_settles_the_doubts_before_it_and_so_does_a_change() -> None:
+def test_a_proof_or_a_change_settles_the_doubts_before_it() -> None:
     made = Connections()
     files = made.files()
     lose(files)
-    assert made.said(look(files)) == [(1, "proof"), (1, "question")]
-    assert made.said(look(files)) == [(1, "question")]
+    assert made.calls(look(files)) == [(1, "proof"), (1, "question")]
+    assert made.calls(look(files)) == [(1, "question")]
     lose(files)
     files.rename(f"{ROOT}/a", f"{ROOT}/b")
-    assert made.said(look(files)) == [(1, "question")]
+    assert made.calls(look(files)) == [(1, "question")]
 
 
-def test_an_answer_lost_late_is_a_doubt_of_its_own() -> None:
+def test_a_late_lost_response_is_a_new_doubt() -> None:
     made, late = Connections(), threading.Event()
     made.before["/lost-late"] = late.wait
     files = made.files()
@@ -110,11 +110,11 @@ def test_an_answer_lost_late_is_a_doubt_of_its_own() -> None:
     late.set()
     slow.join()
     for _ in range(3):
-        assert made.said(look(files)) == [(1, "proof"), (1, "question")], "believed without proof"
+        assert made.calls(look(files)) == [(1, "proof"), (1, "question")], "believed without proof"
         lose(files)
 
 
-def test_an_answer_lost_over_a_connection_that_was_given_up_is_a_doubt_of_the_next_one() -> None:
+def test_a_lost_response_of_an_abandoned_connection_is_a_doubt_of_the_next_one() -> None:
     made, late, never = Connections(), threading.Event(), threading.Event()
     made.before |= {"/lost-late": late.wait, "/lost-hung": never.wait}
     files = made.files(call_seconds=4.0)
@@ -122,14 +122,14 @@ def test_an_answer_lost_over_a_connection_that_was_given_up_is_a_doubt_of_the_ne
     time.sleep(2.0)  # the slow one has these two seconds for the look that follows
     slow = beside(lambda: lose(files, "/lost-late"))
     hung.join()
-    assert made.said(look(files)) == [(2, "proof"), (2, "question")]
+    assert made.calls(look(files)) == [(2, "proof"), (2, "question")]
     late.set()
     slow.join()
-    assert made.said(look(files)) == [(2, "proof"), (2, "question")]
+    assert made.calls(look(files)) == [(2, "proof"), (2, "question")]
     never.set()
 
 
-def test_a_question_goes_over_the_connection_that_was_proved_although_another_was_made_meanwhile() -> None:
+def test_a_read_uses_the_connection_that_was_proved_even_if_a_new_one_exists() -> None:
     made, never = Connections(), threading.Event()
     files = made.files(call_seconds=4.0)
     made.before |= {"/lost-hung": never.wait}
@@ -137,25 +137,25 @@ def test_a_question_goes_over_the_connection_that_was_proved_although_another_wa
     hung = beside(lambda: lose(files, "/lost-hung"))
     time.sleep(2.0)  # so long before the proof is the hung one given up
     made.before["proof"] = hung.join
-    assert made.said(look(files)) == [(1, "proof"), (1, "question")]
+    assert made.calls(look(files)) == [(1, "proof"), (1, "question")]
     made.before["proof"] = lambda: None
-    assert made.said(look(files)) == [(2, "proof"), (2, "question")]
+    assert made.calls(look(files)) == [(2, "proof"), (2, "question")]
     never.set()
 
 
 def test_a_file_is_on_the_disks_of_its_datanodes_before_it_is_closed() -> None:
-    said: list[str] = []
+    calls: list[str] = []
 
     class Raw:
         def write(self, data: bytes) -> int:
-            said.append("write")
+            calls.append("write")
             return len(data)
 
         def hsync(self) -> None:
-            said.append("hsync")
+            calls.append("hsync")
 
         def close(self) -> None:
-            said.append("close")
+            calls.append("close")
 
     class Creating:
         def create(self, _path: str, _options: object) -> Raw:
@@ -169,4 +169,4 @@ def test_a_file_is_on_the_disks_of_its_datanodes_before_it_is_closed() -> None:
             return Creating()
 
     write_file(Files(ROOT), f"{ROOT}/a", b"data")
-    assert said == ["write", "hsync", "close"]
+    assert calls == ["write", "hsync", "close"]

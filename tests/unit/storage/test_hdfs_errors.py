@@ -1,4 +1,4 @@
-"""What hdfs-native 0.14.7 said against a real NameNode 3.4.3, word for word, and what that means to a caller."""
+"""The literal errors of hdfs-native 0.14.7 with a real NameNode 3.4.3, and the port's error for each."""
 
 import pytest
 
@@ -18,7 +18,7 @@ STACK = "\\n\\tat org.apache.hadoop.hdfs.server.namenode.FSNamesystem.renameTo(F
 
 
 def rpc(java: str, text: str) -> RuntimeError:
-    """As hdfs-native prints an answer of the NameNode that it has no class for."""
+    """Return the text of hdfs-native's error for a NameNode's exception that it has no class for."""
     return RuntimeError(f'RPCError("{java}", "{text}{STACK}")')
 
 
@@ -133,13 +133,13 @@ ALLOCATION = "File /f could only be written to 0 of the 1 minReplication nodes. 
     ],
     ids=lambda value: value.name if isinstance(value, Operation) else getattr(value, "__name__", None),
 )
-def test_a_text_of_hdfs_becomes_what_a_caller_can_do(
+def test_an_error_text_of_hdfs_becomes_the_ports_error(
     operation: Operation, error: OSError | RuntimeError, kind: type[StorageError]
 ) -> None:
-    found = classify(operation, "hdfs://h:1/x", error)
-    assert type(found) is kind
-    assert "\\tat" not in str(found)
-    assert "\tat" not in str(found)
+    port_error = classify(operation, "hdfs://h:1/x", error)
+    assert type(port_error) is kind
+    assert "\\tat" not in str(port_error)
+    assert "\tat" not in str(port_error)
 
 
 def test_a_connection_closed_at_the_login_points_to_the_rules_for_principals() -> None:
@@ -150,14 +150,14 @@ def test_a_connection_closed_at_the_login_points_to_the_rules_for_principals() -
     assert classify(Operation.STAT, "hdfs://h:1/x", closed, has_login=False).remedy == ""
 
 
-def test_quotes_of_a_namenodes_answer_are_not_escaped() -> None:
+def test_quotes_in_a_namenodes_message_are_not_escaped() -> None:
     denied = rpc(f"{HADOOP}.security.AccessControlException", r"user=ann, inode=\"/warehouse\":hive")
     assert str(classify(Operation.CREATE, "hdfs://h:1/x", denied)) == (
         'hdfs://h:1/x: user=ann, inode="/warehouse":hive'
     )
 
 
-def test_a_rename_whose_text_names_neither_side_needs_a_second_look() -> None:
+def test_an_ambiguous_error_of_a_rename_needs_a_second_look() -> None:
     with pytest.raises(SourceOrParent):
         classify(
             Operation.RENAME, "hdfs://h:1/x", rpc(f"{HADOOP}.fs.ParentNotDirectoryException", NO_DIRECTORY)

@@ -1,6 +1,6 @@
-"""Closing a file on HDFS: synced first; an answer that did not come is settled by the lease and the length.
+"""A file on HDFS is synced before it is closed, and a lost response to the close is settled by the lease and the length.
 
-And closed by its lease as soon as its last block was reported, while hdfs-native still sleeps before it asks again.
+The lease closes the file as soon as its last block was reported, while hdfs-native still sleeps before it asks again.
 """
 
 import threading
@@ -26,21 +26,21 @@ class Status:
 
 @dataclass
 class Client:
-    """`lost` calls, by name, get no answer, once each time they are named; `leases` is what asking for one gives."""
+    """Calls named in `lost` get no response, once for each mention; `leases` are the results of lease recoveries."""
 
     lost: list[str] = field(default_factory=list)
     leases: list[bool] = field(default_factory=lambda: [True])
     length: int = 3
     log: list[str] = field(default_factory=list)
     reported: list[int] = field(default_factory=list)
-    """Bytes of complete blocks that the next looks find; then none."""
+    """The bytes of complete blocks that the next looks find; later looks find none."""
     asleep: threading.Event | None = None
-    """hdfs-native's close sleeps until it is set."""
+    """The close of hdfs-native sleeps until it is set."""
     refusal: str = ""
-    """What closing fails with after its sleep."""
+    """The error of closing, after its sleep."""
     closing: threading.Event = field(default_factory=threading.Event)
     closers: list[threading.Thread] = field(default_factory=list)
-    """The threads that sleep, or did."""
+    """The threads that sleep or have slept."""
 
     def create(self, _path: str, _options: Any) -> "RawWriter":
         return RawWriter(self)
@@ -105,8 +105,8 @@ def writer(client: Client, data: bytes = b"abc") -> StorageWriter:
     return made
 
 
-def told(client: Client) -> list[str]:
-    """The calls, without the proofs that questions after a lost answer need."""
+def calls_of(client: Client) -> list[str]:
+    """Return the calls without the proofs that reads need after a lost response."""
     return [name for name in client.log if name not in ("write", "stat", "proof")]
 
 
@@ -116,22 +116,22 @@ def test_every_byte_is_synced_before_the_file_is_closed() -> None:
     assert client.log == ["write", "hsync", "close"]
 
 
-def test_a_sync_without_an_answer_is_repeated_before_the_file_is_closed() -> None:
+def test_a_sync_without_a_response_is_repeated_before_the_file_is_closed() -> None:
     client = Client(["hsync"])
     file = writer(client)
     with pytest.raises(OutcomeUnknown):
         file.close()
     file.close()
-    assert told(client) == ["hsync", "hsync", "close"]
+    assert calls_of(client) == ["hsync", "hsync", "close"]
 
 
-def test_a_close_without_an_answer_is_settled_by_the_lease_and_the_length() -> None:
+def test_a_close_without_a_response_is_settled_by_the_lease_and_the_length() -> None:
     client = Client(["close"])
     file = writer(client)
     with pytest.raises(OutcomeUnknown):
         file.close()
     file.close()
-    assert told(client) == ["hsync", "close", "recover"], "hdfs-native cannot close twice"
+    assert calls_of(client) == ["hsync", "close", "recover"], "hdfs-native cannot close twice"
     assert client.log[-1] == "stat"
     with pytest.raises(ValueError, match="closed"):
         file.close()
@@ -146,7 +146,7 @@ def test_a_file_whose_lease_is_still_being_recovered_is_not_closed_yet() -> None
         with pytest.raises(Unavailable, match="recovered"):
             file.close()
     file.close()
-    assert told(client) == ["hsync", "close", "recover", "recover", "recover"]
+    assert calls_of(client) == ["hsync", "close", "recover", "recover", "recover"]
 
 
 def test_a_recovered_file_that_is_too_short_is_an_error_for_good() -> None:
@@ -154,13 +154,13 @@ def test_a_recovered_file_that_is_too_short_is_an_error_for_good() -> None:
     file = writer(client)
     with pytest.raises(OutcomeUnknown):
         file.close()
-    with pytest.raises(StorageError, match="2 bytes, 3 were written") as told:
+    with pytest.raises(StorageError, match="2 bytes, 3 were written") as caught:
         file.close()
-    assert not isinstance(told.value, Unavailable | OutcomeUnknown), "nobody may close it once more"
+    assert not isinstance(caught.value, Unavailable | OutcomeUnknown), "nobody may close it once more"
 
 
 @pytest.mark.parametrize("lost", ["recover", "stat"])
-def test_a_look_after_a_close_without_an_answer_is_taken_again(lost: str) -> None:
+def test_a_look_after_a_close_without_a_response_is_repeated(lost: str) -> None:
     client = Client(["close", lost], leases=[True, True, True])
     file = writer(client)
     with pytest.raises(OutcomeUnknown):
@@ -170,7 +170,7 @@ def test_a_look_after_a_close_without_an_answer_is_taken_again(lost: str) -> Non
     file.close()
 
 
-def test_whether_the_lease_is_recovered_is_asked_of_a_namenode_that_acknowledged_a_change() -> None:
+def test_the_lease_is_recovered_by_a_namenode_that_acknowledged_a_change() -> None:
     client = Client(["close"])
     file = writer(client)
     with pytest.raises(OutcomeUnknown):
@@ -181,7 +181,7 @@ def test_whether_the_lease_is_recovered_is_asked_of_a_namenode_that_acknowledged
 
 
 class SleepyClient(Client):
-    """hdfs-native's close sleeps until `until` was called (of looks the last), with an answer or not; None: until `wake`."""
+    """Let hdfs-native's close sleep until `until` was called (the last look), or until `wake` if it is None."""
 
     def __init__(self, until: str | None, **fields: Any) -> None:
         super().__init__(asleep=threading.Event(), **fields)
@@ -210,20 +210,20 @@ def test_a_file_is_closed_by_its_lease_as_soon_as_its_last_block_was_reported() 
 
 
 @pytest.mark.parametrize("reported", [0, 2])
-def test_before_the_last_block_was_reported_the_lease_is_left_alone(reported: int) -> None:
+def test_the_lease_is_not_recovered_before_the_last_block_was_reported(reported: int) -> None:
     client = SleepyClient("look", reported=[reported, reported])
     writer(client).close()
     assert client.log == ["write", "hsync", "close", "look", "look", "awake"]
 
 
-def test_a_look_without_an_answer_leaves_the_close_to_hdfs_native() -> None:
+def test_a_look_without_a_response_leaves_the_close_to_hdfs_native() -> None:
     client = SleepyClient("look", lost=["look"], reported=[3])
     writer(client).close()
     assert client.log[-2:] == ["look", "awake"]
 
 
 @pytest.mark.parametrize("lost", ["recover", "proof"])
-def test_once_its_lease_was_asked_for_what_hdfs_native_is_told_does_not_count(lost: str) -> None:
+def test_after_a_lease_recovery_the_response_to_hdfs_native_does_not_count(lost: str) -> None:
     """The request may have closed the file in the memory of a NameNode whose journal refuses it later."""
     client = SleepyClient(lost, lost=[lost], reported=[3], leases=[True] * 3)
     file = writer(client)
@@ -234,7 +234,7 @@ def test_once_its_lease_was_asked_for_what_hdfs_native_is_told_does_not_count(lo
     assert client.log[-3:] == ["proof", "recover", "stat"]
 
 
-def test_a_file_that_is_closed_in_the_journal_is_closed_whatever_hdfs_native_is_told() -> None:
+def test_a_file_that_is_closed_in_the_journal_is_closed_whatever_hdfs_native_gets() -> None:
     client = SleepyClient("proof", reported=[3], leases=[True, True], refusal="connection reset")
     writer(client).close()
     assert client.log[-2:] == ["awake", "recover"]
@@ -242,7 +242,7 @@ def test_a_file_that_is_closed_in_the_journal_is_closed_whatever_hdfs_native_is_
 
 @pytest.mark.parametrize("leases", [[False], [True, False]])
 def test_a_lease_that_is_not_recovered_at_once_leaves_the_close_in_doubt(leases: list[bool]) -> None:
-    """The NameNode may be a new one, which knows nothing of the block: it closes the file by itself, a little later."""
+    """A new NameNode may not know the block yet; it closes the file by itself a little later."""
     refusal = 'RPCError("org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException", "no lease")'
     until = "proof" if leases[0] else "recover"
     client = SleepyClient(until, reported=[3], leases=[*leases, True], refusal=refusal)
@@ -253,19 +253,19 @@ def test_a_lease_that_is_not_recovered_at_once_leaves_the_close_in_doubt(leases:
     assert client.log[-2:] == ["recover", "stat"]
 
 
-def test_a_refused_close_is_told_as_it_is() -> None:
+def test_a_refused_close_raises_the_refusal() -> None:
     refusal = 'RPCError("org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException", "no lease")'
     with pytest.raises(NotFound, match="no lease"):
         writer(Client(refusal=refusal)).close()
 
 
-def test_an_empty_file_has_no_block_to_look_for() -> None:
+def test_an_empty_file_needs_no_look() -> None:
     client = Client(reported=[0])
     writer(client, b"").close()
     assert client.log == ["write", "hsync", "close"]
 
 
-def test_when_many_closes_still_sleep_the_next_one_is_waited_for() -> None:
+def test_if_many_closes_still_sleep_the_next_one_is_awaited() -> None:
     sleeping = SleepyClient(None, reported=[3] * 32, leases=[True] * 64)
     files = file_system(sleeping)
     for number in range(32):
@@ -283,7 +283,7 @@ def test_when_many_closes_still_sleep_the_next_one_is_waited_for() -> None:
 
 
 def test_the_process_ends_after_the_closes_that_still_sleep() -> None:
-    """A thread that returns from hdfs-native while the interpreter goes down would abort the process."""
+    """A thread that returns from hdfs-native during the interpreter's exit would abort the process."""
     client, closings = Client(reported=[3], leases=[True, True], asleep=threading.Event()), Closings()
     closings.close(client, "/f", 3, RawWriter(client).close)
     assert client.asleep is not None

@@ -1,4 +1,4 @@
-"""Local disk behind the port: what the contract test cannot show on one healthy disk."""
+"""The port on local disk: what the contract test cannot show on one healthy disk."""
 
 import errno
 import os
@@ -88,7 +88,7 @@ def test_a_disk_without_renameat2_keeps_the_contract_of_rename(
     case(LocalFileSystem(), f"file://{tmp_path}")
 
 
-def test_what_the_disk_says_becomes_what_a_caller_can_do() -> None:
+def test_an_error_of_the_disk_becomes_the_ports_error() -> None:
     expected: dict[int, type[StorageError]] = {
         errno.ENOENT: NotFound,
         errno.ENOTDIR: NotFound,
@@ -137,7 +137,7 @@ def test_a_directory_that_may_not_be_written_is_denied(tmp_path: Path) -> None:
     assert [status.name for status in files.list(base)] == ["f"]
 
 
-def test_a_files_length_is_that_of_its_bytes_and_what_is_not_there_has_none(tmp_path: Path) -> None:
+def test_a_file_has_a_length_and_a_missing_file_has_none(tmp_path: Path) -> None:
     files, path = LocalFileSystem(), f"{tmp_path.as_uri()}/a"
     assert length_at(files, path) is None
     write_file(files, path, b"12345")
@@ -150,7 +150,7 @@ def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
     assert type(refused.value) is StorageError
 
 
-def test_a_rename_syncs_both_parents_and_a_close_its_own(tmp_path: Path) -> None:
+def test_a_rename_syncs_both_parents_and_a_close_its_parent(tmp_path: Path) -> None:
     program = """
 import os, sys
 opened = []
@@ -176,7 +176,7 @@ directories(lambda: files.delete(base + "/c/f"))
 
 
 class PowerCut:
-    """A disk that forgets what was not synced: a file keeps the length it had at its last sync, others become empty."""
+    """A disk that loses unsynced data: a file keeps the length of its last sync, and one that was never synced is empty."""
 
     def __init__(self) -> None:
         self.lengths: dict[int, int] = {}
@@ -191,7 +191,7 @@ class PowerCut:
                 os.truncate(path, self.lengths.get(path.stat().st_ino, 0))
 
 
-def test_a_file_that_was_closed_outlives_a_power_cut_and_one_being_written_may_not(tmp_path: Path) -> None:
+def test_a_closed_file_outlives_a_power_cut_and_an_open_one_may_not(tmp_path: Path) -> None:
     power = PowerCut()
     files = LocalFileSystem(power.sync)
     write_file(files, f"file://{tmp_path}/closed", b"data")
@@ -203,7 +203,7 @@ def test_a_file_that_was_closed_outlives_a_power_cut_and_one_being_written_may_n
     assert (tmp_path / "open").read_bytes() == b""
 
 
-def test_a_writer_is_of_no_use_after_its_end(tmp_path: Path) -> None:
+def test_a_writer_cannot_be_used_after_its_end(tmp_path: Path) -> None:
     writer = LocalFileSystem().create(f"file://{tmp_path}/f")
     writer.abandon()
     writer.abandon()
@@ -214,7 +214,7 @@ def test_a_writer_is_of_no_use_after_its_end(tmp_path: Path) -> None:
 
 
 def _as_somebody_without_rights(function: Callable[[], None]) -> int:
-    """Run in a forked child, as `nobody` where the test runs as root; 0 when nothing was raised."""
+    """Run in a forked child, as `nobody` if the test runs as root. Return 0 if nothing was raised."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -229,7 +229,7 @@ def _as_somebody_without_rights(function: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def test_threads_that_make_one_parent_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_threads_may_create_the_same_parent_at_once(tmp_path: Path) -> None:
     files = LocalFileSystem()
     for n in range(100):
         paths = [f"{tmp_path.as_uri()}/{n}/a/b/c/{own}" for own in range(8)]
@@ -238,7 +238,7 @@ def test_threads_that_make_one_parent_at_once_do_not_disturb_each_other(tmp_path
 
 
 class Syncs:
-    """The kernel's fsync, with a list of what was synced (by inode); the `failing` ones (from 0) are errors."""
+    """The kernel's fsync with a list of the synced inodes; the calls numbered `failing` (from 0) are errors."""
 
     def __init__(self, failing: frozenset[int] = frozenset()) -> None:
         self.synced: list[int] = []
@@ -271,13 +271,13 @@ def test_both_directories_are_synced_before_a_rename_counts(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("failing", [0, 1])
 def test_a_close_whose_sync_failed_never_succeeds_later(tmp_path: Path, failing: int) -> None:
-    """Linux forgets the failure with the first fsync that tells of it, and the bytes with it."""
+    """Linux reports a failure only to one fsync, and then forgets it and the bytes."""
     files = LocalFileSystem(Syncs(frozenset({failing})))
     writer = files.create(f"file://{tmp_path}/f")
     writer.write(b"x")
     with pytest.raises(OutcomeUnknown):
         writer.close()
     for _ in range(2):
-        with pytest.raises(StorageError, match="an earlier sync failed") as told:
+        with pytest.raises(StorageError, match="an earlier sync failed") as caught:
             writer.close()
-        assert type(told.value) is StorageError
+        assert type(caught.value) is StorageError

@@ -1,4 +1,4 @@
-"""Around the adapters: time limits, threads, routing, the log of changes, and what is imported when."""
+"""Time limits, threads, routing, the log of changes, and lazy imports around the adapters."""
 
 import json
 import logging
@@ -24,7 +24,7 @@ from tests.harness.filesystem_cases import CASES, Case
 from tests.harness.waiting import wait_until
 
 
-def test_a_call_that_answers_in_time_gives_its_result_or_its_error() -> None:
+def test_a_call_in_time_returns_its_result_or_raises_its_error() -> None:
     guard = Guard()
     assert guard.call(lambda: 42, seconds=5) == 42
     with pytest.raises(ZeroDivisionError):
@@ -32,7 +32,7 @@ def test_a_call_that_answers_in_time_gives_its_result_or_its_error() -> None:
     assert guard.stuck == 0
 
 
-def test_a_call_that_hangs_is_left_behind_and_counted_until_it_comes_back() -> None:
+def test_a_call_that_hangs_is_abandoned_and_counted_until_it_returns() -> None:
     guard, go_on = Guard(), threading.Event()
     with pytest.raises(CallTimeout):
         guard.call(go_on.wait, seconds=0.05)
@@ -74,12 +74,12 @@ def test_results_come_in_the_order_of_the_items(concurrency: Sequential | Thread
     assert concurrency.map(slow_at_first, []) == []
 
 
-def test_threads_really_work_side_by_side() -> None:
+def test_threads_run_concurrently() -> None:
     meeting = threading.Barrier(4)
     assert len(Threads(4).map(lambda _: meeting.wait(60), range(4))) == 4
 
 
-def test_an_error_is_raised_after_all_running_calls_ended_and_the_rest_is_not_begun() -> None:
+def test_an_error_is_raised_after_all_running_calls_ended_and_no_other_begins() -> None:
     begun, ended = [], []
 
     def work(number: int) -> None:
@@ -115,7 +115,7 @@ def test_the_root_of_a_path_is_its_scheme_and_authority(path: str, root: str) ->
 
 
 @pytest.mark.parametrize("path", ["/a/b", "a", "hdfs:///a", "file://host/a", "s3://bucket/a", ""])
-def test_a_path_of_no_known_file_system_is_a_fault_of_the_map(path: str) -> None:
+def test_a_path_of_an_unknown_file_system_is_a_fault_of_the_map(path: str) -> None:
     with pytest.raises(ConfigError) as refused:
         root_of(path)
     assert refused.value.code == "storage.uri"
@@ -128,11 +128,11 @@ def test_a_rename_across_file_systems_is_refused(tmp_path: Path) -> None:
         files.rename(f"{base}/a", "hdfs://127.0.0.1:1/a")
 
 
-def test_an_hdfs_that_no_property_and_no_file_describes_is_a_fault_of_the_map() -> None:
+def test_an_unknown_nameservice_is_a_fault_of_the_map() -> None:
     files = connect(StorageOptions("hdfs://nowhere", "hdfs://nowhere/l", "hdfs://nowhere/w"))
-    with pytest.raises(ConfigError, match=r"hdfs://nowhere: .*No NameNode hosts found") as refused:
+    with pytest.raises(ConfigError, match=r"hdfs://nowhere: .*No NameNode hosts found") as caught:
         files.list("hdfs://nowhere/w")
-    assert refused.value.code == "storage.hdfs"
+    assert caught.value.code == "storage.hdfs"
 
 
 def test_connecting_imports_no_hdfs_client_until_an_hdfs_path_is_used() -> None:
@@ -173,7 +173,7 @@ def test_every_change_is_logged_with_operation_path_and_outcome(
     assert (renamed["operation"], renamed["path"], renamed["target"]) == ("rename", f"{base}/a", f"{base}/b")
 
 
-def test_the_clock_tells_utc_to_the_second() -> None:
+def test_the_clock_is_utc_to_the_second() -> None:
     clock = SystemClock()
     assert time.strptime(clock.now(), "%Y-%m-%dT%H:%M:%SZ")
     before = clock.monotonic()
@@ -181,9 +181,7 @@ def test_the_clock_tells_utc_to_the_second() -> None:
     assert clock.monotonic() - before >= 0.01
 
 
-def test_a_heartbeat_is_told_only_to_who_wants_everything(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_heartbeat_is_logged_only_below_debug(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     files, base = LoggedFileSystem(LocalFileSystem()), f"file://{tmp_path}"
     owner = "host-1-" + "a" * 32
     with caplog.at_level(BELOW_DEBUG, logger="kafka2hive.storage"):
@@ -195,7 +193,7 @@ def test_a_heartbeat_is_told_only_to_who_wants_everything(
     assert levels == [BELOW_DEBUG, BELOW_DEBUG, BELOW_DEBUG, logging.INFO]
 
 
-def test_the_first_file_of_a_new_directory_is_no_failure_in_the_log(
+def test_the_first_file_of_a_new_directory_is_not_a_failure_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     files, base = LoggedFileSystem(LocalFileSystem()), f"file://{tmp_path}"
