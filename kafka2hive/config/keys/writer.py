@@ -56,7 +56,7 @@ class WriterOptions:
 
     format: Annotated[
         FileFormat,
-        Key("File format; Hive's table must be stored in the same format. [Below](#file-formats)."),
+        Key("File format; Hive's table must have [the same](file-formats.md)."),
     ] = "parquet"
     compression: Annotated[
         Compression,
@@ -99,7 +99,9 @@ class WriterOptions:
     ] = ()
     timestamps: Annotated[
         Timestamps,
-        Key("Parquet: how timestamps are stored, [below](#timestamps-in-parquet). With `avro`: `millis`."),
+        Key(
+            "Parquet: how timestamps [are stored](file-formats.md#timestamps-in-parquet). With `avro`: `millis`."
+        ),
     ] = "micros"
 
     plugin: Annotated[
@@ -109,9 +111,9 @@ class WriterOptions:
             "files' names."
         ),
     ] = None
-    text: Annotated[
-        TextOptions, Key("With `text`: how fields are written in a line, [below](#lines-json-and-text).")
-    ] = TextOptions()
+    text: Annotated[TextOptions, Key("With `text`: how fields are written in a line, [below](#text).")] = (
+        TextOptions()
+    )
 
     def with_codec(self) -> "WriterOptions":
         """Return the options with the format's default codec if the map sets none: some Hives do not read all with zstd."""
