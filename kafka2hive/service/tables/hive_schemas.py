@@ -1,4 +1,4 @@
-"""What Hive must hold for a run: the tables' schemas, the tables themselves, the dead-letter table."""
+"""The tables that a map requires in Hive: resolved to columns, compared with Hive's, created and altered."""
 
 import logging
 import threading
@@ -27,37 +27,37 @@ _TRIES = 3
 
 _AWAY_SECONDS = 20.0
 _AWAY_TIMES = 5.0
-"""After an outage, Hive is left alone for this many times as long as the failure took."""
+"""After an outage no request is sent for this many times the duration of the failure, but at least for _AWAY_SECONDS."""
 
 Result = TypeVar("Result")
 
 
 class Schemas(Protocol):
-    """What the map and Hive say of tables (Catalogue)."""
+    """The settings of tables, by the map and Hive (Catalogue)."""
 
     def resolve(self, table: MapTable) -> TableSettings:
-        """Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
+        """Return what tasks need. Raises TableError, ServiceUnavailable (Hive has the schema and does not answer)."""
         ...
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:
-        """The ledger that feeds a table, to be written into the properties of a table that is made."""
+        """Note the ledger that feeds a table; if the table is created in Hive, its properties name it."""
         ...
 
     def doubt(self, name: str) -> None:
-        """Hive has refused something of this table: it is asked for again."""
+        """Let Hive be asked about this table again, because it has refused something of it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ToSend:
-    """Hive's table is not the map's yet, and would be after these statements."""
+    """The statements after which Hive's table would match the map."""
 
     statements: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """What the map says of a table in Hive. `create`: a missing one may be made; `alter`: columns may be added."""
+    """A table that the map requires in Hive. `create`: it may be created; `alter`: columns may be added."""
 
     spec: TableSpec
     create: bool
@@ -65,7 +65,7 @@ class _Expected:
 
 
 class Catalogue:
-    """`metastore` None: the map names no Hive; then every table needs columns in the map."""
+    """The tables that a map requires in Hive. If the map has no Hive (`metastore` None), each needs columns in the map."""
 
     def __init__(self, service_map: ServiceMap, metastore: Hive | None) -> None:
         self._map = service_map
@@ -80,7 +80,10 @@ class Catalogue:
         self._outage = HiveOutage()
 
     def resolve(self, table: MapTable) -> TableSettings:
-        """What tasks must know of the table. Raises TableError, ServiceUnavailable (the schema is Hive's and Hive is away)."""
+        """Return what tasks need, and note what the table must be in Hive.
+
+        Raises TableError, ServiceUnavailable (Hive has the schema and does not answer).
+        """
         rule = table.rule
         effective = effective_columns(rule, rule.columns or self._columns_in_hive(table), table.added)
         columns = effective.columns
@@ -102,9 +105,9 @@ class Catalogue:
         return rule.resolved(columns, effective.added)
 
     def ensure(self, name: str) -> None:
-        """The table is in Hive and is the one the map describes; asked once a run. For the registrar.
+        """Make Hive's table match the map, once a run; names that the map does not know are ignored. For the registrar.
 
-        Raises MetastoreUnavailable, TableError. A name the map does not know is left as it is.
+        Raises MetastoreUnavailable, TableError.
         """
         if name in self._ensured or self._metastore is None or name not in self._expected:
             return
@@ -114,13 +117,14 @@ class Catalogue:
         self._ensured.discard(name)
 
     def spec(self, name: str) -> ComparedTable:
-        """What the table must be in Hive, as a ledger keeps it. The table is resolved, or that of the dead letters."""
+        """Return what `expected` returns, in the form of a ledger."""
         return compared_table(self.expected(name))
 
     def compare(self, session: Session, name: str) -> TableDescription | ToSend:
-        """Hive's table where it is the map's, else what a run would send. Nothing is sent.
+        """Return Hive's table if it matches the map, otherwise what a run would send. Nothing is changed in Hive.
 
-        Raises MetastoreUnavailable, TableError (another table; missing, and not to be made; a question refused).
+        Raises MetastoreUnavailable, TableError (the table does not match, is missing and may not be created, or Hive
+        refuses the question).
         """
         expected = self._expected[name]
         spec = expected.spec
@@ -143,14 +147,15 @@ class Catalogue:
         return found
 
     def conform(self, session: Session, name: str) -> TableDescription:
-        """Hive's table, which is the map's afterwards: made or altered where it must be, and where the map allows it.
+        """Create or alter Hive's table so that it matches the map, as far as the map allows it, and return it.
 
-        What was sent twice, or half of it, is mended by the next comparison. Of several who make one database or table at
-        once Hive fails all but one, in spite of IF NOT EXISTS: after a failed statement the comparison decides, a few
-        times. Raises as `compare`; a statement refused, or failed, too.
+        A crash may leave some of the statements done; the next call compares again and sends the rest. If several processes
+        create a database or table at the same time, Hive fails all but one despite IF NOT EXISTS, so a failed statement is
+        followed by another comparison, up to _TRIES times. Raises what `compare` raises, and if a statement is refused or
+        fails.
         """
         compared = self.compare(session, name)
-        for left in reversed(range(_TRIES)):
+        for more_tries in reversed(range(_TRIES)):
             if isinstance(compared, TableDescription):
                 return compared
             try:
@@ -158,9 +163,9 @@ class Catalogue:
                     session.run(statement)
                     log.info("Hive table %s: %s", name, statement)
             except (MetastoreRefused, StatementFailed) as error:
-                if not left and isinstance(error, MetastoreRefused):
+                if not more_tries and isinstance(error, MetastoreRefused):
                     raise _refused(name, error) from error
-                if not left:
+                if not more_tries:
                     raise
                 log.info("Hive table %s: compared again, another may have made it: %s", name, error)
                 compared = self.compare(session, name)
@@ -172,7 +177,7 @@ class Catalogue:
         return compared
 
     def expected(self, name: str) -> TableSpec:
-        """What the table must be in Hive. The table is resolved, or that of the dead letters."""
+        """Return what the table must be in Hive. It must have been resolved, unless it is the dead-letter table."""
         return self._expected[name].spec
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:
@@ -209,7 +214,7 @@ def _refused(name: str, error: MetastoreRefused) -> TableError:
 def _storage_of(rule: TableRule) -> HiveStorage | None:
     if rule.writer.plugin is None:
         return None
-    # code of a package: loaded where a table is written by it
+    # this loads a package's code, so only for a table that it writes
     from kafka2hive.formats.plugin import storage_of
 
     return storage_of(rule.writer.plugin)

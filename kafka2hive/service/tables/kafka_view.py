@@ -1,4 +1,4 @@
-"""What Kafka holds for the tables of a run, asked in few calls and remembered for a while."""
+"""Topics and watermarks for the tables of a run, asked for in few calls; metadata are kept for a while."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Set
@@ -24,12 +24,12 @@ TakeOver = tuple[str, Generation]
 
 @dataclass(frozen=True, slots=True)
 class KafkaOffsets:
-    """Tables that share a topic begin and stand at offsets of their own: what is asked about those is kept by table's name.
+    """One look at Kafka for several tables; what depends on a table's position is kept by its name.
 
-    `asked_at_ms`: wall clock before the first question that this answers, the listing of topics included. What Kafka had
-    acknowledged by then lies below `logs.high`, and a topic partition that is not listed had no records.
+    `asked_at_ms`: wall clock before the first question of this look, including the listing of topics. What Kafka had
+    acknowledged by then is below `logs.high`, and topic partitions that are not listed had no records.
 
-    `at_start`, `last_read`: see Logs. `unknown`: topic partitions whose record read last could not be asked for this time.
+    `at_start`, `last_read`: see Logs. `unknown`: topic partitions whose last record read could not be asked for.
     """
 
     logs: Logs
@@ -39,7 +39,7 @@ class KafkaOffsets:
     unknown: Mapping[str, Set[TopicPartition]] = field(default_factory=dict)
 
     def of(self, table: str) -> Logs:
-        """What this table goes on by; topic partitions that are unknown to it count as not answered for."""
+        """Return the logs that this table decides by; topic partitions in `unknown` count as not answered."""
         logs = replace(
             self.logs, at_start=self.at_start.get(table, {}), last_read=self.last_read.get(table, {})
         )
@@ -55,7 +55,7 @@ class KafkaOffsets:
 
 
 def logs_of(kafka: Kafka, cluster: ClusterView, topics: Iterable[str]) -> Logs:
-    """Both ends of the logs of those topics that exist; who does not answer one question is not asked the next."""
+    """Return both ends of the logs of those topics that exist. Leaders that do not answer one question are not asked the next."""
     earliest = kafka.earliest(cluster.topic_partitions(topics))
     latest = kafka.latest(earliest)
     return Logs(cluster, earliest, latest, kafka.high_watermarks(latest) if latest else {})
@@ -63,10 +63,10 @@ def logs_of(kafka: Kafka, cluster: ClusterView, topics: Iterable[str]) -> Logs:
 
 @dataclass(slots=True)
 class KafkaView:
-    """Metadata at most METADATA_SECONDS old, watermarks fresh at every ask. Errors: ServiceUnavailable.
+    """Kafka as a run sees it: metadata at most METADATA_SECONDS old, watermarks always fresh. Raises ServiceUnavailable.
 
-    A broker that answers may have older metadata than the one that was asked before: a partition that was listed once
-    stays listed.
+    A broker may have older metadata than the one that answered before, so a topic partition that was listed once stays
+    listed.
     """
 
     kafka: Kafka
@@ -97,22 +97,23 @@ class KafkaView:
 
     @property
     def cluster_id(self) -> str:
-        """The id seen last: no question to Kafka."""
+        """The cluster's id as last listed; Kafka is not asked."""
         return self._cluster.cluster_id if self._cluster is not None else UNKNOWN_ID
 
     @property
     def topics(self) -> Collection[str]:
-        """Those seen last: no question to Kafka."""
+        """The topics as last listed; Kafka is not asked."""
         return self._cluster.topics if self._cluster is not None else ()
 
     def look(self, tables: Collection[Table]) -> KafkaOffsets:
-        """Watermarks of every topic partition the tables read, earliest before latest before high; and each table's last
-        records.
+        """Ask for the watermarks of all topic partitions that the tables read, and for their last records read if needed.
+
+        The earliest offsets are asked for before the latest, and those before the high watermarks.
         """
         cluster = self.cluster()
         asked_at_ms = (
             self._asked_at_ms
-        )  # a later question may renew the metadata, and these ends would be older
+        )  # a question below may renew the metadata; then these ends would be older
         logs = logs_of(self.kafka, cluster, {topic for table in tables for topic in table.topics})
         last_read, unknown = self._last_read(tables, logs)
         return KafkaOffsets(
@@ -124,29 +125,27 @@ class KafkaView:
         )
 
     def look_again(self, tables: Collection[Table], before: KafkaOffsets) -> KafkaOffsets:
-        """With topic ids and watermarks asked anew, for tables that do not fit: a topic may have been made again just now.
+        """Ask again for topic ids and watermarks, for tables whose ledgers contradict them: a topic may just be recreated.
 
-        What is known of the records read last stays: it is asked for once.
+        The answers about last records read are kept from `before`.
         """
         cluster = self.cluster(fresh=True)
         logs = logs_of(self.kafka, cluster, {topic for table in tables for topic in table.topics})
         return replace(before, logs=logs)
 
     def ends(self, states: Collection[Snapshot]) -> Mapping[TopicPartition, Watermark]:
-        """Where the logs that these states have a position in end now, by high watermark; topics that are gone are left
-        out.
-        """
-        there = self.cluster().topics
-        tps = {p.topic_partition for s in states for p in s.positions if p.topic_partition.topic in there}
+        """Return the high watermarks of the logs in which these states have positions, without topics that are gone."""
+        topics = self.cluster().topics
+        tps = {p.topic_partition for s in states for p in s.positions if p.topic_partition.topic in topics}
         return self.kafka.high_watermarks(tps) if tps else {}
 
     def _at_start(
         self, tables: Collection[Table], cluster: ClusterView
     ) -> dict[str, Mapping[TopicPartition, Watermark]]:
-        """Offsets by time, by table, for those that begin at a timestamp and have no positions yet.
+        """Return, by table, the offsets at its start time for topic partitions without a position yet.
 
-        One question for each timestamp, whatever the number of tables: a topic partition without a leader costs a
-        listing of the topics at each.
+        Kafka is asked once for each timestamp, because a topic partition without a leader costs a listing of all topics
+        with each question.
         """
         new: dict[str, tuple[int, list[TopicPartition]]] = {}
         for table in tables:
@@ -156,14 +155,11 @@ class KafkaView:
                 and start.timestamp_ms is not None
                 and isinstance(owned, Owned)
             ):
-                there = cluster.topic_partitions(table.topics)
-                new[table.name] = (
-                    start.timestamp_ms,
-                    [tp for tp in there if owned.state.position(tp) is None],
-                )
+                tps = cluster.topic_partitions(table.topics)
+                new[table.name] = start.timestamp_ms, [tp for tp in tps if owned.state.position(tp) is None]
         asked: dict[int, set[TopicPartition]] = {}
-        for timestamp_ms, tps in new.values():
-            asked.setdefault(timestamp_ms, set()).update(tps)
+        for timestamp_ms, without_position in new.values():
+            asked.setdefault(timestamp_ms, set()).update(without_position)
         answers = {ms: self.kafka.offsets_for_times(tps, ms) if tps else {} for ms, tps in asked.items()}
         return {
             name: {tp: answers[timestamp_ms][tp] for tp in tps if tp in answers[timestamp_ms]}
@@ -173,11 +169,11 @@ class KafkaView:
     def _last_read(
         self, tables: Collection[Table], logs: Logs
     ) -> tuple[dict[str, dict[TopicPartition, int]], dict[str, Set[TopicPartition]]]:
-        """Once per start of a table, and again for each topic partition whose log has moved to a newer epoch since.
+        """Return, by table, the leader epochs that its last records read have now, and the topic partitions not known yet.
 
-        By table: the epochs that its records read last have now, and what is not known yet and left alone until it
-        is. To read on would bring the position into the new epoch, and a log that was written anew would never be
-        noticed. All tables are asked for at once, within one time limit.
+        Kafka is asked once per take-over of a table, and again for each log that has moved to a newer epoch since. A topic
+        partition that is not known is not read: its position would move into the new epoch, and a rewritten log would
+        never be noticed. All tables are asked about at once, within one time limit.
         """
         due = {table.name: self._due(table, logs) for table in tables}
         asked = {record for records in due.values() for record in records.items()}
@@ -187,7 +183,7 @@ class KafkaView:
             epochs = self.kafka.record_epochs(asked) if asked else {}
         except ServiceUnavailable as error:
             why = error.message
-        found: dict[str, dict[TopicPartition, int]] = {}
+        last_read: dict[str, dict[TopicPartition, int]] = {}
         unknown: dict[str, Set[TopicPartition]] = {}
         for table in tables:
             records = due[table.name]
@@ -198,20 +194,20 @@ class KafkaView:
                     _take_over(owned),
                     {**self._checked_epochs(table.name, owned), **now},
                 )
-            found[table.name] = {tp: epoch for tp, epoch in answers.items() if epoch is not None}
+            last_read[table.name] = {tp: epoch for tp, epoch in answers.items() if epoch is not None}
             unknown[table.name] = records.keys() - answers.keys()
-            if left := sorted(unknown[table.name]):
+            if silent := sorted(unknown[table.name]):
                 log.warning(
                     "%s: whether %s (of %d) was written anew is not known yet, nothing is read from it: %s",
                     table.name,
-                    left[0],
-                    len(left),
+                    silent[0],
+                    len(silent),
                     why,
                 )
-        return found, unknown
+        return last_read, unknown
 
     def _due(self, table: Table, logs: Logs) -> dict[TopicPartition, int]:
-        """Return the offsets of the last records read whose epoch must be asked for: not since the log is in this epoch."""
+        """Return the last records read whose leader epoch was not asked for since the log moved to its present epoch."""
         owned = table.ownership
         if isinstance(owned, Unowned):
             return {}
@@ -232,9 +228,9 @@ def _take_over(owned: Owned) -> TakeOver:
 
 
 def moved_on(state: Snapshot, logs: Logs) -> list[Position]:
-    """Positions whose log is in a newer leader epoch than the record read last, which is still in it.
+    """Return the positions whose log is in a newer leader epoch than the last record read, and still holds that record.
 
-    A log still in the epoch of our last read cannot have been cut off below it; only the others cost a read each.
+    A log that is still in the epoch of the last read cannot have been truncated below it.
     """
     earliest, latest = logs.earliest, logs.latest
     return [
@@ -249,11 +245,11 @@ def moved_on(state: Snapshot, logs: Logs) -> list[Position]:
 
 
 def with_last_read(kafka: Kafka, state: Snapshot, logs: Logs) -> Logs:
-    """With the epoch that the record read last has now, where it may have changed. Raises ServiceUnavailable."""
+    """Add the leader epochs that the last records read have now, if they may have changed. Raises ServiceUnavailable."""
     records = {(p.topic_partition, p.end - 1) for p in moved_on(state, logs)}
     epochs = kafka.record_epochs(records)
-    if left := sorted(records - epochs.keys()):
-        topic_partition, offset = left[0]
+    if silent := sorted(records - epochs.keys()):
+        topic_partition, offset = silent[0]
         raise ServiceUnavailable(
             "kafka.unavailable",
             f"Kafka does not give the record {topic_partition} at {offset}",

@@ -1,4 +1,4 @@
-"""From the manifests of an epoch to a table's change: judged before the commit, dead letters too. Pure."""
+"""The check of an epoch's manifests before the commit, which turns them into a table's change. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,17 @@ from kafka2hive.plan.contract import (
     check_accounts,
 )
 
+FLOOR_RECORDS = 100
+"""A share of fewer records means too little: one bad record in three does not show that the map is wrong."""
+_MOST_REASONS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One table's epoch, ready to be committed. `columns`: which columns its records left empty, `unmapped`: what none takes.
-    `changed`: how many values the map's leeway changed, by kind.
+    """One table's epoch, ready to be committed.
+
+    `columns`: the columns that its records left empty. `unmapped`: the fields that no column takes.
+    `changed`: by kind, how many values the leeway of the map's columns changed.
     `fallback_tasks`: how many tasks had no compiled decoder.
     """
 
@@ -36,7 +42,7 @@ class Outcome:
 
 
 def check_epoch(table: str, manifests: Sequence[TableManifest], ledger: OwnedLedger) -> None:
-    """The tasks wrote for the very epoch that is to be committed next. Raises Kafka2HiveError: a bug, the run must end."""
+    """Check that the tasks wrote for the epoch that is committed next. Raises Kafka2HiveError: a bug, the run must end."""
     next_up = (ledger.generation.number, ledger.next_epoch)
     if strays := [at for m in manifests if (at := (m.generation, m.epoch)) != next_up]:
         raise Kafka2HiveError(
@@ -56,10 +62,12 @@ def judge_manifests(
     cluster_id: str,
     location: str,
 ) -> Outcome:
-    """All or nothing: every planned range delivered by the client and accounted for, every file's rows explained, few
-    dead letters. The rows of a file are those that Parquet counted when it wrote the footer.
+    """Check one table's manifests and return its outcome. If a check fails, nothing of the table is committed.
 
-    Raises TableError (a task's failure, too many dead letters) and AccountingMismatch (a bug: the run must end).
+    Every planned range must be delivered by the client and accounted for, the files must hold as many rows as the accounts
+    say, and dead letters must be few. A file's rows are those that were counted when its footer was written.
+
+    Raises TableError (a task failed, too many dead letters) and AccountingMismatch (a bug: the run must end).
     """
     for manifest in manifests:
         if manifest.failure:
@@ -101,6 +109,34 @@ def judge_manifests(
     )
 
 
+def check_dead_letters(
+    table: str,
+    planned: Sequence[OffsetRange],
+    total: OffsetAccounting,
+    manifests: Sequence[TableManifest],
+    share: float,
+) -> None:
+    """Raise TableError (`dead_letters.too_many`) if dead letters exceed the map's share; a share of 0 allows none at all."""
+    if total.dead_lettered <= share * total.read or (share > 0 and total.read < FLOOR_RECORDS):
+        return
+    reasons = "; ".join(_text(one, total.dead_lettered) for one in frequent(manifests)[:_MOST_REASONS])
+    raise TableError(
+        "dead_letters.too_many",
+        f"{table}: {total.dead_lettered} of {total.read} records of {first_ranges(planned)} cannot be decoded or bucketed,"
+        f" more than the map's dead_letter_share {share}. Most frequent: {reasons or 'unknown'}",
+        "correct the columns or the producer, or raise dead_letter_share; nothing was committed",
+    )
+
+
+def frequent(manifests: Sequence[TableManifest]) -> list[Refusal]:
+    """Return the reasons of all tasks, the most frequent first."""
+    reasons: dict[tuple[str, str], Refusal] = {}
+    for one in (refusal for manifest in manifests for refusal in manifest.refusals):
+        known = reasons.get((one.code, one.column))
+        reasons[one.code, one.column] = one if known is None else known.more(one.count)
+    return sorted(reasons.values(), key=lambda one: (-one.count, one.code, one.column))
+
+
 def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:
     if rows != accounted:
         raise AccountingMismatch(
@@ -109,7 +145,7 @@ def _check_rows(table: str, kind: FileKind, rows: int, accounted: int) -> None:
 
 
 def _leader_epochs(manifests: Sequence[TableManifest]) -> dict[TopicPartition, int]:
-    """The newest leader epoch read of each topic partition; several tasks may have read parts of one."""
+    """Return the newest leader epoch that was read of each topic partition, of which several tasks may have read parts."""
     newest: dict[TopicPartition, int] = {}
     for manifest in manifests:
         for topic_partition, epoch in manifest.leader_epochs:
@@ -125,7 +161,7 @@ def _changed(manifests: Sequence[TableManifest]) -> dict[str, int]:
 
 
 def _columns(manifests: Sequence[TableManifest]) -> ColumnsSeen:
-    """Over all tasks that decoded anything: empty is what is empty in each of them."""
+    """Merge what the tasks that decoded anything saw: a column is empty if it is empty in each of them."""
     some = [manifest.columns for manifest in manifests if manifest.columns.rows]
     empty = tuple(name for name in some[0].empty if all(name in seen.empty for seen in some)) if some else ()
     unmapped = tuple(dict.fromkeys(key for seen in some for key in seen.unmapped)) if empty else ()
@@ -133,46 +169,12 @@ def _columns(manifests: Sequence[TableManifest]) -> ColumnsSeen:
 
 
 def _unmapped(manifests: Sequence[TableManifest]) -> UnmappedFields:
-    """Over all tasks."""
+    """Add up what the tasks saw."""
     by_name: dict[str, UnmappedField] = {}
-    for one in (found for manifest in manifests for found in manifest.unmapped.fields):
+    for one in (each for manifest in manifests for each in manifest.unmapped.fields):
         known = by_name.get(one.name)
         by_name[one.name] = one if known is None else replace(known, records=known.records + one.records)
     return UnmappedFields(sum(m.unmapped.looked_at for m in manifests), tuple(by_name.values()))
-
-
-FLOOR_RECORDS = 100
-"""An epoch that read fewer records says too little of a share: one bad record of three is no wrong map."""
-
-SHOWN = 3
-
-
-def check_dead_letters(
-    table: str,
-    planned: Sequence[OffsetRange],
-    total: OffsetAccounting,
-    manifests: Sequence[TableManifest],
-    share: float,
-) -> None:
-    """Raises TableError (`dead_letters.too_many`). With a share of 0 not one dead letter passes, in any epoch."""
-    if total.dead_lettered <= share * total.read or (share > 0 and total.read < FLOOR_RECORDS):
-        return
-    reasons = "; ".join(_text(one, total.dead_lettered) for one in frequent(manifests)[:SHOWN])
-    raise TableError(
-        "dead_letters.too_many",
-        f"{table}: {total.dead_lettered} of {total.read} records of {first_ranges(planned)} cannot be decoded or bucketed,"
-        f" more than the map's dead_letter_share {share}. Most frequent: {reasons or 'unknown'}",
-        "correct the columns or the producer, or raise dead_letter_share; nothing was committed",
-    )
-
-
-def frequent(manifests: Sequence[TableManifest]) -> list[Refusal]:
-    """The reasons of all tasks, the most frequent first."""
-    found: dict[tuple[str, str], Refusal] = {}
-    for one in (refusal for manifest in manifests for refusal in manifest.refusals):
-        known = found.get((one.code, one.column))
-        found[one.code, one.column] = one if known is None else known.more(one.count)
-    return sorted(found.values(), key=lambda one: (-one.count, one.code, one.column))
 
 
 def _text(one: Refusal, of: int) -> str:

@@ -1,4 +1,4 @@
-"""Up to which time a table has read all that Kafka held for it. Pure."""
+"""The time up to which a table has read everything that Kafka held for it. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from kafka2hive.model.offsets import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Where all logs of a table ended at a time not before `at_ms` (epoch milliseconds)."""
+    """The ends of all logs of a table, read at `at_ms` (epoch milliseconds) or later."""
 
     at_ms: int
     offsets: Mapping[TopicPartition, int]
@@ -16,24 +16,24 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class ReadThrough:
-    """All that Kafka held at `through_ms` is in the ledger's state. `target`: the ends to reach next.
+    """The ledger's state holds everything that Kafka held at `through_ms`. `target`: the ends to reach next.
 
-    One target is kept until it is reached: newer ends move on with the producers, and a table that is always a little
-    behind would never reach them. One that cannot be reached any more (a log was cut off, a topic is gone) is given up.
+    A target is kept until it is reached, because a table that is always a little behind would never reach ends that move
+    with the producers. A target that cannot be reached any more (a truncated log, a deleted topic) is replaced.
     """
 
     through_ms: int | None = None
     target: Ends | None = None
 
     def looked(self, ends: Ends) -> "ReadThrough":
-        """Kafka's logs were looked at."""
+        """Take the logs' present ends as the target if there is none, or if it cannot be reached any more."""
         target = self.target
         if target is None or any(ends.offsets.get(tp, -1) < end for tp, end in target.offsets.items()):
             return replace(self, target=ends)
         return self
 
     def reached(self, positions: Mapping[TopicPartition, int]) -> "ReadThrough":
-        """The state's positions are these now (the offset to be read next)."""
+        """Take the target's time over if `positions` (the next offsets to read) have reached the target."""
         target = self.target
         if target is None or any(positions.get(tp, -1) < end for tp, end in target.offsets.items()):
             return self

@@ -1,4 +1,4 @@
-"""What became of tables and epochs, as values; reported to the log, the metrics, Kafka's consumer group."""
+"""Starts, publications and epochs of tables as values, and the Reporter that hands them to its listeners."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from kafka2hive.service.tables.table_state import Table
 
 @dataclass(frozen=True, slots=True)
 class TableStarted:
-    """A table was taken over. `moves`: what was rolled forward; `unregistered`: what Hive is to be told."""
+    """A table was taken over. `moves`: files rolled forward; `unregistered`: partitions to register in Hive."""
 
     table: str
     settings: TableSettings
@@ -23,7 +23,7 @@ class TableStarted:
 
 @dataclass(frozen=True, slots=True)
 class TablePublished:
-    """An epoch of a table is final; `state` is its new snapshot, `unregistered` what Hive is to be told."""
+    """A snapshot of a table is final: `state`. `unregistered`: partitions to register in Hive."""
 
     table: str
     moves: FileMoves
@@ -33,7 +33,10 @@ class TablePublished:
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """One table's part of a finished epoch; `state` is its new snapshot, `unregistered_before` what Hive did not have by then."""
+    """One table's part of a published epoch.
+
+    `state` is its new snapshot, `unregistered_before` the partitions that were not registered in Hive before it.
+    """
 
     table: str
     outcome: Outcome
@@ -44,10 +47,7 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """One epoch of the run. `tables` are all tables of the run, for lag, pending registrations and what is set aside.
-
-    `tasks` of them read it, `most_tasks` it could have had.
-    """
+    """One epoch of the run. `tables` are all tables of the run; `tasks` read the epoch, of at most `most_tasks`."""
 
     number: int
     reports: tuple[TableReport, ...]
@@ -68,7 +68,7 @@ class EpochReport:
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Hands each report to everybody who hears of it, in order."""
+    """Calls the listeners of each kind of report, in order."""
 
     epochs: list[Callable[[EpochReport], None]] = field(default_factory=list)
     starts: list[Callable[[TableStarted], None]] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Reporter:
             listener(report)
 
     def outage(self, away: Mapping[str, str], tables: Collection[Table]) -> None:
-        """`away`: services that do not answer, with the reason; none when all do."""
+        """Report the systems that do not answer; `away` holds the reason for each, and is empty if all answer."""
         for listener in self.outages:
             listener(away, tables)
 

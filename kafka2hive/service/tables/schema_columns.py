@@ -1,4 +1,4 @@
-"""The columns of a table besides the map's: what the ledger added, and what the schemas of its records have."""
+"""Columns that the map does not name: those that the ledger added, and those that the schemas of records call for."""
 
 import logging
 import threading
@@ -19,10 +19,12 @@ from kafka2hive.storage.port import Clock
 if TYPE_CHECKING:
     from kafka2hive.schema_evolution.fields import WriterField
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class EffectiveColumns:
-    """`added`: names, in small letters, of those that are not the map's."""
+    """All columns of a table. `added` holds the names, in lower case, of those that the ledger added."""
 
     columns: tuple[Column, ...]
     added: frozenset[str]
@@ -31,7 +33,7 @@ class EffectiveColumns:
 def effective_columns(
     rule: TableRule, known: Sequence[Column], added: Sequence[AddedColumn]
 ) -> EffectiveColumns:
-    """`known`: the map's columns or, where the map has none, Hive's. What the map says of a column or a field counts."""
+    """Merge `known`, the map's columns or else Hive's, with those that the ledger added; the map's own take precedence."""
     newest = {a.name.lower(): a for a in added if a.name not in rule.ignored_fields}
     columns: list[Column] = []
     names: set[str] = set()
@@ -39,20 +41,20 @@ def effective_columns(
         own = None if rule.columns else newest.get(column.name.lower())
         if own is None:
             columns.append(column)
-        else:  # Hive's, which may have been altered further by hand
+        else:  # somebody may have widened the column in Hive
             kind = own.type if is_wider(own.type, column.type) else column.type
             columns.append(Column(own.name, kind))
             names.add(own.name.lower())
-    there = {column.name.lower() for column in known}
+    known_names = {column.name.lower() for column in known}
     for name, own in newest.items():
-        if name not in there:
+        if name not in known_names:
             columns.append(Column(own.name, own.type))
             names.add(name)
     return EffectiveColumns(tuple(columns), frozenset(names))
 
 
 def watches_schemas(rule: TableRule, *, has_registry: bool) -> bool:
-    """Whether the schemas that its records name by id say something about the table's columns."""
+    """Whether the table's columns may follow the schemas that its records name by id."""
     own_schema = {"avro": rule.avro_schema, "protobuf": rule.protobuf_schema}
     return (
         rule.schema_evolution != "ignore"
@@ -63,12 +65,9 @@ def watches_schemas(rule: TableRule, *, has_registry: bool) -> bool:
     )
 
 
-log = logging.getLogger(__name__)
-
-
 @dataclass(frozen=True, slots=True)
 class WrittenColumns:
-    """The fields that records of a schema have. `schema` says which one it is."""
+    """The fields of one schema; `schema` is its label in messages."""
 
     schema: str
     fields: "tuple[WriterField, ...]"
@@ -76,13 +75,16 @@ class WrittenColumns:
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """`columns` with the schema that has each. `lost`: what stays out of every column, beside them."""
+    """What a table lacks: `columns`, each with the label of the schema that has it.
+
+    `lost` describes fields that no column can be added for.
+    """
 
     columns: tuple[tuple[Column, str], ...]
     lost: tuple[str, ...]
 
     def refuse(self, table: str) -> None:
-        """Raises SchemaDiffers where a table lacks anything at all."""
+        """Raise SchemaDiffers if the table lacks anything."""
         from kafka2hive.schema_evolution.check import schema_differs
 
         columns = [f"no column for {column.name} {column.type} ({schema})" for column, schema in self.columns]
@@ -90,7 +92,7 @@ class Lacking:
             raise schema_differs(table, "the newest version", "; ".join([*columns, *self.lost]))
 
     def added(self, at: str, epoch: int) -> tuple[AddedColumn, ...]:
-        """The columns as the ledger keeps them."""
+        """Return the columns in the form of the ledger."""
         return tuple(
             AddedColumn(name=column.name, type=column.type, schema=schema, added_at=at, epoch=epoch)
             for column, schema in self.columns
@@ -100,7 +102,10 @@ class Lacking:
 def read_written(
     label: str, schema: WriterSchema, message: str | None, settings: TableSettings
 ) -> WrittenColumns | None:
-    """None where it says nothing about the table's records: of another kind, unreadable, or of several messages."""
+    """Return a schema's fields; None if it does not describe the table's records.
+
+    Its kind may not match the table's format, it may be unreadable, or hold several message types.
+    """
     if (schema.kind, settings.format) == (AVRO, "avro"):
         from kafka2hive.decode.schemas.avro import AvroSchemaInvalid, parse
         from kafka2hive.schema_evolution.fields import avro_fields
@@ -128,21 +133,21 @@ def _read_protobuf(
     try:
         parsed = parse(schema)
         name = only_type(parsed, message)
-    except ProtobufSchemaInvalid as error:  # which message the records have, they say themselves
+    except ProtobufSchemaInvalid as error:  # records name their message type
         log.debug("%s: the schema with %s: %s", settings.table, label, error)
         return None
     return WrittenColumns(label, tuple(protobuf_fields(parsed, name)))
 
 
 def lacking(settings: TableSettings, schemas: Sequence[WrittenColumns]) -> Lacking:
-    """What the table lacks of all these schemas together. Pure."""
+    """Return what the table lacks of all these schemas together. Pure."""
     from kafka2hive.schema_evolution.differences import differences
 
     columns: dict[str, tuple[Column, str]] = {}
     for written in schemas:
-        found = differences(settings, written.fields)
-        columns |= {column.name.lower(): (column, written.schema) for column in found.columns}
-        settings = _with(settings, found.columns)
+        new = differences(settings, written.fields).columns
+        columns |= {column.name.lower(): (column, written.schema) for column in new}
+        settings = _with(settings, new)
     lost = (text for written in schemas for text in differences(settings, written.fields).lost)
     return Lacking(tuple(columns.values()), tuple(dict.fromkeys(lost)))
 
@@ -155,7 +160,10 @@ def _with(settings: TableSettings, new: Sequence[Column]) -> TableSettings:
 
 
 class NewestSchemas:
-    """A registry that gives no answer is asked again after `refresh_seconds` only: records name their schemas themselves."""
+    """The newest schemas of subjects. After an outage, the registry is asked again only after `refresh_seconds`.
+
+    That is safe, because records name their schemas.
+    """
 
     def __init__(self, registry: Registry, clock: Clock, refresh_seconds: float) -> None:
         self._registry = registry
@@ -165,12 +173,10 @@ class NewestSchemas:
         self._one_at_a_time = threading.Lock()
 
     def of(self, rule: TableRule, topics: tuple[str, ...], settings: TableSettings) -> list[WrittenColumns]:
-        """In the order of the topics; without those that the registry does not have, or does not give now."""
-        found = []
-        for subject in dict.fromkeys(rule.subject.replace("{topic}", topic) for topic in topics):
-            if (written := self._newest(subject, settings)) is not None:
-                found.append(written)
-        return found
+        """Return the newest schemas in the order of the topics, without those that the registry lacks or cannot give now."""
+        subjects = dict.fromkeys(rule.subject.replace("{topic}", topic) for topic in topics)
+        newest = [self._newest(subject, settings) for subject in subjects]
+        return [written for written in newest if written is not None]
 
     def _newest(self, subject: str, settings: TableSettings) -> WrittenColumns | None:
         with self._one_at_a_time:
@@ -191,7 +197,7 @@ class NewestSchemas:
 
 
 def newest_schemas(wiring: Wiring) -> NewestSchemas | None:
-    """None: the map has no registry. Connects to nothing yet."""
+    """Build the map's NewestSchemas; None if the map has no registry. Nothing is connected yet."""
     options, registry = wiring.map.registry, wiring.registry()
     if options is None or registry is None:
         return None
