@@ -1,4 +1,4 @@
-"""What a person sees of the commands that need no cluster: exit codes, texts, nothing touched that must not be."""
+"""The commands that need no cluster: their exit codes, their texts, and the files that they must not touch."""
 
 import ast
 import io
@@ -175,7 +175,7 @@ def test_a_whole_recover_loads_no_spark_and_no_arrow(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("module", ["inspect.plan", "run.service"])
 def test_the_code_of_plan_and_run_is_loaded_without_arrow(module: str) -> None:
-    """A run loads it for its tasks, beside the JVM's start; `plan` where a schema of the registry is read."""
+    """A run loads it for its tasks while the JVM starts; `plan` loads it only to read a schema of the registry."""
     program = f"import sys, kafka2hive.service.{module}; print('pyarrow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

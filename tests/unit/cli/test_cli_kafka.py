@@ -1,4 +1,4 @@
-"""The commands against a Kafka: librdkafka's mock broker, inside this process."""
+"""The commands against librdkafka's mock broker, which runs in this process."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.harness.mock_broker import RECORD, Broker, plain_map
 
 
 def _tables(result: Result) -> list[dict[str, Any]]:
-    """The tables of the document that a command printed."""
+    """Return the tables of the document that a command printed."""
     tables: list[dict[str, Any]] = json.loads(result.stdout)["tables"]
     return tables
 

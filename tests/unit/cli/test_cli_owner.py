@@ -1,4 +1,4 @@
-"""`recover` beside a run that is alive: refused without a trace, unless a person says otherwise."""
+"""`recover` while a run is alive is refused and changes nothing, unless --takeover is given."""
 
 from pathlib import Path
 

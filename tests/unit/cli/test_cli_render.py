@@ -1,4 +1,4 @@
-"""The texts of the commands, word by word, 80 columns, as they arrive in a pipe."""
+"""The texts that commands write into a pipe, word by word."""
 
 from kafka2hive.cli.render.plan import render_init
 from kafka2hive.cli.render.recover import render_recover

@@ -46,7 +46,7 @@ class Dumped:
 
 @pytest.fixture
 def dumped(tmp_path: Path) -> Dumped:
-    """Two epochs of ten records each, by the real task, gate and ledger."""
+    """Dump two epochs of ten records each with the real task, gate and ledger."""
     path = write_map(tmp_path)
     wiring = wire(load_map(str(path), {}))
     paths, location = wiring.paths(TABLE), wiring.map.tables[0].location

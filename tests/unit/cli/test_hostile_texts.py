@@ -1,4 +1,4 @@
-"""Texts of others: a name, a key, an error of a broker. They reach terminals, logs, paths and SQL, and do nothing there."""
+"""Texts that others control (names, keys, errors of brokers) have no effect in terminals, logs, paths and SQL."""
 
 import io
 import json

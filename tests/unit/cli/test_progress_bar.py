@@ -1,4 +1,4 @@
-"""The bar of a long audit: on a terminal's standard error, and nothing at all where nobody looks."""
+"""The progress bar of an audit appears on a terminal's standard error, and nowhere else."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Names and paths can be copied from what a command prints, on a pipe and on a narrow terminal."""
+"""Names and paths in the output of a command are not broken, in a pipe and on a narrow terminal."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every command says of a topic that makes the name of another topic's table that it is not read."""
+"""If two topics make the name of one table, every command says which topic is not read."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def config(tmp_path: Path, broker: Broker) -> Path:
 
 
 def read_leads(config: Path) -> None:
-    """The table's ledger has a position of the first topic."""
+    """Create a ledger for the table with a position in the first topic."""
     wiring = wire(load_map(str(config), {}))
     paths, location = wiring.paths(TABLE), f"{wiring.map.storage.warehouse}/crm.db/eu_leads_2"
     init(wiring.ports, paths, wiring.map.service, location)
@@ -52,7 +52,7 @@ def shown(*arguments: str) -> tuple[int, dict[str, Any]]:
 
 
 def conflicts(entries: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Table and topic of each."""
+    """Return table and topic of each error."""
     found = [(entry["table"], entry.get("error") or entry) for entry in entries]
     return [
         (table, error["message"].split()[1])

@@ -1,4 +1,4 @@
-"""`status` says of each table whether it is served, tried again, or waits for a command; and `recover --plan` the STOP ahead."""
+"""`status` says of each table whether it is served, retried or stopped; `recover --plan` names the STOP of the next run."""
 
 import json
 import signal
@@ -38,7 +38,7 @@ from tests.harness.mock_broker import Broker, plain_map
 
 @pytest.fixture(scope="module")
 def broker() -> Broker:
-    """Topic flights reaches beyond the ledger's positions."""
+    """A Kafka whose topic flights has more records than the ledger's positions."""
     broker = Broker()
     broker.produce("flights", 20)
     return broker
@@ -59,7 +59,7 @@ def live_run(
 
 
 def shown(service: Service, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """The exit code and the document."""
+    """Run `status --json` and return its exit code and document."""
     result = invoke("status", "--json", "-c", str(service.map), *arguments)
     document = json.loads(result.stdout)
     assert document["exit_code"] == result.exit_code
@@ -142,7 +142,7 @@ HELD = "2999-01-01T00:00:00Z"
 
 
 def leave(service: Service, run: RunConditions, owner: str | None = None) -> None:
-    """What a run leaves that ended so, or was killed."""
+    """Write the files that a run leaves if it ends like this, or is killed."""
     wiring = service.wiring
     files = ConditionFiles(wiring.ports, wiring.map.storage.ledger_root, "demo", owner or wiring.new_owner())
     if run.end is None:
@@ -152,7 +152,7 @@ def leave(service: Service, run: RunConditions, owner: str | None = None) -> Non
 
 
 def test_a_run_that_ends_while_it_is_looked_at_is_no_live_one(service: Service) -> None:
-    """It beats when the look begins, and has said how it ended when that is read."""
+    """Its heartbeat is alive when the watching begins, and its outcome is there when the outcomes are read."""
     owner = service.wiring.new_owner()
     said = RunConditions(
         (TableCondition(TABLE, Retrying(COLUMNS, "2026-11-21T08:00:05Z")),), HELD, RunEnd(75)
@@ -342,7 +342,7 @@ def test_without_a_live_run_positions_that_kafka_does_not_have_are_found_also_by
 
 
 class Rewritten(FakeKafka):
-    """The log reaches beyond the ledger's position, in a newer leader epoch; so is the record read last, if `anew`."""
+    """A log with more records than the ledger's position; with `anew` the last record read has a newer leader epoch."""
 
     def __init__(self, position: Position, anew: bool) -> None:
         self._position, self._epoch = position, position.leader_epoch + anew

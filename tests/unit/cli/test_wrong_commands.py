@@ -1,4 +1,4 @@
-"""A command that names what does not exist fails, says what it may have meant, and has touched nothing."""
+"""A command that names something which does not exist fails, suggests the right name, and changes nothing."""
 
 import json
 from pathlib import Path

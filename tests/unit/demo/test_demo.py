@@ -167,7 +167,7 @@ def test_a_difference_is_marked_where_it_is() -> None:
 
 
 def _is_gone(pid: int) -> bool:
-    """Ended; perhaps nobody has waited for it."""
+    """Whether the process has ended, even if it is still a zombie."""
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""More epochs of the small service of tests.harness.cli_ledger: one visible file each, on days that a test names."""
+"""Further epochs for the small service of tests.harness.cli_ledger, each with one visible file on a day that the test names."""
 
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -21,12 +21,12 @@ FLIGHTS = TopicPartition("flights", 0)
 
 
 def take(wiring: Wiring) -> OwnedLedger:
-    """A start without a judge."""
+    """Start the table without a check of its owner."""
     return start(wiring.ports, StartOrder(wiring.paths(TABLE), lambda: None, Owners(new_owner))).owned
 
 
 def stage(wiring: Wiring, owned: OwnedLedger, day: str) -> DataFile:
-    """A staged file of the owned ledger's next epoch, with the next offsets of flights, partition 0."""
+    """Stage a file for the ledger's next epoch with the next offsets of flights, partition 0."""
     location = owned.state.location
     position = owned.state.position(FLIGHTS)
     assert position is not None
@@ -55,11 +55,11 @@ def stage(wiring: Wiring, owned: OwnedLedger, day: str) -> DataFile:
 
 
 def change_of(file: DataFile) -> DataEpoch:
-    """What an epoch with this one file does."""
+    """Return the change of an epoch with this one file."""
     account = RangeAccounting(0, file.ranges[0], OffsetAccounting(read=READ, written=READ, bytes=300))
     return DataEpoch(files=(file,), accounts=(account,))
 
 
 def epoch(wiring: Wiring, owned: OwnedLedger, day: str) -> OwnedLedger:
-    """One epoch, from staging to final."""
+    """Publish one epoch, from staging to final."""
     return publish(wiring.ports, owned, change_of(stage(wiring, owned, day))).owned

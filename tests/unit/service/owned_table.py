@@ -1,4 +1,4 @@
-"""A table of a run that owns its ledger, without a start."""
+"""A table of a run that owns its ledger, made without a start."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,12 +9,12 @@ from tests.harness.task_files import table_settings
 
 
 def own(table: Table, ledger: OwnedLedger) -> Table:
-    """As if it had taken `ledger` over, and Hive's table were the one of the map."""
+    """Return a table that has taken `ledger` over and matches Hive's table."""
     table.ownership = Owned(ledger, table_settings(table.name), admitted=True)
     return table
 
 
 def restate(table: Table, **changes: Any) -> None:
-    """As if the newest snapshot said so."""
+    """Set the table's state as if the newest snapshot said so."""
     ledger = table.owned.ledger
     table.ownership = replace(table.owned, ledger=replace(ledger, state=replace(ledger.state, **changes)))

@@ -1,4 +1,4 @@
-"""`certificate`: a partition's state for a scheduler, and every way in which its certificates can be untrue."""
+"""`certificate` tells a scheduler a partition's state, and finds every way in which its certificates can be untrue."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ NAME = PartitionName(TABLE, DAY)
 
 
 class Locations:
-    """A metastore that knows one location for every partition, or does not answer."""
+    """A metastore that has every partition at one location, or does not answer."""
 
     def __init__(self, location: str | None, answers: bool = True) -> None:
         self._location = location
@@ -126,7 +126,7 @@ def test_an_untrue_certificate_is_a_finding(dump: Dump, harm: object, code: str)
 
 
 def test_a_certificate_that_counts_other_rows_than_the_snapshots_is_a_finding(dump: Dump) -> None:
-    """Snapshot and certificate agree with each other, and with no file."""
+    """Snapshot and certificate agree with each other, but not with the files."""
     state = dump.owned.state
     wrong = tuple(replace(each, rows=each.rows + 1) for each in state.open)
     dump.owned = replace(dump.owned, state=replace(state, open=wrong))

@@ -1,4 +1,4 @@
-"""A table's columns: those of the map or of Hive, and those that its ledger says were added."""
+"""A table's columns are those of the map or of Hive, and those that were added according to its ledger."""
 
 from dataclasses import replace
 from typing import Any

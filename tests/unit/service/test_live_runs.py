@@ -1,4 +1,4 @@
-"""Which of several live runs is believed about a table: the one that has it."""
+"""If several runs report on a table, the report of its owner counts."""
 
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.service.inspect.state import Runs
@@ -34,7 +34,7 @@ def test_of_a_table_whose_owner_is_dead_a_live_run_that_waits_for_it_is_heard() 
 
 
 def test_the_last_run_is_not_the_one_that_another_fenced() -> None:
-    """A run says that it was fenced after its successor has said that it serves; the successor was killed later."""
+    """A fenced run may report its end after its successor's last report; the successor was killed later."""
     fenced = RunConditions((), "2026-11-24T10:00:08Z", RunEnd(73, Trouble("ledger.fenced", "another run")))
     killed = RunConditions((SERVING,), "2026-11-24T10:00:05Z")
     assert Runs(frozenset(), {FIRST: fenced, DEAD: killed}).last == killed

@@ -1,4 +1,4 @@
-"""`validate` and the schemas of the map itself: every wrong field and type is told at its line, without any cluster."""
+"""`validate` compares the map's own schemas with its columns: every wrong field and type is reported at its line."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ WRONG = """
 
 
 def validated(folder: Path, format: str, schema: str, columns: str) -> tuple[int, str]:
-    """The exit code, and what is said."""
+    """Return the exit code and the output."""
     (folder / "schema").write_text(schema)
     path = folder / "map.yaml"
     message = "\n    protobuf_message: F" if format == "protobuf" else ""

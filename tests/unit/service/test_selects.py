@@ -1,4 +1,4 @@
-"""SELECTs are checked before anything is touched: where the mistake stands in the map, and what stays as it was."""
+"""SELECTs are checked before anything is changed, and an error names its place in the map."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ tables:
 
 
 class Spark:
-    """Answers as the test says; `planned` and `parsed` are what it was asked for."""
+    """A fake that answers as the test says; `planned` and `parsed` record the calls."""
 
     def __init__(self, **errors: TableError) -> None:
         self.errors = errors
@@ -117,7 +117,7 @@ def test_spark_is_started_for_no_map_without_sql(tmp_path: Path) -> None:
 
 
 def test_a_table_whose_select_is_refused_gets_no_ledger(tmp_path: Path) -> None:
-    """Without the check it is taken over."""
+    """Without the check the table would be taken over."""
     for folder, check in ((tmp_path / "refused", refuse_early), (tmp_path / "right", None)):
         folder.mkdir()
         _, owned_tables = make_loop_and_tables(make_wiring(folder), EarlyAndLate(), check_select=check)
