@@ -26,6 +26,9 @@ from kafka2hive.storage.port import StorageError, children, write_file
 Content = TypeVar("Content")
 _TRIES_OF_OUTCOME = 2
 
+_Parse = Callable[[str], tuple[str, int] | None]
+_Build = Callable[[str, int], str]
+
 
 class ConditionFiles:
     """The condition and outcome files of one process for one service.
@@ -161,10 +164,6 @@ def delete_dead_conditions(ports: Ports, root: str, service: str, processes: Pro
         except StorageError as error:
             log.debug("delete in %s: %s", directory, error)
     return deleted
-
-
-_Parse = Callable[[str], tuple[str, int] | None]
-_Build = Callable[[str, int], str]
 
 
 def _read(

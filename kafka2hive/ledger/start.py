@@ -54,7 +54,7 @@ def start(ports: Ports, order: StartOrder) -> StartResult:
 
 def _start_once(ports: Ports, order: StartOrder) -> StartResult:
     owned = take_over(
-        ports=ports, paths=order.paths, owner=order.owners.fresh(), checked=order.check(), own=order.owners
+        ports=ports, paths=order.paths, owner=order.owners.new_name(), checked=order.check(), own=order.owners
     )
     location = order.location or owned.state.location
     claim_location(ports, location, owned.state)

@@ -35,7 +35,7 @@ class Owners:
     make: Callable[[], str]
     made: set[str] = field(default_factory=set)
 
-    def fresh(self) -> str:
+    def new_name(self) -> str:
         """Return a name for one attempt. It is in `made` before it is used, because its rename may arrive at any time."""
         name = self.make()
         self.made.add(name)
@@ -47,7 +47,7 @@ class Owners:
 
 @dataclass(frozen=True, slots=True)
 class NewestSnapshot:
-    """Which snapshot is the newest, from the file names."""
+    """The epoch and the state of the newest snapshot, from the file names."""
 
     epoch: int
     pending: bool
@@ -132,7 +132,7 @@ def take_over(
 ) -> OwnedLedger:
     """Rename the generation directory to `owner`'s and read the newest snapshot (R2 and R3).
 
-    `owner` is a new name of `Owners.fresh`. `checked` is the generation that may be taken over: if another one is there
+    `owner` is a new name of `Owners`. `checked` is the generation that may be taken over: if another one is there
     now, the start has lost, unless an earlier attempt of this process made it (its owner is in `own`): then that attempt's
     rename was a delayed RPC, and nobody else owns the table.
     Before: one directory of any owner. After: one directory of this owner, all else unchanged. A crash leaves one of the two.

@@ -131,7 +131,11 @@ def _fence(wiring: Wiring, view: View, record: ResetRecord) -> ManualActionRequi
     """Take the table over, make a committed epoch visible if that can be, and move the ledger aside."""
     ports = wiring.ports
     owned = take_over(
-        ports=ports, paths=view.paths, owner=wiring.owners.fresh(), checked=view.generation, own=wiring.owners
+        ports=ports,
+        paths=view.paths,
+        owner=wiring.owners.new_name(),
+        checked=view.generation,
+        own=wiring.owners,
     )
     claim_location(ports, record.location, owned.state)
     left_pending = None

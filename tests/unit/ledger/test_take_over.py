@@ -130,17 +130,17 @@ def test_another_process_with_the_same_host_and_process_id_is_another_owner(tmp_
     service = pending_service(tmp_path)
     ports, paths = service.wiring.ports, service.wiring.paths(TABLE)
     owners = Owners(new_owner)
-    owners.fresh()
+    owners.new_name()
     judged = look(ports.files, paths).generation
     take_over(ports, paths, new_owner())  # same host, same process id: as after a restart in a container
 
     with pytest.raises(TakeOverLost):
-        take_over(ports, paths, owners.fresh(), judged, owners)
+        take_over(ports, paths, owners.new_name(), judged, owners)
 
 
 def test_a_run_knows_the_names_of_all_its_starts(tmp_path: Path) -> None:
     wiring = pending_service(tmp_path).wiring
-    name = wiring.owners.fresh()
+    name = wiring.owners.new_name()
     assert name in wiring.owners and name in replace(wiring, ports=wiring.ports).owners
     assert wiring.new_owner() not in wiring.owners
 
