@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from kafka2hive.config.rules.service import filesystem_of
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
@@ -18,8 +19,6 @@ from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileStatus, StorageError, children, files_below
-
-SOURCES = "group:NAME, spark:CHECKPOINT[#BATCH], connect:TOPICS_DIR or csv:FILE"
 
 CSV_HEADER = ("topic", "partition", "offset")
 
@@ -54,7 +53,11 @@ class OffsetSource:
         if kind == SourceKind.SPARK and (found := re.fullmatch(r"(.+)#(\d+)", place)):
             place, batch = found[1], int(found[2])
         if kind not in list(SourceKind) or not place:
-            raise ConfigError("usage.offset_source", f"not a source of offsets: {text!r}", f"write {SOURCES}")
+            raise ConfigError(
+                "usage.offset_source",
+                f"not a source of offsets: {text!r}",
+                f"write KIND:PLACE; the kinds are {', '.join(SourceKind)}",
+            )
         return OffsetSource(SourceKind(kind), place.rstrip("/") if kind != SourceKind.GROUP else place, batch)
 
 
@@ -179,8 +182,7 @@ def _spark_offsets(wiring: Wiring, source: OffsetSource) -> dict[TopicPartition,
 
 def _on_storage(wiring: Wiring, place: str) -> str:
     """Return the full address of a path on the map's storage. Raises ConfigError (`offsets.storage`)."""
-    scheme, _, rest = wiring.map.storage.uri.partition("://")
-    root = f"{scheme}://{rest.partition('/')[0]}"
+    root = filesystem_of(wiring.map.storage.uri)
     if place.startswith("/"):
         return root + place
     if place.startswith(f"{root}/"):
