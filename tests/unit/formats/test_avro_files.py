@@ -1,4 +1,4 @@
-"""Avro files: fastavro reads every value that was written, and the trailer says what the file holds."""
+"""Avro files: fastavro reads every value that was written, and the trailer holds rows and metadata."""
 
 import datetime
 import io
@@ -84,7 +84,7 @@ def test_every_value_is_read_back_whatever_the_row_groups(codec: CodecName) -> N
 
 @needs_compiled
 @pytest.mark.parametrize("codec", ["gzip", "none"])  # for the others fastavro needs further packages
-def test_fastavro_reads_a_whole_file_as_any_other_and_hive_finds_its_calendar(codec: CodecName) -> None:
+def test_fastavro_reads_a_whole_file_and_hive_finds_its_calendar(codec: CodecName) -> None:
     data = file_of([table(100)], codec)
     reader = fastavro.reader(io.BytesIO(data))
     found = list(reader)
@@ -118,7 +118,7 @@ def by_fastavro(data: bytes, rows: int, parsed: Any) -> list[Any]:
 
 
 @needs_compiled
-def test_any_slice_of_any_rows_is_what_fastavro_reads() -> None:
+def test_fastavro_reads_any_slice_of_any_rows() -> None:
     dice = random.Random(7)
     for _ in range(200):
         made = _Maker(dice)
@@ -139,7 +139,7 @@ def test_any_slice_of_any_rows_is_what_fastavro_reads() -> None:
 
 
 class _Maker:
-    """Types and values near the edges; the same for the same dice."""
+    """Makes types and values near the edges, the same ones for the same dice."""
 
     def __init__(self, dice: random.Random) -> None:
         self._dice = dice
@@ -192,7 +192,7 @@ class _Maker:
 
 
 @needs_compiled
-def test_a_part_of_a_millisecond_and_a_type_without_a_place_in_avro_are_never_written() -> None:
+def test_parts_of_milliseconds_and_types_that_avro_lacks_are_never_written() -> None:
     rows = pa.record_batch({"at": pa.array([0, 1_000, 1_001], pa.timestamp("us"))})
     encode = encoder()
     assert encode(rows.slice(0, 2), 0, 100)[0] == 2
@@ -210,7 +210,7 @@ def test_a_part_of_a_millisecond_and_a_type_without_a_place_in_avro_are_never_wr
 
 
 @needs_compiled
-def test_blocks_are_of_a_size_that_readers_hold_in_memory() -> None:
+def test_blocks_are_small_enough_for_a_readers_memory() -> None:
     rows = pa.table({"text": ["x" * 1_000] * 6_000})
     found = read_container(file_of([rows], "none")).blocks
     assert sum(block.rows for block in found) == 6_000
@@ -219,7 +219,7 @@ def test_blocks_are_of_a_size_that_readers_hold_in_memory() -> None:
 
 @needs_compiled
 @pytest.mark.parametrize("codec", TRAILED)
-def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_they_are(codec: CodecName) -> None:
+def test_the_end_of_a_file_holds_its_rows_and_metadata_of_any_length(codec: CodecName) -> None:
     for pairs in ({"kind": "data"}, {"kind": "data", "long": "é" * 200_000}):
         data = file_of([table(30)], codec, **pairs)
         end = end_of("avro", len(data), tail_of(data))
@@ -233,7 +233,7 @@ def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_they_are(codec: 
 
 @needs_compiled
 @pytest.mark.parametrize("codec", ["snappy", "none"])
-def test_a_file_whose_codec_has_no_room_for_a_trailer_says_so(codec: CodecName) -> None:
+def test_a_file_whose_codec_has_no_room_for_a_trailer_has_no_end(codec: CodecName) -> None:
     data = file_of([table(30)], codec, kind="data")
     with pytest.raises(UNREADABLE, match="no trailer"):
         end_of("avro", len(data), tail_of(data))
@@ -241,7 +241,7 @@ def test_a_file_whose_codec_has_no_room_for_a_trailer_says_so(codec: CodecName) 
 
 
 @pytest.mark.parametrize("codec", TRAILED)
-def test_a_cut_or_changed_trailer_is_unreadable_or_says_something_and_raises_nothing_else(codec: str) -> None:
+def test_a_cut_or_changed_trailer_is_read_or_unreadable(codec: str) -> None:
     data = trailer_block(codec, b'{"rows": 3, "metadata": {"kind": "data"}}', bytes(range(16)))
     assert avro_end(len(data), tail_of(data)).rows == 3
     for cut in range(len(data)):
@@ -259,7 +259,7 @@ def test_a_cut_or_changed_trailer_is_unreadable_or_says_something_and_raises_not
 
 @needs_compiled
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_damaged_file_is_unreadable_or_read_and_raises_nothing_else(codec: CodecName) -> None:
+def test_a_damaged_file_is_read_or_unreadable(codec: CodecName) -> None:
     data, dice = file_of([table(20)], codec), random.Random(3)
     for _ in range(400):
         broken = bytearray(data)
@@ -275,7 +275,7 @@ def test_a_damaged_file_is_unreadable_or_read_and_raises_nothing_else(codec: Cod
 
 @needs_compiled
 @pytest.mark.parametrize("codec", TRAILED)
-def test_a_file_that_lost_a_block_is_unreadable_though_the_others_are_whole(codec: CodecName) -> None:
+def test_a_file_that_lost_a_block_is_unreadable(codec: CodecName) -> None:
     rows = pa.table({"n": pa.array(range(200_000), pa.int64())})
     data = file_of([rows], codec)
     mark = data[-16:]
@@ -287,7 +287,7 @@ def test_a_file_that_lost_a_block_is_unreadable_though_the_others_are_whole(code
 
 
 @needs_compiled
-def test_a_file_whose_columns_are_not_those_of_its_avro_schema_is_unreadable() -> None:
+def test_a_file_whose_columns_differ_from_its_avro_schema_is_unreadable() -> None:
     data = file_of([table(5)]).replace(b'"whole"', b'"whale"')
     assert open_reader(data).rows == 5
     with pytest.raises(UNREADABLE, match="Avro's schema differs"):

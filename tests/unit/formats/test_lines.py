@@ -1,4 +1,4 @@
-"""Files of lines, JSON and delimited text: what stands in them, that all of it is read back, and the trailer behind it."""
+"""Files of lines, JSON and delimited text: their content, reading it back, and the trailer."""
 
 import base64
 import csv
@@ -58,7 +58,7 @@ def table(count: int, schema: pa.Schema = DEEP) -> pa.Table:
 
 
 def lines_of(data: bytes, codec: CodecName) -> list[str]:
-    """By other readers than ours: gzip of Python, zstd of Arrow."""
+    """Decompress a file with other readers than ours: Python's gzip, Arrow's zstd."""
     if codec == "gzip":
         data = gzip.decompress(data)
     elif codec == "zstd":
@@ -84,7 +84,7 @@ def test_every_value_is_read_back_whatever_the_row_groups(format: FileFormat, co
     assert len(lines_of(data, codec)) == 1_000
 
 
-def test_json_lines_are_what_pythons_own_reader_makes_of_them() -> None:
+def test_pythons_json_reader_reads_the_lines() -> None:
     lines = lines_of(written([table(100)], WriterOptions(format="json", compression="gzip")), "gzip")
     for number, line in enumerate(lines):
         found, wanted = json.loads(line), row(number)
@@ -102,13 +102,13 @@ def test_json_lines_are_what_pythons_own_reader_makes_of_them() -> None:
         assert list(found["days"]) == [wanted["day"].isoformat(), "2000-02-29"]
 
 
-def test_what_is_no_number_in_json_is_a_text() -> None:
+def test_numbers_that_json_lacks_are_texts() -> None:
     column = pa.array([float("nan"), float("-inf"), None, 1.5])
     (lines,) = [json_lines(pa.schema([("x", pa.float64())]))(pa.record_batch({"x": column}))]
     assert lines.to_pylist() == ['{"x":"NaN"}\n', '{"x":"-Infinity"}\n', '{"x":null}\n', '{"x":1.5}\n']
 
 
-def test_slices_of_nested_columns_are_written_as_they_are() -> None:
+def test_slices_of_nested_columns_are_written_correctly() -> None:
     generator, whole = random.Random(1), table(200)
     encode = json_lines(DEEP)
     every = encode(whole.combine_chunks().to_batches()[0]).to_pylist()
@@ -118,14 +118,14 @@ def test_slices_of_nested_columns_are_written_as_they_are() -> None:
         assert encode(batch).to_pylist() == every[start : start + count]
 
 
-def test_delimited_text_is_what_pythons_csv_makes_of_it_where_nothing_is_escaped() -> None:
+def test_pythons_csv_reads_delimited_text_without_escapes() -> None:
     rows = pa.table({"a": ["x", "", None], "b": pa.array([1, None, 3]), "c": [True, False, None]})
     (data,) = [written([rows], WriterOptions(format="text", compression="none"))]
     read = list(csv.reader(io.StringIO(data.decode()), quoting=csv.QUOTE_NONE))
     assert read == [["x", "1", "true"], ["", r"\N", "false"], [r"\N", "3", r"\N"]]
 
 
-def test_what_would_end_a_field_or_a_line_stands_behind_the_escape() -> None:
+def test_what_would_end_a_field_or_a_line_is_escaped() -> None:
     rows = pa.table({"a": ["a,b\\", "\n\r", "\\N"], "b": ["", "|", "x"]})
     options = WriterOptions(format="text", compression="none")
     assert written([rows], options) == b"a\\,b\\\\,\n\\n\\r,|\n\\\\N,x\n"
@@ -135,7 +135,7 @@ def test_what_would_end_a_field_or_a_line_stands_behind_the_escape() -> None:
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
 @pytest.mark.parametrize("format", FORMATS)
-def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_they_are(
+def test_the_end_of_a_file_holds_its_rows_and_metadata_of_any_length(
     format: FileFormat, codec: CodecName
 ) -> None:
     rows = table(30, SCHEMAS[format])
@@ -150,7 +150,7 @@ def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_they_are(
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
-def test_a_cut_or_changed_trailer_is_unreadable_or_says_something_and_raises_nothing_else(
+def test_a_cut_or_changed_trailer_is_read_or_unreadable(
     codec: CodecName,
 ) -> None:
     make = gzip_trailer if codec == "gzip" else zstd_trailer
@@ -170,7 +170,7 @@ def test_a_cut_or_changed_trailer_is_unreadable_or_says_something_and_raises_not
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
-def test_a_file_that_lost_or_gained_lines_is_unreadable_though_its_codec_is_content(codec: CodecName) -> None:
+def test_a_file_that_lost_or_gained_lines_is_unreadable(codec: CodecName) -> None:
     rows = table(50, PLAIN)
     options = WriterOptions(format="text", compression=codec)
     one, other = written([rows], options), written([rows.slice(0, 20)], options)
@@ -192,7 +192,7 @@ def test_a_file_with_a_damaged_name_in_its_schema_is_unreadable(name: bytes) -> 
         open_reader(gzip.compress(b"{}\n") + gzip_trailer(payload_of(1, pairs)))
 
 
-def test_a_file_without_compression_has_rows_but_no_columns_until_it_is_told_them() -> None:
+def test_a_file_without_compression_has_columns_only_from_its_table() -> None:
     for format in FORMATS:
         schema = SCHEMAS[format]
         options = WriterOptions(format=format, compression="none")
@@ -288,7 +288,7 @@ def test_any_texts_with_any_delimiter_escape_and_null_are_read_back_or_refused()
 
 
 def _any_text_options(generator: random.Random) -> TextOptions:
-    """One that `validate` takes."""
+    """Return a form that `validate` accepts."""
     while True:
         delimiter, escape = generator.choice(",;|~^\t\x01"), generator.choice("\\!\"'^~")
         null = generator.choice(
@@ -309,8 +309,8 @@ def _any_texts(generator: random.Random, letters: str, count: int) -> pa.Array:
 
 
 @pytest.mark.parametrize("lines", [["a\n", "b\nc\n"], ["a\n", "b"]])
-def test_rows_are_counted_by_the_line_ends_that_are_written(lines: list[str]) -> None:
-    """A row that has another number of them is one row more or less for whoever reads the file: the counts must differ."""
+def test_rows_are_counted_by_the_line_ends_in_the_file(lines: list[str]) -> None:
+    """A row with more or fewer line ends is another number of rows for a reader, so the counts must differ."""
     rows = pa.table({"n": pa.array([1, 2])})
     sink = pa.BufferOutputStream()
     encoder = LinesEncoder(sink, rows.schema, lambda batch: pa.array(lines), line_codec("none", None), {})

@@ -1,4 +1,4 @@
-"""ORC files: what pyarrow reads back, what stands in the tail, and what is refused before it is written."""
+"""ORC files: reading rows back with pyarrow, the tail, and times that are refused."""
 
 import datetime
 import io
@@ -77,7 +77,7 @@ def test_every_row_group_is_a_stripe_and_every_value_is_read_back(codec: CodecNa
     assert pa.Table.from_batches(batches).select(["deep", "n"]) == rows.select(["deep", "n"])
 
 
-def test_rows_that_are_slices_of_others_are_written_as_they_are() -> None:
+def test_slices_of_rows_are_written_correctly() -> None:
     generator, whole = random.Random(1), table(400)
     for _ in range(60):
         slices = [
@@ -98,22 +98,22 @@ HIDDEN: dict[str, tuple[pa.DataType, Callable[[Any], Any]]] = {
 
 
 def hidden(kind: str) -> pa.Table:
-    """No outer struct is NULL, while inner ones are: beneath these an array of pyarrow's holds values."""
+    """No outer struct is NULL, but inner ones are, and pyarrow's arrays hold values beneath them."""
     dtype, around = HIDDEN[kind]
     deep = [{"r": n, "s": [{"t": None}, {"t": {"u": f"u{n}"}}] if n % 7 else None} for n in range(20_000)]
     return pa.table({"c": pa.array([around(None if n % 10 == 3 else deep[n]) for n in range(20_000)], dtype)})
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
-def test_what_lies_beneath_a_null_is_not_written(kind: str) -> None:
+def test_values_beneath_a_null_are_not_written(kind: str) -> None:
     rows = hidden(kind)
     for given in (rows, rows.slice(17), pa.concat_tables([rows.slice(9_000), rows.slice(0, 9_000)])):
         found = orc.ORCFile(io.BytesIO(file_of([given], "none"))).read()
         assert found.cast(given.schema) == given
 
 
-def test_an_audit_of_rows_finds_what_an_orc_writer_damaged() -> None:
-    """By the fault of pyarrow 26 itself: with `--deep`. The rows are as many, and the checksum is of what was written."""
+def test_an_audit_of_rows_finds_values_that_an_orc_writer_damaged() -> None:
+    """The fault is that of pyarrow 26. Only `--deep` finds it, because the count of rows and the checksum are right."""
     rows, span = hidden("struct").slice(0, 500), Span([offsets("t", 0, 0, 1)])
     sink = pa.BufferOutputStream()
     orc.write_table(rows, sink)
@@ -125,7 +125,7 @@ def test_an_audit_of_rows_finds_what_an_orc_writer_damaged() -> None:
     assert (hashes[0] != hashes[1]).sum() > 400
 
 
-def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_it_is() -> None:
+def test_the_end_of_a_file_holds_its_rows_and_metadata_of_any_length() -> None:
     data = file_of([table(10), table(20)], long="x" * 100_000)
     end = end_of("orc", len(data), tail_of(data))
     assert end is not None and end.rows == 30
@@ -133,7 +133,7 @@ def test_the_end_of_a_file_says_its_rows_and_pairs_however_long_it_is() -> None:
     assert end_of("json", len(data), tail_of(data)) is None
 
 
-def test_no_chunk_of_a_tail_is_longer_than_the_blocks_that_readers_have_room_for() -> None:
+def test_no_chunk_of_a_tail_is_longer_than_a_readers_block() -> None:
     stream = to_chunks(b"x" * 600_000, Codec.ZSTD, 262_144)
     at, lengths = 0, []
     while at < len(stream):
@@ -143,7 +143,7 @@ def test_no_chunk_of_a_tail_is_longer_than_the_blocks_that_readers_have_room_for
     assert from_chunks(stream, Codec.ZSTD) == b"x" * 600_000
 
 
-def test_rows_compare_with_those_of_a_parquet_file() -> None:
+def test_rows_equal_those_of_a_parquet_file() -> None:
     rows, columns = table(500), {name: name for name in SCHEMA.names}
     sink = pa.BufferOutputStream()
     parquet = encoding_of(WriterOptions()).open(sink, rows)
@@ -157,7 +157,7 @@ def test_rows_compare_with_those_of_a_parquet_file() -> None:
     assert len(hashes[0]) == 500 and hashes[0] == hashes[1]
 
 
-def test_days_are_marked_as_those_of_the_calendar_that_python_and_hive_4_have() -> None:
+def test_days_are_marked_as_gregorian() -> None:
     data = file_of([table(3)], "none")
     assert data.count(bytes([11 << 3, 2]), len(data) - tail_length(data)) == 1
 
@@ -180,7 +180,7 @@ def test_a_file_without_rows_has_a_schema() -> None:
     assert end_of("orc", len(data), tail_of(data)) is not None
 
 
-def test_a_cut_or_changed_end_is_unreadable_or_says_something_and_raises_nothing_else() -> None:
+def test_a_cut_or_changed_end_is_read_or_unreadable() -> None:
     data = file_of([table(50)], "none", kind="data")
     start = len(data) - tail_length(data)
     for cut in range(start, len(data), 7):
@@ -196,7 +196,7 @@ def test_a_cut_or_changed_end_is_unreadable_or_says_something_and_raises_nothing
             continue
 
 
-def test_a_footer_is_joined_from_what_the_writer_counted_not_from_what_it_was_given() -> None:
+def test_a_footer_has_the_rows_that_the_writer_counted() -> None:
     data = file_of([table(7), table(9)])
     tail = parse_tail(data[-tail_length(data) :])
     assert [stripe.rows for stripe in tail.stripes] == [7, 9]

@@ -1,4 +1,4 @@
-"""Options of Parquet files: what the footer says of them, and that the rows are the same whatever the options."""
+"""Options of Parquet files: how the footer shows them, and that they never change rows."""
 
 import datetime
 import io
@@ -73,7 +73,7 @@ def test_every_form_of_timestamps_reads_back_equal_at_any_depth(form: str) -> No
     assert unit in logical and '"isAdjustedToUTC": true' not in logical
 
 
-def test_rows_are_sorted_within_each_row_group_and_the_footer_says_by_what() -> None:
+def test_rows_are_sorted_within_each_row_group_as_the_footer_declares() -> None:
     groups = [table(300), table(200, seed=2)]
     data = written(groups, WriterOptions(sorted_by=("text", "n")))
     file = pq.ParquetFile(io.BytesIO(data))
@@ -94,13 +94,13 @@ def test_an_orc_file_has_its_rows_sorted_too() -> None:
     assert batch.column(0).to_pylist()[:2] == [1, 2] and batch.column(0)[-1].as_py() is None
 
 
-def test_the_footer_names_no_order_by_int96() -> None:
+def test_the_footer_declares_no_order_by_int96() -> None:
     options = WriterOptions(timestamps="int96", sorted_by=("text", "at", "n"))
     by = footer(written([table(10)], options)).row_group(0).sorting_columns
     assert [leaf_paths(SCHEMA)[one.column_index] for one in by] == ["text"]
 
 
-def test_page_index_and_bloom_filters_are_there_where_they_are_asked_for() -> None:
+def test_page_index_and_bloom_filters_are_written_on_request() -> None:
     def seen(options: WriterOptions) -> tuple[set[str], set[str]]:
         group = footer(written([table(500)], options)).row_group(0)
         columns = list(map(group.column, range(group.num_columns)))
@@ -126,7 +126,7 @@ def test_a_bloom_filter_is_as_large_as_the_distinct_values_need() -> None:
 
 
 @pytest.mark.parametrize("count", [100, 20_000])
-def test_a_column_has_the_dictionary_that_the_map_says_before_and_after_the_sample(count: int) -> None:
+def test_the_maps_choice_of_dictionaries_holds_before_and_after_the_sample(count: int) -> None:
     new = pa.array(np.arange(count, dtype=np.int64) * 2_654_435_761)
     few = pa.array([f"{n % 7:064d}" for n in range(count)])
     inner = pa.StructArray.from_arrays([new, few], names=["new", "few"])
@@ -163,7 +163,7 @@ def test_a_time_that_milliseconds_cannot_hold_is_a_dead_letter() -> None:
     assert letters[0]["detail"] == "column at is no whole number of milliseconds"
 
 
-def test_dead_letters_have_the_timestamps_that_readers_of_the_table_know_and_none_of_its_columns() -> None:
+def test_dead_letters_have_the_tables_form_of_timestamps_and_none_of_its_columns() -> None:
     options = WriterOptions(
         timestamps="int96", sorted_by=("n",), bloom_filter=("n",), dictionary=(("n", False),)
     )

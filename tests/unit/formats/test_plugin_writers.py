@@ -1,4 +1,4 @@
-"""Files by a package's writer: rows are counted on both sides of it, its faults are its table's, and files are read back."""
+"""Files of a plug-in's writer: rows are counted before and after it, its errors set the table aside, and files are read back."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -38,7 +38,7 @@ from kafka2hive.plugins import HiveStorage
 READS = dict(serde="a.b.Serde", input_format="a.b.In", output_format="a.b.Out", serde_properties={"it's": "{}"})
 
 class Streams:
-    """Arrow's own streams, which Hive does not read: the tests look at the bytes only."""
+    """Writes Arrow's streams, which Hive does not read: the tests check only the bytes."""
     def __init__(self, context):
         self.wrong = wrong = context.options.get("wrong", "")
         if wrong == "made":
@@ -125,7 +125,7 @@ def run_of(settings: TableSettings) -> tuple[TableManifest, MemoryFiles]:
     return run_task_of({("t", 0): FakeLog(values, 5)}, settings, [offsets("t", 0, 0, 5)])
 
 
-def test_a_task_writes_files_by_a_plug_in_and_dead_letters_as_ever() -> None:
+def test_a_task_writes_files_with_a_plug_in_and_dead_letters_without() -> None:
     manifest, files = run_of(table())
     assert manifest.failure is None, manifest.failure
     data, letters = sorted(manifest.files, key=lambda file: file.kind is FileKind.DEAD_LETTER)
@@ -146,7 +146,7 @@ def test_a_task_writes_files_by_a_plug_in_and_dead_letters_as_ever() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "code", "told"),
+    ("wrong", "code", "message"),
     [
         ("made", "plugin.failed", "kafka2hive.writers streams: OSError: no licence"),
         ("raises", "plugin.failed", "kafka2hive.writers streams: KeyError: 'n'"),
@@ -155,22 +155,22 @@ def test_a_task_writes_files_by_a_plug_in_and_dead_letters_as_ever() -> None:
         ("count", "plugin.result", "it was given 4 rows and counts '2' in the file"),
     ],
 )
-def test_a_writer_that_is_wrong_is_an_error_of_its_table(wrong: str, code: str, told: str) -> None:
+def test_a_wrong_writer_is_an_error_of_its_table(wrong: str, code: str, message: str) -> None:
     manifest, files = run_of(table(wrong))
     assert manifest.failure is not None and manifest.failure.code == code
-    assert told in manifest.failure.message
+    assert message in manifest.failure.message
     assert not manifest.files and not any(path.endswith("streams.pending") for path in files.content)
 
 
 class Broken:
-    """A stream whose write is not answered."""
+    """A stream whose write gets no response."""
 
     def write(self, data: bytes) -> int:
         raise OutcomeUnknown("write", "/t/file")
 
 
 @pytest.mark.parametrize("name", ["streams", "swallows"])
-def test_an_error_of_the_file_stays_what_it_is_whatever_the_writer_makes_of_it(name: str) -> None:
+def test_an_error_of_the_file_is_raised_even_if_the_writer_catches_it(name: str) -> None:
     rows = pa.table({"n": [1, 2]}, SCHEMA)
     with pytest.raises(
         OutcomeUnknown
@@ -181,7 +181,7 @@ def test_an_error_of_the_file_stays_what_it_is_whatever_the_writer_makes_of_it(n
             encoder.write(rows)
 
 
-def test_a_full_disk_below_the_copy_is_told_as_such() -> None:
+def test_a_full_disk_below_the_copy_is_named() -> None:
     rows = pa.table({"n": [1, 2]}, SCHEMA)
     encoder = cast("Any", encoding_of(options()).open(pa.BufferOutputStream(), rows))
 
@@ -200,7 +200,7 @@ def test_a_full_disk_below_the_copy_is_told_as_such() -> None:
     encoder.abandon()
 
 
-def test_a_file_that_is_ended_takes_nothing_more_and_one_that_is_given_up_swallows_it() -> None:
+def test_an_ended_file_accepts_no_bytes_and_an_abandoned_one_ignores_them() -> None:
     rows = pa.table({"n": [1, 2]}, SCHEMA)
     stream = pa.BufferOutputStream()
     encoder = cast("Any", encoding_of(options(name="swallows")).open(stream, rows))
@@ -215,7 +215,7 @@ def test_a_file_that_is_ended_takes_nothing_more_and_one_that_is_given_up_swallo
 
 
 class Other:
-    """A writer of another table, which fails while this one makes room."""
+    """The writer of another table, which fails when it must free memory for this one."""
 
     buffered_bytes = 10
 
@@ -233,7 +233,7 @@ class Other:
         self.limits.buffered_bytes, self.failure = 0, error
 
 
-def test_another_tables_writer_that_fails_is_not_this_ones_error() -> None:
+def test_a_failure_of_another_tables_writer_is_not_this_ones_error() -> None:
     for act in ("settle", "opening"):
         limits = TaskLimits(memory_bytes=5, open_files=1, file_bytes=100)
         other = Other(limits)
@@ -248,20 +248,20 @@ def test_another_tables_writer_that_fails_is_not_this_ones_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ("class", "hive.serde is not the full name of a Java class: 'a b'"),
         ("properties", "hive.serde_properties is not a mapping of texts to texts: {'a': 1}"),
         ("no storage", "hive is str instead of HiveStorage"),
     ],
 )
-def test_how_hive_reads_the_files_is_looked_at_before_any_statement(wrong: str, told: str) -> None:
+def test_the_hive_storage_is_checked_before_any_statement(wrong: str, message: str) -> None:
     with pytest.raises(TableError) as refused:
         storage_of(PluginOptions(name="streams", options=(("wrong", wrong),)))
-    assert (refused.value.code, told in refused.value.message) == ("plugin.result", True)
+    assert (refused.value.code, message in refused.value.message) == ("plugin.result", True)
 
 
-def test_hives_table_is_declared_and_known_again_by_the_plug_ins_classes() -> None:
+def test_hives_table_is_created_and_recognised_by_the_plug_ins_classes() -> None:
     storage = storage_of(PluginOptions(name="streams"))
     wish = replace(WISH, format="plugin", storage=storage)
     clause = (
@@ -274,7 +274,7 @@ def test_hives_table_is_declared_and_known_again_by_the_plug_ins_classes() -> No
     assert compared_table(wish).format != compared_table(replace(wish, storage=plain)).format
     same = replace(FOUND, input_format="a.b.In", serde="a.b.Serde", serde_properties={"it's": "{}"})
     check_table(wish, same)
-    for other, told in (
+    for other, message in (
         (replace(same, serde="a.b.Other"), "its rows are not read as Serde but by a.b.Other"),
         (replace(same, input_format="a.b.Text"), "it does not hold Serde files"),
         (replace(same, serde_properties={}), "its SerDe property it's is None"),
@@ -282,7 +282,7 @@ def test_hives_table_is_declared_and_known_again_by_the_plug_ins_classes() -> No
     ):
         with pytest.raises(TableError) as refused:
             check_table(wish, other)
-        assert told in refused.value.message
+        assert message in refused.value.message
 
 
 def written(wrong: str = "") -> bytes:
@@ -295,7 +295,7 @@ def written(wrong: str = "") -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("extension", "wrong", "told"),
+    ("extension", "wrong", "message"),
     [
         ("stream", "", "no package offers stream in kafka2hive.writers"),
         ("streams", "made", "OSError: no licence"),
@@ -303,12 +303,12 @@ def written(wrong: str = "") -> bytes:
         ("streams", "lists", "read did not return record batches of one schema"),
     ],
 )
-def test_what_a_package_cannot_read_back_is_unreadable(extension: str, wrong: str, told: str) -> None:
-    with pytest.raises(UNREADABLE, match=told):
+def test_a_file_that_its_plug_in_cannot_read_is_unreadable(extension: str, wrong: str, message: str) -> None:
+    with pytest.raises(UNREADABLE, match=message):
         _ = open_reader(written(), extension, PlainLines(SCHEMA, options(wrong))).schema
 
 
-def test_a_file_is_read_without_the_map_as_far_as_it_goes() -> None:
+def test_a_file_without_the_map_has_rows_but_no_columns() -> None:
     reader = open_reader(written(), "streams")
     assert reader.rows == 2
     with pytest.raises(UNREADABLE, match="only the map's table knows its columns"):
@@ -320,7 +320,7 @@ def test_a_file_is_read_without_the_map_as_far_as_it_goes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "message"),
     [
         ("writer: {format: plugin}", "is missing: format plugin needs a writer's name"),
         ("writer: {plugin: {name: streams}}", "is used with format plugin, the writer's is parquet"),
@@ -338,6 +338,6 @@ def test_a_file_is_read_without_the_map_as_far_as_it_goes() -> None:
         ),
     ],
 )
-def test_validate_refuses_a_writer_that_is_not_installed_or_does_not_belong(lines: str, told: str) -> None:
+def test_validate_refuses_a_writer_that_is_missing_or_does_not_fit(lines: str, message: str) -> None:
     found = problems_of(f"{HEAD}{TABLE}    {lines}\n")
-    assert any(told in problem for problem in found), found
+    assert any(message in problem for problem in found), found

@@ -1,4 +1,4 @@
-"""Row groups read back before their file is named: what differs is refused, and what is equal is not."""
+"""Row groups are read back before their file is closed: different values are refused, equal ones are not."""
 
 import datetime
 import struct
@@ -64,7 +64,7 @@ def test_a_row_too_many_or_too_few_is_found() -> None:
     assert first_difference(three, two) == first_difference(two, three) == 2
 
 
-def test_what_lies_beneath_a_null_and_where_memory_begins_is_of_no_meaning() -> None:
+def test_values_beneath_a_null_and_offsets_in_memory_do_not_matter() -> None:
     hidden = pa.StructArray.from_arrays([pa.array([7, 8, 9])], ["r"], mask=pa.array([False, True, False]))
     plain = pa.array([{"r": 8}, None, {"r": 9}], INNER)
     assert first_difference(pa.chunked_array([hidden.slice(1)]), pa.chunked_array([plain.slice(1)])) is None
@@ -79,7 +79,7 @@ def test_a_column_that_cannot_be_read_back_is_refused() -> None:
 
 
 def damaged(rows: pa.Table) -> pa.Table:
-    """The last value of the column `n` is another; in `deep` the last of its field."""
+    """Return the column `n` with another last value, in `deep` that of its field."""
     if "n" in rows.schema.names:
         last = pc.equal(pa.array(range(len(rows))), len(rows) - 1)
         return rows.set_column(0, "n", pc.if_else(last, pc.add(rows["n"], 1), rows["n"]))
@@ -124,8 +124,8 @@ def test_a_parquet_writer_that_damages_a_nested_value_fails_the_table() -> None:
     assert fine.end({}) == 201
 
 
-def test_what_pyarrow_itself_writes_wrong_is_refused() -> None:
-    """The fault that was found: a struct within a struct, from its first NULL on (pyarrow 26)."""
+def test_what_pyarrow_writes_wrong_is_refused() -> None:
+    """pyarrow 26 writes a struct within a struct wrong, from its first NULL on."""
     rows = deep()
     encoder = OrcEncoder(pa.BufferOutputStream(), rows.schema, "zstd", lambda given: given)
     with pytest.raises(TableError, match=r"column deep, row 2 of"):
@@ -133,8 +133,8 @@ def test_what_pyarrow_itself_writes_wrong_is_refused() -> None:
 
 
 @pytest.mark.parametrize("second", [TIME, datetime.datetime(1, 1, 1)])
-def test_times_that_pyarrow_cannot_read_from_orc_are_no_difference(second: datetime.datetime) -> None:
-    """Hive reads them. What else is in their column is compared all the same."""
+def test_times_that_pyarrow_cannot_read_from_orc_are_not_a_difference(second: datetime.datetime) -> None:
+    """Hive reads them. The other values of the column are still compared."""
     kind = pa.struct([("at", pa.list_(pa.timestamp("us"))), ("n", pa.int64())])
     rows = pa.table({"c": pa.array([{"at": [second, None], "n": 1}, None, {"at": None, "n": 2}], kind)})
     encoder = OrcEncoder(pa.BufferOutputStream(), rows.schema, "zstd")

@@ -1,4 +1,4 @@
-"""Files of any format in memory, of tables and of a whole task, and rows whose values are near the edges."""
+"""Make files of any format in memory, from tables and by whole tasks, and rows with values near the edges."""
 
 import datetime
 from collections.abc import Callable, Iterable, Sequence
@@ -36,7 +36,7 @@ DOUBLES = [0.1, -0.0, float("inf"), float("-inf"), 5e-324, 1.7976931348623157e30
 
 
 def plain_row(number: int, time: datetime.datetime, text: str) -> dict[str, Any]:
-    """Values of PLAIN."""
+    """Return a row with values for PLAIN."""
     return {
         "n": number * 7_919 - 2**40,
         "text": text,
@@ -55,7 +55,7 @@ def table_of(count: int, row: Callable[[int], dict[str, Any]], schema: pa.Schema
 
 
 def written(groups: Sequence[pa.Table], options: WriterOptions, **metadata: str) -> bytes:
-    """A file with a row group of each table."""
+    """Return a file with a row group for each table."""
     sink = pa.BufferOutputStream()
     file = encoding_of(options).open(sink, groups[0])
     for group in groups:
@@ -71,7 +71,7 @@ def tail_of(data: bytes) -> Callable[[int], bytes]:
 def run_task(
     options: WriterOptions, columns: Iterable[tuple[str, str]], values: list[bytes]
 ) -> tuple[MemoryFiles, TableManifest]:
-    """A task that reads these records as JSON; its table did not fail."""
+    """Run a task that reads these records as JSON, and check that its table did not fail."""
     log = FakeLog(dict(enumerate(values)), len(values))
     settings = table_settings("db.t", "json", columns, writer=options)
     manifest, files = run_task_of({("t", 0): log}, settings, [offsets("t", 0, 0, len(values))])
