@@ -56,7 +56,7 @@ class WriterOptions:
 
     format: Annotated[
         FileFormat,
-        Key("File format; Hive's table must have [the same](file-formats.md)."),
+        Key("File format; Hive's table must have the [same format](file-formats.md)."),
     ] = "parquet"
     compression: Annotated[
         Compression,
