@@ -74,7 +74,7 @@ class LedgerView:
     def epochs(self, state: str) -> list[int]:
         """Return the epochs whose snapshot is in `state` (of SnapshotState), ascending."""
         parsed = (parse_snapshot_name(path.name) for path in self._ledger.glob("g*/e*"))
-        return sorted(found[0] for found in parsed if found and found[1] == state)
+        return sorted(name[0] for name in parsed if name and name[1] == state)
 
     def listing(self) -> list[str]:
         """Return lines: the generation directory with its newest snapshots, then the number of data files per state."""
@@ -97,8 +97,8 @@ class LedgerView:
 
 
 def _state(path: Path) -> str:
-    found = _STATE.search(path.name)
-    return found[1] if found else "other"
+    match = _STATE.search(path.name)
+    return match[1] if match else "other"
 
 
 def _size(path: Path) -> int:
@@ -121,41 +121,41 @@ class Verdict:
     """
 
     produced: Tally
-    found: Tally
+    in_hive: Tally
     places: int
 
     @property
     def exact(self) -> bool:
         """Whether Hive holds every flight once, in the right month, with the right sum of miles."""
-        return self.produced == self.found and self.places == self.produced.flights
+        return self.produced == self.in_hive and self.places == self.produced.flights
 
     def lines(self) -> list[str]:
         """Return the counts by month and by carrier side by side, with `!!` at each difference."""
-        months = _rows(self.produced.months, self.found.months)
-        carriers = _rows(self.produced.carriers, self.found.carriers)
+        months = _rows(self.produced.months, self.in_hive.months)
+        carriers = _rows(self.produced.carriers, self.in_hive.carriers)
         head = f"{'month':9}{'produced':>9}{'in Hive':>9}"
         other = f"{'carrier':9}{'produced':>9}{'in Hive':>9}"
         both = [f"{left:32}{right}" for left, right in zip_longest(months, carriers, fillvalue="")]
-        total = f"{'all':9}{self.produced.flights:>9,}{self.found.flights:>9,}"
+        total = f"{'all':9}{self.produced.flights:>9,}{self.in_hive.flights:>9,}"
         return [f"{head}     {other}", *both, "", f"{total}     {self.places:,} distinct (partition, offset)"]
 
 
 def ask(hive: ThriftServer, produced: Tally) -> Verdict:
     """Compare the flights in Hive with the produced ones. Raises MetastoreUnavailable, MetastoreRefused."""
-    found, places = Tally(), 0
+    in_hive, places = Tally(), 0
     for month, carrier, count, distinct, miles in hive.query(QUERY):
-        found.months[month] += int(count)
-        found.carriers[carrier] += int(count)
-        found.miles += int(miles)
+        in_hive.months[month] += int(count)
+        in_hive.carriers[carrier] += int(count)
+        in_hive.miles += int(miles)
         places += int(distinct)
-    return Verdict(produced, found, places)
+    return Verdict(produced, in_hive, places)
 
 
-def _rows(produced: Counter[str], found: Counter[str]) -> list[str]:
+def _rows(produced: Counter[str], in_hive: Counter[str]) -> list[str]:
     rows = []
-    for name in sorted(produced | found):
-        mark = "" if produced[name] == found[name] else "  !!"
-        rows.append(f"{name:9}{produced[name]:>9,}{found[name]:>9,}{mark}")
+    for name in sorted(produced | in_hive):
+        mark = "" if produced[name] == in_hive[name] else "  !!"
+        rows.append(f"{name:9}{produced[name]:>9,}{in_hive[name]:>9,}{mark}")
     return rows
 
 
@@ -309,7 +309,7 @@ def _start_run(demo: DemoContext, log: str, *options: str) -> Child:
 
 
 def _relay(demo: DemoContext, log: LogFollower) -> None:
-    demo.console.show(found[1] for line in log.new_lines() if (found := _PROGRESS.match(line)))
+    demo.console.show(match[1] for line in log.new_lines() if (match := _PROGRESS.match(line)))
 
 
 def _check_run(run: Child, seconds: float, may_end: bool = False) -> None:

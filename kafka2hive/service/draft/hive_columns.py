@@ -15,34 +15,34 @@ _TIMES = ("timestamp", "date")
 _HOURS = frozenset(("hr", "hour", "h", "part_hour"))
 
 
-def with_table(draft: Draft, found: TableDescription) -> Draft:
+def with_table(draft: Draft, table: TableDescription) -> Draft:
     """Return the draft with what Hive's description says, and notes on what it leaves open."""
     notes = list(draft.notes)
     drafted_names = {column.name.lower() for column in draft.columns}
     metadata = [
         kind.value
-        for column in found.columns
+        for column in table.columns
         for kind in MetadataColumn
         if column.name == f"kafka_{kind.value}" and column.name not in drafted_names
     ]
     added = {f"kafka_{kind}" for kind in metadata} | set(CHANGE_COLUMNS if draft.source != "events" else ())
-    columns = _columns(draft, [column for column in found.columns if column.name not in added], notes)
+    columns = _columns(draft, [column for column in table.columns if column.name not in added], notes)
     digits = any(
         column.type.lower() == "boolean" and drafted.type == "bigint"
         for column, drafted in zip(columns, draft.columns, strict=False)
     )
-    path = _path([column.name for column in found.partition_columns], notes)
-    format = next((name for name, stored in STORED_AS.items() if stored.difference(found) is None), None)
+    path = _path([column.name for column in table.partition_columns], notes)
+    format = next((name for name, stored in STORED_AS.items() if stored.difference(table) is None), None)
     if format is None:
-        notes.append(f"Hive reads the table's files by {found.input_format}, which kafka2hive cannot write")
+        notes.append(f"Hive reads the table's files by {table.input_format}, which kafka2hive cannot write")
     return replace(
         draft,
         columns=columns,
         booleans="digits" if draft.format == "csv" and digits else "words",
         metadata=tuple(metadata),
         path=path,
-        location=_with_slashes(found.location),
-        storage=draft.storage or _authority(found.location),
+        location=_with_slashes(table.location),
+        storage=draft.storage or _authority(table.location),
         file_format=format or "parquet",
         notes=(f"columns, partitions and location are those of {draft.table_name} in Hive", *notes),
     )
@@ -58,15 +58,17 @@ def _authority(location: str | None) -> str | None:
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else None
 
 
-def _columns(draft: Draft, known: Sequence[Column], notes: list[str]) -> tuple[DraftColumn, ...]:
+def _columns(draft: Draft, hive_columns: Sequence[Column], notes: list[str]) -> tuple[DraftColumn, ...]:
     if draft.format == "csv":
-        if len(draft.columns) != len(known):
-            notes.append(f"the records have {len(draft.columns)} fields, Hive's table {len(known)} columns")
-        drafts = {column.name: drafted for column, drafted in zip(known, draft.columns, strict=False)}
+        if len(draft.columns) != len(hive_columns):
+            notes.append(
+                f"the records have {len(draft.columns)} fields, Hive's table {len(hive_columns)} columns"
+            )
+        drafts = {column.name: drafted for column, drafted in zip(hive_columns, draft.columns, strict=False)}
         keys: dict[str, tuple[str, ...]] = {name: (name,) for name in drafts}
     else:
         by_name = {column.name.lower(): column for column in draft.columns}
-        drafts = {c.name: by_name[c.name.lower()] for c in known if c.name.lower() in by_name}
+        drafts = {c.name: by_name[c.name.lower()] for c in hive_columns if c.name.lower() in by_name}
         keys = {name: drafted.keys for name, drafted in drafts.items()}
     columns = [
         DraftColumn(
@@ -75,9 +77,9 @@ def _columns(draft: Draft, known: Sequence[Column], notes: list[str]) -> tuple[D
             keys=keys.get(column.name, (column.name,)),
             unit=_unit(column, drafts.get(column.name)),
         )
-        for column in known
+        for column in hive_columns
     ]
-    if missing := [column.name for column in known if column.name not in drafts]:
+    if missing := [column.name for column in hive_columns if column.name not in drafts]:
         notes.append(f"no record has a value for {', '.join(missing)}: set from, header or key of each")
     used = {drafted.name for drafted in drafts.values()}
     if extra := [column.name for column in draft.columns if column.name not in used]:

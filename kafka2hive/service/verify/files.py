@@ -153,7 +153,7 @@ def _foreign(unnamed: Mapping[str, int | None], directories: Collection[str]) ->
         return []
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     return [
-        f"{counted(len(paths), 'file')} beside its own that this ledger did not write, readers see their rows, too:"
+        f"{counted(len(paths), 'file')} in its directories that this ledger did not write, readers see their rows, too:"
         f" {', '.join(paths[:_SHOWN])}{more}"
     ]
 

@@ -91,7 +91,9 @@ def test_files_of_others_among_the_ledgers_are_noted_and_no_finding(recovered: S
     for name in (other_ledger, *(f"part-{number}.parquet" for number in range(6))):
         mine.with_name(name).write_bytes(b"x")
     (told,) = notes()
-    assert "7 files beside its own" in told and told.endswith("and 2 more") and str(mine.parent) in told
+    assert (
+        "7 files in its directories that" in told and told.endswith("and 2 more") and str(mine.parent) in told
+    )
 
 
 def test_a_file_given_up_by_a_person_is_no_finding(tmp_path: Path) -> None:
