@@ -1,4 +1,4 @@
-"""The conditions of a run's tables, and the text in which another process reads them. Advice, never a decision's base."""
+"""The conditions of a run's tables, and the JSON in which other processes read them. They are advice: no safety depends on it."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, assert_never
@@ -13,7 +13,7 @@ BUG = "bug"
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An error as it is told: its stable code, what happened, what to do."""
+    """An error for display: its stable code, what happened, what to do."""
 
     code: str
     message: str
@@ -21,7 +21,7 @@ class Trouble:
 
     @staticmethod
     def of(error: Exception) -> "Trouble":
-        """What is no Kafka2HiveError is a bug."""
+        """Convert an error; any that is not a Kafka2HiveError is a bug."""
         if isinstance(error, Kafka2HiveError):
             return Trouble(error.code, error.message, error.remedy)
         return Trouble(BUG, f"{type(error).__name__}: {error}", "look at the run's log; report it: a bug")
@@ -45,9 +45,9 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Manual intervention required: the table waits for the command in `trouble.remedy`.
+    """Manual intervention is required: the table waits for the command in `trouble.remedy`.
 
-    `since` is ISO 8601 UTC to the second, by the run's clock; empty: it is not known.
+    `since` is ISO 8601 UTC to the second, by the run's clock; empty if unknown.
     """
 
     trouble: Trouble
@@ -60,7 +60,7 @@ RunState = Serving | Retrying | Stopped
 
 @dataclass(frozen=True, slots=True)
 class TableCondition:
-    """One table of a run. `warnings` are texts that hold now and do not stop it."""
+    """One table of a run. `warnings` hold now and do not stop the table."""
 
     table: str
     state: RunState
@@ -69,7 +69,7 @@ class TableCondition:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a run ended; `trouble`: what ended it, or is left undone for all tables; None: nothing."""
+    """How a run ended; `trouble` is the error that ended it, or that leaves work undone for all tables."""
 
     exit_code: int
     trouble: Trouble | None = None
@@ -77,11 +77,11 @@ class RunEnd:
 
 @dataclass(frozen=True, slots=True)
 class RunConditions:
-    """All tables of a run, so since `at` (ISO 8601 UTC to the second, by the run's clock). `end` None: it has not ended.
+    """All tables of a run, unchanged since `at` (ISO 8601 UTC to the second, by the run's clock).
 
-    `most_tasks`: how many tasks an epoch has at most now; None: not known yet. `map` is the fingerprint of the map that the
-    run has loaded; "": an older version's run.
-    `decoder`: which one its driver has; empty: the same.
+    `end`: how it ended; None while it runs. `most_tasks`: the most tasks that an epoch has now; None if not known yet.
+    `map`: the fingerprint of the map that the run has loaded. `decoder`: the decoder of its driver. Both are empty for a run
+    of an older version.
     """
 
     tables: tuple[TableCondition, ...]
@@ -93,7 +93,7 @@ class RunConditions:
 
     @property
     def was_fenced(self) -> bool:
-        """Another run took its tables over."""
+        """Whether another run took its tables over."""
         return self.end is not None and self.end.exit_code == ExitCode.FENCED
 
     def of(self, table: str) -> TableCondition | None:
@@ -101,16 +101,23 @@ class RunConditions:
 
 
 def encode(run: RunConditions) -> bytes:
-    """One JSON document; equal conditions give equal bytes, in whatever order."""
+    """Return one JSON document. Equal conditions give equal bytes, whatever the order of the tables."""
     tables = [_plain(condition) for condition in sorted(run.tables, key=lambda c: c.table)]
     end = None if run.end is None else asdict(run.end)
-    said = {"format": FORMAT, "at": run.at, "end": end, "most_tasks": run.most_tasks, "map": run.map}
-    document = {**said, "decoder": run.decoder, "tables": tables}
+    document = {
+        "format": FORMAT,
+        "at": run.at,
+        "end": end,
+        "most_tasks": run.most_tasks,
+        "map": run.map,
+        "decoder": run.decoder,
+        "tables": tables,
+    }
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
 
 def decode(data: bytes) -> RunConditions:
-    """Inverse of encode. Raises ValueError: half written, or not ours."""
+    """Parse the document of `encode`. Raises ValueError if it is incomplete or of another format."""
     try:
         document = orjson.loads(data)
         if document["format"] != FORMAT:
@@ -118,7 +125,7 @@ def decode(data: bytes) -> RunConditions:
         tables = document["tables"]
         return RunConditions(
             tables=tuple(TableCondition(one["table"], _state(one), tuple(one["warnings"])) for one in tables),
-            at=document.get("at", ""),  # an older version's text has none
+            at=document.get("at", ""),  # older versions do not write it
             end=_end(document.get("end")),
             most_tasks=document.get("most_tasks"),
             map=str(document.get("map", "")),

@@ -1,4 +1,4 @@
-"""`kafka2hive init`: the ledgers of the map's tables, made without a run. Also how a run makes the one of a new table."""
+"""`kafka2hive init` makes the ledgers of the map's tables without a run; a run makes that of a new table by the same code."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -33,6 +33,8 @@ from kafka2hive.service.wiring import Wiring
 
 
 class Beginning(Enum):
+    """The outcome of `init` for one table."""
+
     MADE = "made"
     IMPORTED = "positions imported"
     PLANNED = "would import positions"
@@ -53,13 +55,13 @@ class InitTable:
 
 @dataclass(frozen=True, slots=True)
 class InitResult:
-    """All tables that the map makes of the topics there are now."""
+    """The outcomes for all tables that the map makes of Kafka's present topics."""
 
     tables: tuple[InitTable, ...]
 
     @property
     def exit_code(self) -> ExitCode:
-        """STOP before anything else that went wrong."""
+        """The exit code: STOP if any table needs manual action, otherwise that of the first error."""
         errors = [table.error for table in self.tables if table.error is not None]
         if any(isinstance(error, ManualActionRequired) for error in errors):
             return ExitCode.STOP
@@ -69,9 +71,9 @@ class InitResult:
 def begin_ledger(
     wiring: Wiring, lost_ledger: LostLedgerCheck, table: MapTable, tables: Collection[MapTable]
 ) -> None:
-    """R1: never silently where the table, or Kafka's group offsets, say that there was one.
+    """Make a table's ledger (R1), unless the table or the group's offsets show that there was one before.
 
-    `tables` are all of the service. Doing it twice changes nothing.
+    `tables` are all tables of the service. A second call changes nothing; see `init` for a crash.
     Raises ManualActionRequired, AmbiguousOutcome, TableError, ServiceUnavailable.
     """
     refuse_vanished_ledger(wiring.ports.files, table.location, table.paths.table_directory)
@@ -185,9 +187,9 @@ class _Import:
 
 
 def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
-    """Make what is missing. Kafka is asked for topics (patterns) and group offsets (rule R1).
+    """Make the ledgers that are missing. Kafka is asked for topics (patterns) and group offsets (rule R1).
 
-    Raises ServiceUnavailable when Kafka does not answer.
+    Raises ServiceUnavailable if Kafka does not answer.
     """
     lost_ledger = LostLedgerCheck(kafka, wiring.map.kafka.committed_group, wiring)
     routes = topic_routes(wiring, kafka.cluster(lambda _topic: False).topics)
@@ -206,7 +208,7 @@ def _refused(wiring: Wiring, conflicts: Collection[RouteConflict]) -> list[InitT
 def _init(
     wiring: Wiring, lost_ledger: LostLedgerCheck, table: MapTable, tables: Collection[MapTable]
 ) -> InitTable:
-    """A table whose topics do not exist is a mistake in the map, more likely than not: nothing is made for it."""
+    """Make one table's ledger. If a topic of it does not exist, nothing is made: that is probably a mistake in the map."""
     directory = table.paths.table_directory
     if table.missing:
         error = unknown_topics(table.name, table.missing)

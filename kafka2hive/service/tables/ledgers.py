@@ -1,4 +1,4 @@
-"""Which ledgers there are below the root, and what others than one say; whether a table that was named is one of them."""
+"""The ledgers below the map's ledger root: listed, read one by one, and compared with the names that a command was given."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -20,25 +20,25 @@ T = TypeVar("T")
 
 
 def ledger_tables(wiring: Wiring) -> list[LedgerPaths]:
-    """Every table with a ledger below the map's ledger root, sorted by name; none when nothing ran yet.
+    """Return every ledger below the map's ledger root, sorted by table; empty before the first run.
 
     Raises ServiceUnavailable.
     """
     ledgers = wiring.paths("").ledgers
     try:
-        found = children(wiring.ports.files, ledgers)
+        directories = children(wiring.ports.files, ledgers)
     except StorageError as error:
         raise ServiceUnavailable(
             "storage.unavailable",
             f"listing {ledgers}: {error}",
             error.remedy or "is the NameNode up, and the uri in the map right?",
         ) from error
-    return [wiring.paths(c.name) for c in found if c.is_directory and not c.name.startswith("init-")]
+    return [wiring.paths(c.name) for c in directories if c.is_directory and not c.name.startswith("init-")]
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableLedger:
-    """A ledger that cannot be read, or a table that nothing can be said of, and why."""
+    """The error with which reading a table's ledger, or the work on it, failed."""
 
     table: str
     error: Kafka2HiveError
@@ -47,9 +47,9 @@ class UnreadableLedger:
 def each_ledger(
     wiring: Wiring, ledgers: Iterable[LedgerPaths], work: Callable[[View], Iterable[T]]
 ) -> Iterator[T | UnreadableLedger]:
-    """Look at one ledger after the other and give what `work` makes of it; nothing is read before it is asked for.
+    """Look at one ledger after the other and yield the results of `work`; each is read only when it is needed.
 
-    An error is the result of that ledger alone; one that is gone by now is left out.
+    An error becomes the result of that ledger; a ledger that is gone meanwhile is skipped.
     """
 
     def one(paths: LedgerPaths) -> Iterator[T | UnreadableLedger]:
@@ -59,7 +59,7 @@ def each_ledger(
 
 
 def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | UnreadableLedger]:
-    """The results of `work`; what it raises is a result of this table, and NoLedger is none."""
+    """Yield the results of `work`. If it raises an error, that is yielded as the table's result, except for NoLedger."""
     try:
         yield from work()
     except NoLedger:
@@ -72,7 +72,7 @@ def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | Unreada
 
 
 def apart(found: Iterable[T | UnreadableLedger]) -> tuple[list[T], list[tuple[str, Kafka2HiveError]]]:
-    """The results, and the errors by table."""
+    """Separate the results from the errors, which come with their tables' names."""
     results: list[T] = []
     errors: list[tuple[str, Kafka2HiveError]] = []
     for one in found:
@@ -84,7 +84,7 @@ def apart(found: Iterable[T | UnreadableLedger]) -> tuple[list[T], list[tuple[st
 
 
 def readable(found: Iterable[T | UnreadableLedger]) -> Iterator[T]:
-    """The results. Raises the first error there is among them."""
+    """Yield the results. Raises the first error among them."""
     for one in found:
         if isinstance(one, UnreadableLedger):
             raise one.error
@@ -94,10 +94,10 @@ def readable(found: Iterable[T | UnreadableLedger]) -> Iterator[T]:
 def other_ledgers(
     wiring: Wiring, table: str, first: Collection[str] = ()
 ) -> Iterator[Snapshot | UnreadableLedger]:
-    """The state of every other ledger below the root than that of `table`; those of the tables in `first` come first.
+    """Yield the state of every ledger below the root except that of `table`, beginning with the tables in `first`.
 
-    Their positions explain offsets of the consumer group, whatever service they are of: services may share a group.
-    Nothing is read before it is asked for. Raises ServiceUnavailable, AmbiguousOutcome (no answer).
+    Their positions explain offsets of the consumer group, whatever service they belong to: services may share a group.
+    Each ledger is read only when it is needed. Raises ServiceUnavailable, AmbiguousOutcome (no answer).
     """
     others = [paths for paths in ledger_tables(wiring) if paths.table != table]
     others.sort(key=lambda paths: paths.table not in first)
@@ -110,14 +110,14 @@ def other_ledgers(
 
 
 def literal_rules(wiring: Wiring) -> dict[str, TableRule]:
-    """The rules of the map that give one table each, by its name; those with a pattern are left out."""
+    """Return the rules without a pattern, by the name of their table."""
     return {rule.table: rule for rule in wiring.map.tables if rule.pattern is None}
 
 
 def vanished_ledgers(
     wiring: Wiring, wanted: Collection[str], there: set[str]
 ) -> list[tuple[str, Kafka2HiveError]]:
-    """Tables named by the map (`wanted` empty: all) that have no ledger, though their directory says there was one."""
+    """Return errors for tables of the map (or those in `wanted`) without a ledger whose owner marker shows that there was one."""
     errors: list[tuple[str, Kafka2HiveError]] = []
     for name, rule in literal_rules(wiring).items():
         if name in there or (wanted and name not in wanted):
@@ -132,7 +132,7 @@ def vanished_ledgers(
 def unknown_tables(
     wiring: Wiring, named: Collection[str], there: Collection[str]
 ) -> list[tuple[str, ConfigError]]:
-    """Those of the `named` tables that are neither in the map nor have a ledger (`there`): mistyped, most likely."""
+    """Return errors for `named` tables that are neither in the map nor have a ledger (`there`); they are probably mistyped."""
     known = {*literal_rules(wiring), *there}
     return [(name, no_such_table(name, known)) for name in sorted(set(named) - known)]
 
@@ -144,7 +144,7 @@ def no_such_table(name: str, known: Collection[str]) -> ConfigError:
 
 
 def refuse_unknown(wanted: Collection[str], tables: Collection[str]) -> None:
-    """For commands that need no ledger. Raises ConfigError: one of `wanted` is not among the map's tables."""
+    """Raise ConfigError if one of `wanted` is not among the map's tables; for commands that need no ledger."""
     for name in wanted:
         if name not in tables:
             raise ConfigError(
@@ -153,7 +153,7 @@ def refuse_unknown(wanted: Collection[str], tables: Collection[str]) -> None:
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """What to do about a name that is not known: the nearest one, else all of them (the first ten)."""
+    """Return the remedy for an unknown name: the most similar known name, otherwise the first ten."""
     if near := get_close_matches(name, sorted(known), 1):
         return f"did you mean {near[0]}?"
     if not known:

@@ -1,4 +1,4 @@
-"""Whether a live run has stopped a table that it owns: then a command may repair the table beside that run."""
+"""Whether a live run has stopped a table that it owns; then a command may repair the table while the run is alive."""
 
 from collections.abc import Callable
 
@@ -12,25 +12,25 @@ from kafka2hive.service.wiring import Wiring
 
 
 def stopped_by_its_run(wiring: Wiring) -> Callable[[LiveOwner, View], bool]:
-    """For an OwnershipCheck. What the run says is advice: an owner that is replaced by mistake is fenced."""
+    """Return the predicate for an OwnershipCheck. It relies on advice, which is safe: an owner replaced by mistake is fenced."""
 
-    def is_left(live: LiveOwner, view: View) -> bool:
+    def is_stopped(live: LiveOwner, view: View) -> bool:
         owner = view.generation.owner
         if live.repairs or owner is None:
             return False
-        said = read_conditions(wiring.ports, wiring.map.storage.ledger_root, live.service, decode)
+        runs = read_conditions(wiring.ports, wiring.map.storage.ledger_root, live.service, decode)
         conditions = [
-            run.of(view.paths.table) for by, run in said.items() if process_of(by) == process_of(owner)
+            run.of(view.paths.table) for name, run in runs.items() if process_of(name) == process_of(owner)
         ]
         return any(c is not None and is_stop_of(c.state, view.generation) for c in conditions)
 
-    return is_left
+    return is_stopped
 
 
 def is_stop_of(state: object, generation: Generation) -> bool:
-    """The stop came after that take-over; not before it, as when a run has taken the table up again since.
+    """Whether the table was stopped after this take-over. An earlier stop is over: the run has taken the table up again.
 
-    Both times are by the clock of the run where the run has made the generation, to the second.
+    If the run made the generation, both times are by its clock, to the second.
     """
     return (
         isinstance(state, Stopped)
@@ -40,5 +40,5 @@ def is_stop_of(state: object, generation: Generation) -> bool:
 
 
 def digits_of(time: str) -> str:
-    """`2026-11-21T08:12:00Z` and `20261121T081200Z` alike."""
+    """Return the digits, which are the same for `2026-11-21T08:12:00Z` and `20261121T081200Z`."""
     return "".join(filter(str.isdigit, time))

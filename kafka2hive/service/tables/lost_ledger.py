@@ -1,4 +1,4 @@
-"""Kafka's group offsets as evidence of a vanished or an older ledger (rule R1): they are never a position."""
+"""The consumer group's offsets as evidence of a lost or an older ledger (rule R1). They are never used as positions."""
 
 import logging
 import math
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class LostLedgerCheck:
-    """Asks the service's consumer group; `group` None: the map writes no group offsets, so there is no evidence."""
+    """Compares the service's consumer group with ledgers. If the map writes no group offsets, `group` is None: no evidence."""
 
     def __init__(self, kafka: Kafka, group: str | None, wiring: Wiring) -> None:
         self._kafka = kafka
@@ -31,17 +31,17 @@ class LostLedgerCheck:
         self._asking = threading.Lock()
 
     def new_round(self) -> None:
-        """The tables of the next round of starts ask Kafka again, also where it was silent."""
+        """Begin a round of starts: Kafka is asked again, even if it gave no answer in the last round."""
         with self._asking:
             self._cluster = None
             self._silent = False
 
     def refuse_lost_positions(self, table: MapTable, tables: Collection[MapTable]) -> None:
-        """Raises ManualActionRequired: the group has read a topic of `table` further than any ledger below the root says.
+        """Raise ManualActionRequired if the group has read a topic of `table` further than any ledger below the root.
 
-        Another table that reads the topic explains the group's offset up to its position, of whatever service; so does
-        the ledger of a table that left the map (renamed, removed): its position is kept. A ledger that cannot be read
-        explains nothing, and a Kafka that does not answer is an error: nothing is begun on a guess.
+        The ledger of another table that reads the topic explains the group's offset up to its position, whatever its
+        service, and even if the table left the map. A ledger that cannot be read explains nothing. If Kafka does not
+        answer, ServiceUnavailable is raised: no ledger is made on a guess.
         """
         if self._group is None:
             return
@@ -60,12 +60,12 @@ class LostLedgerCheck:
             )
 
     def refuse_older_ledger(self, table: MapTable, tables: Collection[MapTable]) -> None:
-        """Raises ManualActionRequired: the group has read a topic of `table` further than its ledger, and nothing explains it.
+        """Raise ManualActionRequired if the group has read a topic of `table` further than its ledger, without explanation.
 
         The group's offsets are written after an epoch is final, so they are never ahead of the table they come from. They
-        may come from another table, as in refuse_lost_positions. Of a topic partition whose position once went back by
-        an accepted gap they prove nothing. The group is asked once a run, and before the ledgers are read.
-        Where a ledger that may explain the offset cannot be read, or the group gives no answer, there is a warning.
+        may come from another table, as in refuse_lost_positions. They prove nothing about a topic partition whose position
+        once went back by an accepted gap. The group is asked once a run, before the ledgers are read.
+        If a ledger that may explain the offset cannot be read, or the group gives no answer, a warning is logged.
         """
         if self._group is None:
             return
@@ -112,9 +112,10 @@ class LostLedgerCheck:
         )
 
     def _offsets_of_all(self, table: MapTable, tables: Collection[MapTable]) -> dict[TopicPartition, int]:
-        """The group's offsets in the table's topics; the first question is about the topics of all tables.
+        """Return the group's offsets in the table's topics; the first question covers the topics of all tables.
 
-        Empty, with one warning a round, without an answer: the names of the table's files are searched all the same.
+        Without an answer the result is empty, with one warning a round; the start still searches the names of the table's
+        files.
         """
         with self._asking:
             try:
@@ -131,7 +132,7 @@ class LostLedgerCheck:
             return {tp: offset for tp in wanted if (offset := self._asked[tp]) is not None}
 
     def _ask(self, table: MapTable, tables: Collection[MapTable]) -> set[TopicPartition]:
-        """The topic partitions of `table`, asked about. Raises ServiceUnavailable."""
+        """Ask for the offsets of the table's topic partitions, and return those. Raises ServiceUnavailable."""
         cluster = self._topics_of_round()
 
         def of(some: Iterable[MapTable]) -> set[TopicPartition]:
@@ -139,13 +140,13 @@ class LostLedgerCheck:
 
         wanted = of([table])
         if wanted - self._asked.keys():
-            left = of([table, *tables]) - self._asked.keys()
-            found = self._kafka.group_offsets(self._group or "", sorted(left))
-            self._asked.update({tp: found.get(tp) for tp in left})
+            new = of([table, *tables]) - self._asked.keys()
+            offsets = self._kafka.group_offsets(self._group or "", sorted(new))
+            self._asked.update({tp: offsets.get(tp) for tp in new})
         return wanted
 
     def _topics_of_round(self) -> ClusterView:
-        """Listed once for all tables of a round, without ids. Raises ServiceUnavailable."""
+        """List Kafka's topics, without ids, once for all tables of a round. Raises ServiceUnavailable."""
         if self._cluster is None:
             self._cluster = self._kafka.cluster(lambda _topic: False)
         return self._cluster
@@ -153,7 +154,7 @@ class LostLedgerCheck:
     def _unexplained(
         self, table: MapTable, tables: Collection[MapTable], offsets: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, int], list[UnreadableLedger]]:
-        """Those of the group's `offsets` that no other ledger has reached; and the ledgers that cannot be read."""
+        """Return the group's `offsets` that no other ledger has reached, and the ledgers that cannot be read."""
         left = {tp: offset for tp, offset in offsets.items() if offset > 0}
         unreadable: list[UnreadableLedger] = []
         if not left:
@@ -171,7 +172,7 @@ class LostLedgerCheck:
 
 
 def _sharing(table: MapTable, tables: Collection[MapTable]) -> set[str]:
-    """Other tables of the map that read a topic of `table`."""
+    """Return the names of other tables of the map that read a topic of `table`."""
     return {t.name for t in tables if t is not table and set(t.topics) & set(table.topics)}
 
 

@@ -1,4 +1,4 @@
-"""Columns that no record has filled since the start: most often a name that is not spelled as the JSON spells it."""
+"""Columns that no record has filled since the run began, mostly because the JSON spells their names in another way."""
 
 import difflib
 import logging
@@ -18,16 +18,14 @@ log = logging.getLogger(__name__)
 FIRST_RECORDS = 1_000
 FIRST_EPOCHS = 3
 _MOST_NAMED = 20
-_ALIKE, _NEARLY_EQUAL = (
-    0.6,
-    0.8,
-)  # of difflib: worth a word when a column stays empty; told from the first epoch on
 _MOST_KEYS = 200
+_ALIKE, _NEARLY_EQUAL = 0.6, 0.8
+"""Ratios of difflib: keys that are named with an empty column, and those that are enough to warn from the first epoch on."""
 
 
 @dataclass(frozen=True, slots=True)
 class NeverFilled:
-    """A column that is NULL in every row so far; `nearest` is the key most like it that no column takes, as a path."""
+    """A column that is NULL in every row so far; `nearest` is the path of the most similar key that no column takes."""
 
     column: str
     nearest: str = ""
@@ -42,7 +40,7 @@ class _ColumnsOfTable:
     epochs: int = 0
     empty: tuple[str, ...] | None = None
     strange: dict[str, None] = field(default_factory=dict)
-    told: tuple[str, ...] = ()
+    reported: tuple[str, ...] = ()
     enough: bool = False
     columns: tuple[Column, ...] = ()
 
@@ -55,7 +53,7 @@ class _ColumnsOfTable:
 
     @property
     def never_filled(self) -> tuple[str, ...]:
-        """While too little was seen to say so: only columns with a name that nearly equals a key that no column takes."""
+        """The empty columns; until enough records were seen, only those whose name nearly equals a key that no column takes."""
         empty = self.empty or ()
         if self.enough or self.rows >= FIRST_RECORDS or self.epochs >= FIRST_EPOCHS:
             return empty
@@ -64,7 +62,7 @@ class _ColumnsOfTable:
 
 
 class ColumnWatch:
-    """Hears of every epoch; warns once a table, and tells metrics and `status` which columns are still empty."""
+    """Shows in metrics and `status` which columns are still empty after each epoch, and logs one warning for each table."""
 
     def __init__(self, metrics: ServiceMetrics) -> None:
         self._metrics = metrics
@@ -78,23 +76,23 @@ class ColumnWatch:
                 seen_so_far = self._seen.setdefault(part.table, _ColumnsOfTable())
                 seen_so_far.columns = table.owned.settings.decoded_columns
                 seen_so_far.add(part.outcome.columns)
-                self._tell(table, seen_so_far)
+                self._report(table, seen_so_far)
 
     def end(self, tables: Iterable[Table]) -> None:
-        """The end of a `--once` run: nothing more comes, so what was read is enough to judge by, however little it was."""
+        """End a `--once` run: no more records come, so those that were read are enough, however few."""
         for table in tables:
             if seen_so_far := self._seen.get(table.name):
                 seen_so_far.enough = True
-                self._tell(table, seen_so_far)
+                self._report(table, seen_so_far)
 
-    def _tell(self, table: Table, seen_so_far: _ColumnsOfTable) -> None:
-        now, before = seen_so_far.never_filled, seen_so_far.told
+    def _report(self, table: Table, seen_so_far: _ColumnsOfTable) -> None:
+        now, before = seen_so_far.never_filled, seen_so_far.reported
         if now == before:
             return
         self._metrics.observe_never_filled(table.name, before, now)
         text = _text(never_filled(now, seen_so_far.columns, seen_so_far.strange), seen_so_far.rows)
         table.warnings["columns"] = (text,) if now else ()
-        seen_so_far.told = now
+        seen_so_far.reported = now
         if not before:
             log.warning("%s: %s", table.name, text)
 
@@ -111,16 +109,16 @@ def _text(columns: Sequence[NeverFilled], rows: int) -> str:
 def never_filled(
     empty: Iterable[str], columns: Sequence[Column], strange: Iterable[str], alike: float = _ALIKE
 ) -> list[NeverFilled]:
-    """The empty columns, each with the nearest of the strange keys (paths as text)."""
+    """Return the empty columns, each with the most similar of the `strange` keys (paths that no column takes)."""
     paths = {column.name: path_text(column.path or (column.name,)) for column in columns}
     return [NeverFilled(name, _nearest(paths.get(name, f"$.{name}"), strange, alike)) for name in empty]
 
 
 def _nearest(path: str, strange: Iterable[str], alike: float) -> str:
-    """Without the beginning that all paths share; a key of the record itself is told by its name alone."""
+    """Return the most similar key without the `$.` that all paths begin with; empty if none is similar."""
     by_letters: Mapping[str, str] = {_letters(key): key for key in strange}
-    found = difflib.get_close_matches(_letters(path), by_letters, 1, alike)
-    return by_letters[found[0]].removeprefix("$.") if found else ""
+    similar = difflib.get_close_matches(_letters(path), by_letters, 1, alike)
+    return by_letters[similar[0]].removeprefix("$.") if similar else ""
 
 
 def _letters(path: str) -> str:

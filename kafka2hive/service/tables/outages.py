@@ -29,28 +29,28 @@ _OF_TABLES = {
     "storage.outcome_unknown": "storage",
     "ledger.no_answer": "storage",
 }
-"""Codes for which a table is set aside because a service does not answer."""
+"""By error code: the system whose missing answer set a table aside."""
 WARNED_BY = "outages"
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """`began` in monotonic seconds; `text` is what `status` says of it."""
+    """An outage of one system. `began` is in monotonic seconds; `text` is shown by `status`."""
 
     began: float
     text: str
 
 
 class Watches(Protocol):
-    """Told after each look at what is due."""
+    """Is called after each planning with the systems that did not answer."""
 
     def __call__(self, away: Mapping[str, str], tables: Collection[Table]) -> None:
-        """`away`: why, by the systems that did not answer last; see `systems_away`."""
+        """Handle the outages; `away` holds the reason for each system (see `systems_away`)."""
         ...
 
 
 class OutageWatch:
-    """For one thread at a time."""
+    """Logs when an outage begins and ends, and shows it in metrics and `status`. One thread at a time may call it."""
 
     def __init__(self, metrics: ServiceMetrics, clock: Clock) -> None:
         self._metrics = metrics
@@ -60,7 +60,7 @@ class OutageWatch:
             metrics.observe_outage(system, away=False)
 
     def __call__(self, away: Mapping[str, str], tables: Collection[Table]) -> None:
-        """See Watches. Every table is warned: what is away for one is so for all that need it."""
+        """Handle the outages (see Watches). Every table gets the warning, because all that need the system wait for it."""
         for system in sorted(away.keys() - self._outages.keys()):
             since = utc_text(self._clock.epoch_ms() / 1000)
             text = f"{SYSTEMS[system]} has not answered since {since}: {away[system]}"
@@ -79,7 +79,7 @@ class OutageWatch:
 def systems_away(
     planning: ServiceUnavailable | None, registering: MetastoreUnavailable | None, tables: Iterable[Table]
 ) -> dict[str, str]:
-    """Why, by system: by what planning and Hive's registrations ended with, and by what tables are set aside for."""
+    """Return the reason for each system that does not answer: by the errors of planning, of registrations and of tables."""
     away: dict[str, str] = {}
     for table in tables:
         if (aside := table.aside) is None:
@@ -98,6 +98,6 @@ def systems_away(
 
 
 def _prefix(error: Kafka2HiveError) -> str | None:
-    """The system that a code is about."""
+    """Return the system that the error's code begins with, if there is one."""
     system = error.code.partition(".")[0]
     return system if system in SYSTEMS else None

@@ -1,7 +1,7 @@
-"""Hive in the background: rule R8 of docs/protocol.md. The metastore being down stops neither epochs nor commits.
+"""Registration in Hive in the background: rule R8 of docs/protocol.md. An outage of Hive stops neither epochs nor commits.
 
-One thread takes what the epoch loop hands over, makes sure the tables are there and registers partitions; what became of
-it waits until the loop takes it. What fails stays a pending registration of the table, and so stands in its next snapshot.
+One thread takes partitions from the epoch loop, creates missing tables and registers the partitions; the loop fetches the
+outcome as events. A partition that fails stays a pending registration, which the table's next snapshot keeps.
 """
 
 import logging
@@ -28,7 +28,7 @@ class RegisteredInHive:
 
 @dataclass(frozen=True, slots=True)
 class RefusedByHive:
-    """Hive does not take a table (no partitions named), or these partitions of it."""
+    """Hive refuses a table (if `partitions` is empty), or these partitions of it."""
 
     table: str
     error: TableError
@@ -40,8 +40,9 @@ RegistrarEvent = RegisteredInHive | RefusedByHive
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What one try came to. `left` is still to be registered, also `refused`, which Hive has answered; `no_answer`: why the
-    others are.
+    """The outcome of one try. `left` holds all partitions that are not registered, including the `refused` ones.
+
+    `no_answer`: why Hive did not answer about the others.
     """
 
     left: frozenset[HivePartition]
@@ -51,10 +52,10 @@ class Attempt:
 
 
 class EnsureTable(Protocol):
-    """Creates or checks one Hive table; cheap when it was done before."""
+    """Creates or checks one Hive table; cheap if it was done before."""
 
     def __call__(self, name: str) -> None:
-        """Raises MetastoreUnavailable, TableError."""
+        """Make the Hive table match the map. Raises MetastoreUnavailable, TableError."""
         ...
 
 
@@ -64,7 +65,7 @@ def register_now(
     unregistered: frozenset[HivePartition],
     checked: frozenset[HivePartition] = frozenset(),
 ) -> Attempt:
-    """Register in the caller's thread. `checked`: partitions that lie where they should, found earlier."""
+    """Register partitions in the caller's thread. `checked`: partitions whose location in Hive was right before."""
     tables = {t: _ensured(ensure, t) for t in sorted({p.table for p in unregistered})}
     result = register(metastore, frozenset(p for p in unregistered if tables[p.table] is None), checked)
     refusals = [*(t for t in tables.values() if isinstance(t, RefusedByHive)), *_refusals(result)]
@@ -79,7 +80,7 @@ def register_now(
 
 
 def _ensured(ensure: EnsureTable, table: str) -> MetastoreUnavailable | RefusedByHive | None:
-    """None: Hive has it."""
+    """Ensure one table; return why its partitions cannot be registered, or None if Hive has it."""
     try:
         ensure(table)
     except MetastoreUnavailable as error:
@@ -110,7 +111,7 @@ def _refusals(result: RegistrationResult) -> Iterator[RefusedByHive]:
 
 
 class Registrar:
-    """A thread from `start` to `end`; the other methods never wait for Hive, but `settle`."""
+    """Registers partitions in a thread, from `start` to `end`. Of the other methods only `settle` waits for Hive."""
 
     def __init__(self, metastore: Metastore, ensure: EnsureTable, background: Background) -> None:
         self._metastore = metastore
@@ -131,26 +132,26 @@ class Registrar:
         self._thread = self._background.start("registrar", self._work)
 
     def enqueue(self, unregistered: frozenset[HivePartition]) -> None:
-        """Hand over partitions to register; returns at once."""
+        """Hand over partitions to register, and return at once."""
         with self._condition:
             self._unregistered |= unregistered
             self._condition.notify_all()
 
     def take_events(self) -> list[RegistrarEvent]:
-        """What became of registrations since this was last asked, in order."""
+        """Return the events since the last call, in order."""
         with self._condition:
             events, self._events = self._events, []
             return events
 
     def settle(self, seconds: float) -> bool:
-        """Try once more, now, what is pending and not refused; wait for that at most so long; True when nothing is left.
+        """Try once more to register what is pending and not refused, for at most `seconds`; return whether nothing is left.
 
-        A HiveServer2 that is away is not waited for: what it was not told stands in the ledgers.
+        An outage of HiveServer2 is not waited out, because the ledgers keep pending registrations.
         """
         with self._condition:
             self._once_more = bool(self._unregistered - self._refused)
             self._condition.notify_all()
-            # the try under way may register it all: then there is no other
+            # the try under way may register all of it; then no other try follows
             self._condition.wait_for(
                 lambda: not self._busy and not (self._once_more and self._unregistered), seconds
             )
@@ -158,18 +159,18 @@ class Registrar:
 
     @property
     def untold(self) -> frozenset[HivePartition]:
-        """What is still pending, and was not refused: Hive gave no answer to it."""
+        """The pending partitions that Hive did not refuse: it gave no answer about them."""
         with self._condition:
             return frozenset(self._unregistered) - self._refused
 
     @property
     def no_answer(self) -> MetastoreUnavailable | None:
-        """Why the last try that has ended left partitions that Hive gave no answer to; None: it left none."""
+        """Why Hive gave no answer about some partitions in the last finished try; None if it answered about all."""
         with self._condition:
             return self._no_answer
 
     def end(self) -> None:
-        """Finish the statement that runs and stop; what is still pending stands in the ledgers."""
+        """Finish the statement under way and stop; the ledgers keep what is still pending."""
         with self._condition:
             self._ending = True
             self._condition.notify_all()
@@ -177,7 +178,7 @@ class Registrar:
             self._thread.join(RETRY_SECONDS)
 
     def register_pending(self) -> frozenset[HivePartition]:
-        """One try in the caller's thread; what is left of it."""
+        """Make one try in the caller's thread, and return what it left."""
         with self._condition:
             unregistered = frozenset(self._unregistered)
         try:
@@ -208,7 +209,7 @@ class Registrar:
                 if left:
                     self._busy = False
                     self._condition.notify_all()
-                    # what is new is not kept waiting by what is refused
+                    # new partitions do not wait until the refused ones are tried again
                     self._condition.wait_for(partial(self._is_new_beside, left), RETRY_SECONDS)
 
     def _is_new_beside(self, left: frozenset[HivePartition]) -> bool:
@@ -216,7 +217,7 @@ class Registrar:
 
 
 class NoRegistrar:
-    """The map names no Hive: partitions stay pending registrations in the ledgers. See Registrar."""
+    """The Registrar of a map without Hive: partitions stay pending registrations in the ledgers."""
 
     def start(self) -> None:
         log.warning(
@@ -224,7 +225,7 @@ class NoRegistrar:
         )
 
     def enqueue(self, unregistered: frozenset[HivePartition]) -> None:
-        """Nobody is told."""
+        """Do nothing."""
 
     def take_events(self) -> list[RegistrarEvent]:
         return []
@@ -241,4 +242,4 @@ class NoRegistrar:
         return None
 
     def end(self) -> None:
-        """Nothing runs."""
+        """Do nothing: no thread runs."""

@@ -1,4 +1,4 @@
-"""The map's rules and Kafka's topics as tables, and what tasks are told of them."""
+"""The tables that the map's rules make of Kafka's topics, and the settings that tasks get for them."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -22,12 +22,14 @@ from kafka2hive.storage.port import StorageError
 
 log = logging.getLogger(__name__)
 
+STALL_SECONDS = 300.0
+
 
 @dataclass(frozen=True, slots=True)
 class TopicRoutes:
-    """The `tables` in the order of the map, and the topics that flow into none.
+    """The tables in the order of the map, and the conflicts whose topics go into none.
 
-    `complete`: every ledger that had to be read could be.
+    `complete`: every ledger that was needed could be read.
     """
 
     tables: tuple[MapTable, ...]
@@ -38,10 +40,10 @@ class TopicRoutes:
 def topic_routes(
     wiring: Wiring, topics: Collection[str], read: Mapping[str, frozenset[str]] | None = None
 ) -> TopicRoutes:
-    """The map's rules for the topics there are, and what the tables' ledgers have read.
+    """Route Kafka's topics by the map's rules and by the topics that the tables' ledgers have read.
 
-    `read`: by table, what is known of that; the other ledgers are looked at, where a pattern makes the table. A ledger
-    that cannot be read decides nothing: its own error comes when the table starts.
+    `read` holds the topics of known ledgers, by table; other ledgers are looked at if a pattern makes the table. A ledger
+    that cannot be read decides nothing; its error appears when the table starts.
     """
     known: dict[str, frozenset[str] | None] = {**(read or {})}
     first = _routing(wiring, topics, known)
@@ -58,13 +60,13 @@ def topic_routes(
 
 @dataclass(slots=True)
 class _LedgerTopics:
-    """The topics of which ledgers have positions; after the first that the file system gives no answer for, none is asked."""
+    """Reads the topics of which ledgers have positions. After the first that the file system gives no answer for, it stops."""
 
     wiring: Wiring
     is_silent: bool = False
 
     def of(self, name: str) -> tuple[str, frozenset[str] | None]:
-        """None: the ledger cannot be read."""
+        """Return the table's name and its ledger's topics; None for the topics if the ledger cannot be read."""
         if fault_of_table(name):
             return name, frozenset()
         try:
@@ -81,7 +83,7 @@ class _LedgerTopics:
 
 
 def routed_tables(wiring: Wiring, topics: Collection[str]) -> list[MapTable]:
-    """The tables of topic_routes; conflicts are logged, nothing flows there."""
+    """Return the tables of `topic_routes` and log its conflicts."""
     routes = topic_routes(wiring, topics)
     for conflict in routes.conflicts:
         log.error("%s", conflict.error)
@@ -90,6 +92,7 @@ def routed_tables(wiring: Wiring, topics: Collection[str]) -> list[MapTable]:
 
 
 def tell_missing(tables: Iterable[MapTable]) -> None:
+    """Log a warning for each topic that the map lists and Kafka does not have."""
     for table in tables:
         for topic in table.missing:
             log.warning("%s: topic %s does not exist (yet)", table.name, topic)
@@ -110,14 +113,14 @@ def with_added_columns(wiring: Wiring, tables: Iterable[MapTable]) -> list[MapTa
 
 
 def routed_by_ledgers(wiring: Wiring, states: Iterable[Snapshot]) -> dict[str, RoutedTable]:
-    """The map's tables with the topics that are known without Kafka: those that these ledgers have positions of."""
+    """Route, without Kafka, the topics of which these ledgers have positions; return the tables by name."""
     return known_routes(wiring, states, ()).tables
 
 
 def known_routes(
     wiring: Wiring, states: Iterable[Snapshot], topics: Iterable[str], unreadable: Iterable[str] = ()
 ) -> Routing:
-    """The map's routes for these topics, and for those that these ledgers have positions of; nothing is read.
+    """Route these topics and those of which these ledgers have positions. Nothing is read.
 
     `unreadable`: tables whose ledgers cannot be read.
     """
@@ -126,15 +129,15 @@ def known_routes(
 
 
 def location_in_map(wiring: Wiring, state: Snapshot) -> str | None:
-    """The table's location by the map, None when no rule makes the table of the topics that it has read."""
+    """Return the table's location in the map; None if no rule makes the table of the topics that it has read."""
     routed = routed_by_ledgers(wiring, [state]).get(state.table)
     return routed.rule.location if routed else None
 
 
 class MapTables:
-    """Tables for a command that decodes records without a run: resolved on demand.
+    """The map's tables for a command that decodes records without a run, each resolved on demand.
 
-    Hive is asked only for a table whose columns are not in the map.
+    Hive is asked only about tables whose columns are not in the map.
     """
 
     def __init__(self, wiring: Wiring, metastore: Hive | None) -> None:
@@ -142,7 +145,7 @@ class MapTables:
         self.catalogue = Catalogue(wiring.map, metastore)
 
     def settings(self, name: str) -> TaskSettings:
-        """What a task must know of one table. Raises ConfigError (not in the map), TableError, ServiceUnavailable."""
+        """Return what a task needs for one table. Raises ConfigError (not in the map), TableError, ServiceUnavailable."""
         table = self.by_name.get(name)
         if table is None:
             raise ConfigError("refetch.no_rule", f"{name} is no table of the map: its columns are not known")
@@ -151,7 +154,7 @@ class MapTables:
 
     @cached_property
     def by_name(self) -> dict[str, MapTable]:
-        """The map's tables by name; the topics are those that the ledgers have positions of."""
+        """The map's tables by name, with the topics of which their ledgers have positions."""
         wiring = self._wiring
         states, errors = apart(each_ledger(wiring, ledger_tables(wiring), lambda view: [view.state]))
         for name, error in errors:
@@ -167,11 +170,8 @@ def _routing(wiring: Wiring, topics: Iterable[str], read: ReadTopics) -> Routing
     return route(wiring.map.tables, topics, frozenset({wiring.map.dead_letters.table}), read)
 
 
-STALL_SECONDS = 300.0
-
-
 def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> TaskSettings:
-    """`tables` stays the caller's: what is added to it reaches the tasks of the next epoch."""
+    """Return what tasks need for `tables`. The dict is not copied: tables added to it reach the tasks of the next epoch."""
     return TaskSettings(
         kafka=service_map.kafka.properties,
         storage=service_map.storage,

@@ -1,6 +1,7 @@
-"""The STOP that a start of `run` would end in, found without touching anything: for `status` and `recover --plan`.
+"""The STOP that a start of `run` would meet, found without changing anything: for `status` and `recover --plan`.
 
-Decided by the code that decides it in a run: the look before a start, the look of a roll-forward, positions against Kafka.
+The same code decides as in a run: the check before a take-over, the search for files of a roll-forward, the comparison of
+positions with Kafka.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -21,7 +22,7 @@ from kafka2hive.storage.port import FileSystem
 
 @dataclass(frozen=True, slots=True)
 class KafkaLook:
-    """One look at Kafka for many tables. `silent`: why there is none, or not all of it."""
+    """One look at Kafka for many tables. `silent`: why Kafka did not answer."""
 
     logs: Logs | None = None
     silent: str | None = None
@@ -30,9 +31,9 @@ class KafkaLook:
 def look_at_kafka(
     kafka: Kafka | None, views: Collection[View], routed: Mapping[str, RoutedTable], *, patterns: bool = False
 ) -> KafkaLook:
-    """Topics and both ends of their logs, for every topic partition that the tables read or have read.
+    """Ask for both ends of all logs that the tables read or have read.
 
-    `patterns`: the map has some, so that the topics there are matter also before a table has a ledger.
+    `patterns`: the map has patterns, so Kafka's topics matter even before a table has a ledger.
     """
     if kafka is None or not (views or patterns):
         return KafkaLook()
@@ -47,7 +48,7 @@ def look_at_kafka(
 
 @dataclass(frozen=True, slots=True)
 class PendingFiles:
-    """Counts of a pending snapshot's files, and the first that a roll-forward would stop at."""
+    """Counts of a pending snapshot's files, and the problem at which a roll-forward would stop."""
 
     staged: int
     already_there: int
@@ -55,18 +56,18 @@ class PendingFiles:
 
 
 def pending_files(files: FileSystem, table: str, wanted: Iterable[DataFile]) -> PendingFiles:
-    """What a roll-forward would find, without doing it: the files looked at one by one. Raises StorageError."""
-    found = [find(files, table, file) for file in wanted]
+    """Look for each file as a roll-forward would, without moving any. Raises StorageError."""
+    states = [find(files, table, file) for file in wanted]
     return PendingFiles(
-        found.count(FileState.STAGED),
-        found.count(FileState.MOVED),
-        next((stop for stop in found if isinstance(stop, ManualActionRequired)), None),
+        states.count(FileState.STAGED),
+        states.count(FileState.MOVED),
+        next((state for state in states if isinstance(state, ManualActionRequired)), None),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class WouldStop:
-    """What a start would meet: the files of a pending epoch, if there is one, and the STOP, if there is one."""
+    """The files of a pending epoch, if there is one, and the STOP that a start would meet, if there is one."""
 
     pending: PendingFiles | None
     stop: ManualActionRequired | None
@@ -74,9 +75,10 @@ class WouldStop:
 
 @dataclass(slots=True, eq=False)
 class StartPreview:
-    """`kafka` None: what Kafka has to do with it is not asked. Nothing is touched, nobody is watched.
+    """Finds the STOP that a start would meet. Nothing is changed, and no heartbeat is watched.
 
-    `acceptances` and `accept_location` are what is accepted: gaps, and tables whose location changed.
+    If `_kafka` is None, positions are not compared with Kafka. `_acceptances` and `_accept_location` are decisions of the
+    operator: accepted gaps, and tables whose new location is accepted.
     """
 
     _wiring: Wiring
@@ -87,13 +89,13 @@ class StartPreview:
     _accept_location: Collection[str] = ()
 
     def of(self, view: View) -> WouldStop:
-        """Raises StorageError, AmbiguousOutcome, NoLedger."""
+        """Return what a start of this table would meet. Raises StorageError, AmbiguousOutcome, NoLedger."""
         files, table = self._wiring.ports.files, view.paths.table
         pending = pending_files(files, table, view.state.files) if view.newest.pending else None
-        refused = self._refused(view)
-        return WouldStop(pending, refused or (pending.problem if pending else None) or self._by_kafka(view))
+        by_ledger = self._by_ledger(view)
+        return WouldStop(pending, by_ledger or (pending.problem if pending else None) or self._by_kafka(view))
 
-    def _refused(self, view: View) -> ManualActionRequired | None:
+    def _by_ledger(self, view: View) -> ManualActionRequired | None:
         routed = self._routed.get(view.paths.table)
         accepted = view.paths.table in self._accept_location
         ownership = self._wiring.ownership_check(take_over=True)
@@ -117,7 +119,7 @@ class StartPreview:
         return stop(view.paths.table, decision.problems) if isinstance(decision, Halt) else None
 
     def _with_last_read(self, view: View, logs: Logs) -> Logs:
-        """Whether the log was rewritten, where that may be so; not known when Kafka does not give the record."""
+        """Add what shows whether logs were rewritten; if Kafka does not give a record, that stays unknown."""
         assert self._kafka is not None
         try:
             return with_last_read(self._kafka, view.state, logs)
