@@ -3,14 +3,11 @@
 import re
 from collections.abc import Callable
 
-from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.path import OWNER, join
 
 HEARTBEAT_DIRECTORY = "alive"
 
-_HEARTBEAT = re.compile(r"beat\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
-_REPAIR = re.compile(r"repair\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
-_CONDITION = re.compile(r"condition\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
-_OUTCOME = re.compile(r"outcome\.([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32})\.([0-9]{1,18})")
+_NAME = re.compile(rf"[a-z]+\.({OWNER})\.([0-9]{{1,18}})")
 
 
 def heartbeat_root(root: str) -> str:
@@ -28,7 +25,7 @@ def heartbeat_name(owner: str, count: int) -> str:
 
 def parse_heartbeat_name(name: str) -> tuple[str, int] | None:
     """Return `(owner, count)`, None if the name is not exactly of this kind."""
-    return _owner_and_count(_HEARTBEAT.fullmatch(name), heartbeat_name)
+    return _owner_and_count(name, heartbeat_name)
 
 
 def repair_name(owner: str, count: int) -> str:
@@ -38,7 +35,7 @@ def repair_name(owner: str, count: int) -> str:
 
 def parse_repair_name(name: str) -> tuple[str, int] | None:
     """Return `(owner, count)`, None if the name is not exactly of this kind."""
-    return _owner_and_count(_REPAIR.fullmatch(name), repair_name)
+    return _owner_and_count(name, repair_name)
 
 
 def condition_name(owner: str, count: int) -> str:
@@ -48,7 +45,7 @@ def condition_name(owner: str, count: int) -> str:
 
 def parse_condition_name(name: str) -> tuple[str, int] | None:
     """Return `(owner, count)`, None if the name is not exactly of this kind."""
-    return _owner_and_count(_CONDITION.fullmatch(name), condition_name)
+    return _owner_and_count(name, condition_name)
 
 
 def outcome_name(owner: str, count: int) -> str:
@@ -58,10 +55,12 @@ def outcome_name(owner: str, count: int) -> str:
 
 def parse_outcome_name(name: str) -> tuple[str, int] | None:
     """Return `(owner, count)`, None if the name is not exactly of this kind."""
-    return _owner_and_count(_OUTCOME.fullmatch(name), outcome_name)
+    return _owner_and_count(name, outcome_name)
 
 
-def _owner_and_count(match: re.Match[str] | None, build: Callable[[str, int], str]) -> tuple[str, int] | None:
-    if not match or build(match[1], int(match[2])) != match[0]:
+def _owner_and_count(name: str, build: Callable[[str, int], str]) -> tuple[str, int] | None:
+    """Parse a name; None if `build` does not return it for its owner and count, e.g. because it is of another kind."""
+    match = _NAME.fullmatch(name)
+    if not match or build(match[1], int(match[2])) != name:
         return None
     return match[1], int(match[2])

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kafka2hive.model.paths.path import CACHE_SIZE, join
+from kafka2hive.model.paths.path import CACHE_SIZE, OWNER, join
 
 OFFSETS_DIRECTORY = "kafka_partition_offsets"
 ARCHIVE_DIRECTORY = "archive"
@@ -14,9 +14,7 @@ RESET_RECORD = "order.json"
 RESET_TABLE = "table"
 SCHEMAS_DIRECTORY = "schemas"
 
-_GENERATION = re.compile(
-    r"g([0-9]{6,18})\.(?:init|([0-9]{8}T[0-9]{6}Z)-([A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32}))"
-)
+_GENERATION = re.compile(rf"g([0-9]{{6,18}})\.(?:init|([0-9]{{8}}T[0-9]{{6}}Z)-({OWNER}))")
 _SNAPSHOT = re.compile(r"e([0-9]{6,18})\.(final|pending)")
 _DRAFT = re.compile(r"e([0-9]{6,18})\.([0-9a-f]{32})\.in-progress")
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 CACHE_SIZE = 4096
 """Entries in each cache of parsed names: a run uses few names at a time, again and again."""
+OWNER = r"[A-Za-z0-9.-]+-[0-9]+-[0-9a-f]{32}"
+"""The pattern of an owner's name: `<host>-<pid>-<32 hex digits>`."""
 _ADDRESS = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/]*))?(?P<path>/.*|)", re.DOTALL
 )
