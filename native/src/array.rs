@@ -40,7 +40,7 @@ impl Array {
 
     /// Returns the addresses of the buffers; null for a bitmap that is not needed.
     pub fn pointers(&self) -> Vec<*const c_void> {
-        self.buffers.iter().map(|buffer| buffer.as_ref().map_or(null(), |found| found.pointer)).collect()
+        self.buffers.iter().map(|buffer| buffer.as_ref().map_or(null(), |buffer| buffer.pointer)).collect()
     }
 
     /// Returns the memory, which must live as long as `pointers` are in use.

@@ -68,9 +68,9 @@ impl<'a> Cursor<'a> {
     /// Moves past the byte `wanted` if it is the next one; returns whether it was.
     #[inline(always)]
     pub fn eat(&mut self, wanted: u8) -> bool {
-        let found = self.peek() == wanted;
-        self.at += usize::from(found);
-        found
+        let is_next = self.peek() == wanted;
+        self.at += usize::from(is_next);
+        is_next
     }
 
     /// Moves past the bytes of `word`.
@@ -104,9 +104,9 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     fn seek_special(&mut self) -> u8 {
         while let Some(word) = self.word(self.at) {
-            let found = specials(word);
-            if found != 0 {
-                self.at += (found.trailing_zeros() / 8) as usize;
+            let marks = specials(word);
+            if marks != 0 {
+                self.at += (marks.trailing_zeros() / 8) as usize;
                 return self.peek();
             }
             self.at += 8;
@@ -302,8 +302,8 @@ mod tests {
 
     fn string(text: &str) -> Option<String> {
         let mut scratch = Vec::new();
-        let found = Cursor::new(text.as_bytes()).string(&mut scratch).ok()?;
-        Some(String::from_utf8(found.to_vec()).unwrap())
+        let text = Cursor::new(text.as_bytes()).string(&mut scratch).ok()?;
+        Some(String::from_utf8(text.to_vec()).unwrap())
     }
 
     #[test]
@@ -312,10 +312,10 @@ mod tests {
             for byte in 0..=255u8 {
                 let mut word = [b'~'; 8];
                 word[at] = byte;
-                let found = specials(u64::from_le_bytes(word));
+                let marks = specials(u64::from_le_bytes(word));
                 let special = byte < 0x20 || byte == b'"' || byte == b'\\';
-                assert_eq!(found != 0, special);
-                assert!(!special || found.trailing_zeros() as usize / 8 == at);
+                assert_eq!(marks != 0, special);
+                assert!(!special || marks.trailing_zeros() as usize / 8 == at);
             }
         }
     }

@@ -117,7 +117,7 @@ unsafe fn elements<T>(array: &CArray, number: usize, length: usize, first: usize
     }
     let pointer = (*array.buffers.add(number)).cast::<T>();
     if pointer.is_null() || pointer as usize % align_of::<T>() != 0 {
-        return Err(damaged("whose memory is not there or not aligned"));
+        return Err(damaged("whose memory is missing or not aligned"));
     }
     Ok(from_raw_parts(pointer.add(first), length))
 }
@@ -138,11 +138,11 @@ unsafe fn offsets(array: &CArray, length: usize, first: usize) -> PyResult<&[i32
     if length == 0 {
         return Ok(&[0]);
     }
-    let found: &[i32] = elements(array, 1, length + 1, first)?;
-    if found[0] < 0 || found.windows(2).any(|pair| pair[0] > pair[1]) {
+    let offsets: &[i32] = elements(array, 1, length + 1, first)?;
+    if offsets[0] < 0 || offsets.windows(2).any(|pair| pair[0] > pair[1]) {
         return Err(damaged("with offsets that do not ascend"));
     }
-    Ok(found)
+    Ok(offsets)
 }
 
 fn end(offsets: &[i32]) -> usize {

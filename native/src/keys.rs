@@ -32,7 +32,7 @@ pub struct Keys {
     seen: Vec<u64>,
     object: u64,
     /// How many wanted keys this object had
-    pub found: usize,
+    pub filled: usize,
 }
 
 /// A key that messages write without escapes.
@@ -89,7 +89,7 @@ impl Keys {
             index: Table::default(),
             seen: vec![0; wanted.len()],
             object: 0,
-            found: 0,
+            filled: 0,
         };
         let mut before = START;
         for (slot, key) in wanted.iter().enumerate() {
@@ -109,7 +109,7 @@ impl Keys {
     #[inline(always)]
     pub fn begin(&mut self) {
         self.object += 1;
-        self.found = 0;
+        self.filled = 0;
     }
 
     /// Reads the rest of a key, behind its opening quote. Returns its number, for the next call's `before`, and its slot.
@@ -134,9 +134,9 @@ impl Keys {
         let key = cursor.string(scratch)?;
         let plain = cursor.at - start == key.len() + 2;
         if plain {
-            if let Some(found) = self.index.get(key).copied() {
-                self.follow(before, found);
-                return Ok((found, self.known[found].slot));
+            if let Some(number) = self.index.get(key).copied() {
+                self.follow(before, number);
+                return Ok((number, self.known[number].slot));
             }
         }
         let slot = self.slot_of(key)?;
@@ -184,7 +184,7 @@ impl Keys {
             return Err(Doubt);
         }
         self.seen[slot] = self.object;
-        self.found += 1;
+        self.filled += 1;
         Ok(())
     }
 
@@ -225,7 +225,7 @@ impl Hasher for Quick {
 mod tests {
     use super::*;
 
-    fn found(keys: &mut Keys, names: &[&str]) -> Vec<Option<usize>> {
+    fn slots_of(keys: &mut Keys, names: &[&str]) -> Vec<Option<usize>> {
         let mut before = START;
         keys.begin();
         let mut slots = Vec::new();
@@ -246,16 +246,16 @@ mod tests {
         let mut keys = Keys::new(&names, false);
         for order in [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 2, 4, 1, 3], [0, 1, 2, 3, 4]] {
             let given: Vec<&str> = order.iter().map(|at: &usize| names[*at].as_str()).collect();
-            assert_eq!(found(&mut keys, &given), order.map(Some).to_vec());
+            assert_eq!(slots_of(&mut keys, &given), order.map(Some).to_vec());
         }
-        assert_eq!(found(&mut keys, &["A", "a", "x", "b", "aa", ""]), [None, Some(0), None, Some(1), None, None]);
-        assert_eq!(found(&mut keys, &["\\u0061", "a\\u0020key longer than sixteen"]), [Some(0), Some(2)]);
+        assert_eq!(slots_of(&mut keys, &["A", "a", "x", "b", "aa", ""]), [None, Some(0), None, Some(1), None, None]);
+        assert_eq!(slots_of(&mut keys, &["\\u0061", "a\\u0020key longer than sixteen"]), [Some(0), Some(2)]);
     }
 
     #[test]
     fn any_case_is_asciis_and_other_letters_are_doubt_where_they_matter() {
         let mut ascii = Keys::new(&["title".into()], true);
-        assert_eq!(found(&mut ascii, &["TITLE", "Title", "\u{212a}", "t\u{130}tle"]), [Some(0), Some(0), None, None]);
+        assert_eq!(slots_of(&mut ascii, &["TITLE", "Title", "\u{212a}", "t\u{130}tle"]), [Some(0), Some(0), None, None]);
         let foreign = Keys::new(&["день".into()], true);
         assert_eq!(foreign.slot_of("День".as_bytes()), Err(Doubt));
         assert_eq!(foreign.slot_of(b"den"), Ok(None));
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_key_that_json_must_escape_is_never_guessed() {
         let mut keys = Keys::new(&["a\"b".into(), "c".into()], false);
-        assert_eq!(found(&mut keys, &["a\\\"b", "c"]), [Some(0), Some(1)]);
+        assert_eq!(slots_of(&mut keys, &["a\\\"b", "c"]), [Some(0), Some(1)]);
         let mut cursor = Cursor { text: b"\"a\"b\":1        ", at: 1 };
         assert_eq!(keys.find(&mut cursor, START, &mut Vec::new()).unwrap().1, None);
         assert_eq!(cursor.at, 3);
@@ -274,7 +274,7 @@ mod tests {
     fn very_many_keys_are_still_found() {
         let mut keys = Keys::new(&["wanted".into()], false);
         for i in 0..2000 {
-            assert_eq!(found(&mut keys, &[&format!("key {i}"), "wanted"]), [None, Some(0)]);
+            assert_eq!(slots_of(&mut keys, &[&format!("key {i}"), "wanted"]), [None, Some(0)]);
         }
         assert!(keys.known.len() <= MOST_KNOWN);
     }
@@ -283,9 +283,9 @@ mod tests {
     fn keys_that_fill_no_slot_are_told_once() {
         let mut keys = Keys::new(&["a".into()], false);
         assert_eq!(keys.passed(0), (vec![], 2));
-        found(&mut keys, &["a", "x", "é", "x"]);
+        slots_of(&mut keys, &["a", "x", "é", "x"]);
         assert_eq!(keys.passed(2), (vec!["x".to_string(), "é".to_string()], 4));
-        found(&mut keys, &["x", "y", "a"]);
+        slots_of(&mut keys, &["x", "y", "a"]);
         assert_eq!(keys.passed(4), (vec!["y".to_string()], 5));
     }
 

@@ -22,10 +22,10 @@ pub fn values_and_times(
     ends.push(0);
     for (place, message) in messages.iter().enumerate() {
         let message = PyTuple::new(messages.py(), [message])?;
-        let found = value.call1(&message)?;
-        if let Ok(bytes) = found.cast::<PyBytes>() {
+        let content = value.call1(&message)?;
+        if let Ok(bytes) = content.cast::<PyBytes>() {
             data.extend_from_slice(bytes.as_bytes());
-        } else if found.is_none() {
+        } else if content.is_none() {
             tombstones.push(place as u32);
         } else {
             return Err(PyTypeError::new_err("a value is bytes or None"));

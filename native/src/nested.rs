@@ -27,7 +27,7 @@ fn another(cursor: &mut Cursor, close: u8) -> Parsed<bool> {
             cursor.blanks();
             Ok(true)
         }
-        found if found == close => Ok(false),
+        byte if byte == close => Ok(false),
         _ => Err(Doubt),
     }
 }
@@ -211,9 +211,9 @@ impl Map {
     }
 
     pub(crate) fn truncate(&mut self, length: usize) {
-        let left = self.ends.truncate(length);
-        self.keys.truncate(left);
-        self.item.truncate(left);
+        let children = self.ends.truncate(length);
+        self.keys.truncate(children);
+        self.item.truncate(children);
     }
 
     pub(crate) fn finish(&mut self) -> Array {
@@ -241,7 +241,7 @@ impl Struct {
     pub(crate) fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
         let fields = &mut self.fields;
         members(cursor, &mut self.keys, context, depth, |cursor, context, slot| fields[slot].take(cursor, context, depth + 1))?;
-        if self.keys.found < self.fields.len() {
+        if self.keys.filled < self.fields.len() {
             for (slot, field) in self.fields.iter_mut().enumerate() {
                 if !self.keys.has(slot) {
                     field.push_null();

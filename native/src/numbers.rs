@@ -265,8 +265,8 @@ mod tests {
 
     fn whole<T>(text: &str, parse: impl Fn(&mut Cursor) -> Parsed<T>) -> Option<T> {
         let mut cursor = Cursor::new(text.as_bytes());
-        let found = parse(&mut cursor).ok()?;
-        (cursor.at == text.len()).then_some(found)
+        let value = parse(&mut cursor).ok()?;
+        (cursor.at == text.len()).then_some(value)
     }
 
     #[test]

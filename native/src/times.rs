@@ -127,9 +127,9 @@ mod tests {
         for year in 1..=9999 {
             for month in 1..=12 {
                 for day in 1..=31 {
-                    let found = date(format!("{year:04}-{month:02}-{day:02}").as_bytes());
-                    if found.is_ok() {
-                        assert_eq!(found, Ok(expected));
+                    let days = date(format!("{year:04}-{month:02}-{day:02}").as_bytes());
+                    if days.is_ok() {
+                        assert_eq!(days, Ok(expected));
                         expected += 1;
                     }
                 }

@@ -36,9 +36,9 @@ impl<'a> Bytes<'a> {
     #[inline(always)]
     pub fn take(&mut self, size: usize) -> Parsed<&'a [u8]> {
         let end = self.at.checked_add(size).ok_or(Doubt)?;
-        let found = self.message.get(self.at..end).ok_or(Doubt)?;
+        let taken = self.message.get(self.at..end).ok_or(Doubt)?;
         self.at = end;
-        Ok(found)
+        Ok(taken)
     }
 
     /// Reads N bytes.
@@ -88,9 +88,9 @@ impl<'a> Bytes<'a> {
     /// Reads a length and that many bytes of UTF-8.
     #[inline(always)]
     pub fn text(&mut self) -> Parsed<&'a [u8]> {
-        let found = self.octets()?;
-        if found.is_ascii() || std::str::from_utf8(found).is_ok() {
-            Ok(found)
+        let text = self.octets()?;
+        if text.is_ascii() || std::str::from_utf8(text).is_ok() {
+            Ok(text)
         } else {
             Err(Doubt)
         }
@@ -194,9 +194,9 @@ mod tests {
     fn blocks_end_where_they_say_and_elements_without_bytes_are_counted() {
         let count = |message: &[u8]| {
             let mut bytes = Bytes::new(message, 0);
-            let found = bytes.blocks(|bytes| bytes.long().map(drop)).ok();
-            assert!(found.is_none() || bytes.at_end());
-            found
+            let count = bytes.blocks(|bytes| bytes.long().map(drop)).ok();
+            assert!(count.is_none() || bytes.at_end());
+            count
         };
         assert_eq!(count(&[0]), Some(0));
         assert_eq!(count(&[4, 1, 1, 1, 2, 1, 0]), Some(3));

@@ -117,12 +117,12 @@ fn bytes(data: &[u8], out: &mut Vec<u8>) {
 /// Writes a zigzag varint.
 #[inline(always)]
 fn long(number: i64, out: &mut Vec<u8>) {
-    let mut left = ((number << 1) ^ (number >> 63)) as u64;
-    while left > 0x7f {
-        out.push(left as u8 | 0x80);
-        left >>= 7;
+    let mut rest = ((number << 1) ^ (number >> 63)) as u64;
+    while rest > 0x7f {
+        out.push(rest as u8 | 0x80);
+        rest >>= 7;
     }
-    out.push(left as u8);
+    out.push(rest as u8);
 }
 
 /// Returns a big-endian number in two's complement without the bytes that only repeat its sign.

@@ -137,19 +137,19 @@ impl Value {
             }
             Value::Day => day(bytes.int()?, column)?,
             Value::Octets(size) => {
-                let found = sized(bytes, *size)?;
+                let octets = sized(bytes, *size)?;
                 let Column::Binary(column) = column else { return Err(Doubt) };
-                column.push(found);
+                column.push(octets);
             }
             Value::Unscaled(size, scale) => {
-                let found = sized(bytes, *size)?;
+                let octets = sized(bytes, *size)?;
                 let Column::Decimal(column, precision, to) = column else { return Err(Doubt) };
-                column.push(rescaled(unscaled(found)?, *scale, *precision, *to)?);
+                column.push(rescaled(unscaled(octets)?, *scale, *precision, *to)?);
             }
             Value::Uuid => {
-                let found = bytes.take(16)?;
+                let octets = bytes.take(16)?;
                 let Column::Text(column) = column else { return Err(Doubt) };
-                column.push_within_reach(&uuid(found))?;
+                column.push_within_reach(&uuid(octets))?;
             }
             Value::Symbol(symbols) => {
                 let Column::Text(column) = column else { return Err(Doubt) };
@@ -208,18 +208,18 @@ pub(crate) fn whole(number: i64, column: &mut Column) -> Parsed<()> {
         Column::Int16(column) => column.push(i16::try_from(number).map_err(|_| Doubt)?),
         Column::Int8(column) => column.push(i8::try_from(number).map_err(|_| Doubt)?),
         Column::Float64(column) => {
-            let found = number as f64;
-            if found as i128 != i128::from(number) {
+            let rounded = number as f64;
+            if rounded as i128 != i128::from(number) {
                 return Err(Doubt);
             }
-            column.push(found);
+            column.push(rounded);
         }
         Column::Float32(column) => {
-            let found = number as f32;
-            if found as i128 != i128::from(number) {
+            let rounded = number as f32;
+            if rounded as i128 != i128::from(number) {
                 return Err(Doubt);
             }
-            column.push(found);
+            column.push(rounded);
         }
         Column::Decimal(column, precision, scale) => column.push(rescaled(i128::from(number), 0, *precision, *scale)?),
         _ => return Err(Doubt),
@@ -232,11 +232,11 @@ pub(crate) fn real(number: f64, column: &mut Column) -> Parsed<()> {
     match column {
         Column::Float64(column) => column.push(if number.is_nan() { f64::NAN } else { number }),
         Column::Float32(column) => {
-            let found = number as f32;
+            let rounded = number as f32;
             if number.is_nan() {
                 column.push(f32::NAN);
-            } else if f64::from(found) == number {
-                column.push(found);
+            } else if f64::from(rounded) == number {
+                column.push(rounded);
             } else {
                 return Err(Doubt);
             }
@@ -272,7 +272,7 @@ pub(crate) fn unscaled(bytes: &[u8]) -> Parsed<i128> {
 
 pub(crate) fn rescaled(number: i128, from: u32, precision: u32, to: u32) -> Parsed<i128> {
     let power = |digits: u32| 10_i128.checked_pow(digits).ok_or(Doubt);
-    let found = if to >= from {
+    let result = if to >= from {
         number.checked_mul(power(to - from)?).ok_or(Doubt)?
     } else {
         let divisor = power(from - to)?;
@@ -281,10 +281,10 @@ pub(crate) fn rescaled(number: i128, from: u32, precision: u32, to: u32) -> Pars
         }
         number / divisor
     };
-    if found.unsigned_abs() >= power(precision)?.unsigned_abs() {
+    if result.unsigned_abs() >= power(precision)?.unsigned_abs() {
         return Err(Doubt);
     }
-    Ok(found)
+    Ok(result)
 }
 
 fn uuid(bytes: &[u8]) -> Vec<u8> {

@@ -21,7 +21,7 @@ pub fn plan(words: &Any, columns: usize) -> PyResult<(Way, Vec<Shape>)> {
 
 fn shape(kind: &str, numbers: &[usize], all: usize) -> PyResult<Shape> {
     let first = || numbers.first().copied().ok_or_else(|| wrong(kind));
-    let found = match kind {
+    let shape = match kind {
         "null" => Shape::Null,
         "boolean" => Shape::Boolean,
         "int" => Shape::Int,
@@ -41,7 +41,7 @@ fn shape(kind: &str, numbers: &[usize], all: usize) -> PyResult<Shape> {
     if numbers.iter().any(|number| *number >= all) {
         return Err(wrong(kind));
     }
-    Ok(found)
+    Ok(shape)
 }
 
 fn wrong(what: &str) -> PyErr {

@@ -41,9 +41,9 @@ impl<'a> Bytes<'a> {
     #[inline(always)]
     pub fn take(&mut self, size: usize) -> Parsed<&'a [u8]> {
         let end = self.at.checked_add(size).ok_or(Doubt)?;
-        let found = self.message.get(self.at..end).ok_or(Doubt)?;
+        let taken = self.message.get(self.at..end).ok_or(Doubt)?;
         self.at = end;
-        Ok(found)
+        Ok(taken)
     }
 
     /// Reads N bytes.
@@ -108,9 +108,9 @@ impl<'a> Bytes<'a> {
     /// Reads a length and that many bytes of UTF-8.
     #[inline(always)]
     pub fn text(&mut self) -> Parsed<&'a [u8]> {
-        let found = self.octets()?;
-        if found.is_ascii() || std::str::from_utf8(found).is_ok() {
-            Ok(found)
+        let text = self.octets()?;
+        if text.is_ascii() || std::str::from_utf8(text).is_ok() {
+            Ok(text)
         } else {
             Err(Doubt)
         }

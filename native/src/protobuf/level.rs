@@ -153,17 +153,17 @@ impl Slot {
             return Err(Doubt);
         }
         let start = bytes.at;
-        let mut found = 0;
+        let mut added = 0;
         for (number, value) in &mut self.columns {
             bytes.at = start;
-            found = 1;
+            added = 1;
             match sink.column(*number)? {
                 Column::List(list) if packed => {
                     let mut part = bytes.packed()?;
-                    found = 0;
+                    added = 0;
                     while !part.at_end() {
                         value.read(&mut part, &mut list.element, context)?;
-                        found += 1;
+                        added += 1;
                     }
                 }
                 Column::List(list) => value.read(bytes, &mut list.element, context)?,
@@ -171,17 +171,17 @@ impl Slot {
                 _ => return Err(Doubt),
             }
         }
-        self.count += found;
+        self.count += added;
         Ok(())
     }
 
     /// Completes the field at the end of its message.
     #[inline(always)]
     fn end<S: Sink>(&mut self, message: u64, sink: &mut S, context: &Context) -> Parsed<()> {
-        let there = self.seen == message;
+        let is_present = self.seen == message;
         match self.label {
             Label::Repeated | Label::Map => {
-                let count = if there { self.count } else { 0 };
+                let count = if is_present { self.count } else { 0 };
                 for (number, _) in &self.columns {
                     match sink.column(*number)? {
                         Column::List(list) => list.close(count)?,
@@ -191,7 +191,7 @@ impl Slot {
                     sink.filled(*number);
                 }
             }
-            _ if there => {}
+            _ if is_present => {}
             Label::Required => return Err(Doubt),
             Label::Optional => self.columns.iter().try_for_each(|(number, _)| sink.null(*number))?,
             Label::Implicit => {

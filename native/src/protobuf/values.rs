@@ -160,8 +160,8 @@ impl Value {
             }
             Value::Wrapped(value, wire, default) => {
                 let mut inner = bytes.inner()?;
-                let [found] = places(&mut inner, [*wire], true)?;
-                match found {
+                let [value_at] = places(&mut inner, [*wire], true)?;
+                match value_at {
                     Some(at) => {
                         inner.at = at;
                         value.read(&mut inner, column, context)?;
@@ -230,18 +230,18 @@ fn beyond_i64(number: u64, column: &mut Column) -> Parsed<()> {
     match column {
         Column::Decimal(column, precision, scale) => column.push(rescaled(i128::from(number), 0, *precision, *scale)?),
         Column::Float64(column) => {
-            let found = number as f64;
-            if found as u128 != u128::from(number) {
+            let rounded = number as f64;
+            if rounded as u128 != u128::from(number) {
                 return Err(Doubt);
             }
-            column.push(found);
+            column.push(rounded);
         }
         Column::Float32(column) => {
-            let found = number as f32;
-            if found as u128 != u128::from(number) {
+            let rounded = number as f32;
+            if rounded as u128 != u128::from(number) {
                 return Err(Doubt);
             }
-            column.push(found);
+            column.push(rounded);
         }
         _ => return Err(Doubt),
     }
@@ -252,10 +252,10 @@ fn beyond_i64(number: u64, column: &mut Column) -> Parsed<()> {
 ///
 /// `others`: whether it may have other fields.
 fn places<const N: usize>(bytes: &mut Bytes, wires: [u32; N], others: bool) -> Parsed<[Option<usize>; N]> {
-    let mut found = [None; N];
+    let mut starts = [None; N];
     while !bytes.at_end() {
         let (number, wire) = bytes.tag()?;
-        if let Some(place) = found.get_mut(number as usize - 1) {
+        if let Some(place) = starts.get_mut(number as usize - 1) {
             if wire != wires[number as usize - 1] || place.replace(bytes.at).is_some() {
                 return Err(Doubt);
             }
@@ -264,15 +264,15 @@ fn places<const N: usize>(bytes: &mut Bytes, wires: [u32; N], others: bool) -> P
         }
         bytes.skip(number, wire)?;
     }
-    Ok(found)
+    Ok(starts)
 }
 
 /// Reads the integers of fields 1, 2 .. of a message; an absent one is 0.
 fn numbers<const N: usize>(bytes: &mut Bytes, kinds: [Kind; N]) -> Parsed<[i64; N]> {
     let mut inner = bytes.inner()?;
-    let found = places(&mut inner, [VARINT; N], true)?;
+    let starts = places(&mut inner, [VARINT; N], true)?;
     let mut values = [0; N];
-    for ((value, kind), at) in values.iter_mut().zip(kinds).zip(found) {
+    for ((value, kind), at) in values.iter_mut().zip(kinds).zip(starts) {
         if let Some(at) = at {
             inner.at = at;
             *value = kind.read(&mut inner)?;
