@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.config.keys import StorageOptions
+from kafka2hive.config.keys import KerberosOptions, StorageOptions
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.paths.heartbeat import heartbeat_name
 from kafka2hive.observe.log import JsonFormatter
@@ -19,7 +19,14 @@ from kafka2hive.storage.connect import connect, root_of
 from kafka2hive.storage.guard import CallTimeout, Guard, TooManyStuck
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.logged import BELOW_DEBUG, LoggedFileSystem
-from kafka2hive.storage.port import AlreadyExists, NotFound, ParentMissing, StorageError, write_file
+from kafka2hive.storage.port import (
+    AlreadyExists,
+    NotFound,
+    ParentMissing,
+    StorageError,
+    Unavailable,
+    write_file,
+)
 from tests.harness.filesystem_cases import CASES, Case
 from tests.harness.waiting import wait_until
 
@@ -133,6 +140,34 @@ def test_an_unknown_nameservice_is_a_fault_of_the_map() -> None:
     with pytest.raises(ConfigError, match=r"hdfs://nowhere: .*No NameNode hosts found") as caught:
         files.list("hdfs://nowhere/w")
     assert caught.value.code == "storage.hdfs"
+    assert "a nameservice needs its NameNodes in storage.properties" in caught.value.remedy
+
+
+NAMESERVICE = {
+    "dfs.nameservices": "known",
+    "dfs.ha.namenodes.known": "one",
+    "dfs.namenode.rpc-address.known.one": "127.0.0.1:1",
+}
+ONCE = {"dfs.client.failover.max.attempts": "0"}
+
+
+@pytest.mark.parametrize(
+    "kerberos", [None, KerberosOptions("me@REALM", "/no/keytab")], ids=["plain", "keytab"]
+)
+@pytest.mark.parametrize("place", ["properties", "config_dir"])
+def test_a_nameservice_is_known_from_properties_or_from_hadoops_files(
+    tmp_path: Path, place: str, kerberos: KerberosOptions | None
+) -> None:
+    lines = (f"<property><name>{k}</name><value>{v}</value></property>" for k, v in NAMESERVICE.items())
+    (tmp_path / "hdfs-site.xml").write_text(f"<configuration>{''.join(lines)}</configuration>")
+    options = StorageOptions(
+        *(f"hdfs://known{path}" for path in ("", "/l", "/w")),
+        properties=tuple((ONCE if place == "config_dir" else ONCE | NAMESERVICE).items()),
+        config_dir=str(tmp_path) if place == "config_dir" else None,
+        kerberos=kerberos,
+    )
+    with pytest.raises(Unavailable, match="Connection refused"):
+        connect(options).list("hdfs://known/w")
 
 
 def test_connecting_imports_no_hdfs_client_until_an_hdfs_path_is_used() -> None:
