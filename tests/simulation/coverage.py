@@ -1,4 +1,4 @@
-"""The cases that must have happened before a batch of schedules proves anything (docs/protocol.md, last section)."""
+"""The cases that must have happened before a batch of schedules proves anything (docs/simulation.md)."""
 
 from collections import Counter
 
