@@ -130,7 +130,7 @@ def route(
     tables: dict[str, RoutedTable] = {}
     for name, rivals in claims.items():
         if name in reserved:
-            conflicts += _reserved(rivals)
+            conflicts += _reserved_conflicts(rivals)
             continue
         sources = _distinct(rivals)
         keeper = _keeper(sources, ledgers.get(name, frozenset()))
@@ -231,7 +231,7 @@ def _why(claim: _Claim, other: _Claim, keeper: _Claim | None) -> str:
     return why if keeper is not None else f"{why}, and neither of them takes precedence"
 
 
-def _reserved(rivals: list[_Claim]) -> list[RouteConflict]:
+def _reserved_conflicts(rivals: list[_Claim]) -> list[RouteConflict]:
     message = f"the name {rivals[0].table} already belongs to the dead-letter table"
     return [claim.conflict(topic, message) for claim in rivals for topic in claim.all_topics]
 

@@ -18,7 +18,7 @@ class PluginKind(Enum):
     COMPLETION_POLICY = "kafka2hive.completion_policies"
 
 
-def installed(kind: PluginKind) -> tuple[str, ...]:
+def plugin_names(kind: PluginKind) -> tuple[str, ...]:
     """Return the names of this kind, sorted. A name is repeated for each package that offers it."""
     from importlib.metadata import entry_points
 
@@ -27,7 +27,7 @@ def installed(kind: PluginKind) -> tuple[str, ...]:
 
 def fault_of(kind: PluginKind, name: str) -> str | None:
     """Return why the name does not identify exactly one plug-in, None if it does. Does not import the plug-in."""
-    names = installed(kind)
+    names = plugin_names(kind)
     if names.count(name) == 1:
         return None
     if names.count(name) > 1:

@@ -73,7 +73,7 @@ class Drawn:
 
     @property
     def settings(self) -> TableSettings:
-        return self._rule.resolved(self._rule.columns)
+        return self._rule.settings(self._rule.columns)
 
     def _column(self, number: int, kind: str) -> dict[str, Any]:
         dice, column = self._dice, dict[str, Any](type=kind)

@@ -88,7 +88,7 @@ class Schemas:
         if self.tries.count(table.name) == 1 and table.name == "air.late":
             raise ServiceUnavailable("hive.unavailable", "not there yet")
         rule = table.rule
-        return rule.resolved(rule.columns)
+        return rule.settings(rule.columns)
 
     def remember_ledger(self, name: str, ledger_id: str) -> None:
         """Nothing is made in Hive."""
@@ -101,7 +101,7 @@ class AtOnce(Schemas):
     """Every schema can be had."""
 
     def resolve(self, table: MapTable) -> TableSettings:
-        return table.rule.resolved(table.rule.columns)
+        return table.rule.settings(table.rule.columns)
 
 
 def make_wiring(folder: Path, early: str = "early") -> Wiring:

@@ -366,7 +366,7 @@ class TableRule(RowOptions):
     create: bool
     line: int = 0
 
-    def resolved(self, columns: tuple[Column, ...], added: frozenset[str] = frozenset()) -> TableSettings:
+    def settings(self, columns: tuple[Column, ...], added: frozenset[str] = frozenset()) -> TableSettings:
         """Return the settings of a concrete table (see RoutedTable) with these columns, of which some were `added`."""
-        same = {field.name: getattr(self, field.name) for field in fields(RowOptions)}
-        return TableSettings(**same | {"columns": columns}, any_case=not self.columns, added=added)
+        options = {field.name: getattr(self, field.name) for field in fields(RowOptions)}
+        return TableSettings(**options | {"columns": columns}, any_case=not self.columns, added=added)

@@ -9,7 +9,7 @@ from kafka2hive.config.keys.services import PluginOptions
 from kafka2hive.config.keys.writer import FileFormat
 from kafka2hive.config.rules.table_options import CheckedTable, declared_columns
 from kafka2hive.config.yaml.problems import Path, closest
-from kafka2hive.model.entry_points import PluginKind, fault_of, installed
+from kafka2hive.model.entry_points import PluginKind, fault_of, plugin_names
 
 _SUFFIX = re.compile(r"[a-z][a-z0-9]{0,15}")
 
@@ -63,4 +63,4 @@ def _check_writer(checked: CheckedTable) -> None:
 
 def check_installed(checked: CheckedTable, kind: PluginKind, plugin: PluginOptions, path: Path) -> None:
     if (fault := fault_of(kind, plugin.name)) is not None:
-        checked.add((*path, "name"), fault, closest(plugin.name, installed(kind)))
+        checked.add((*path, "name"), fault, closest(plugin.name, plugin_names(kind)))

@@ -109,14 +109,16 @@ def _map_columns(table: TableKeys) -> list[DeclaredColumn]:
     if not table.columns:
         return [DeclaredColumn("value", "value", "binary")] if table.format == "raw" else []
     if isinstance(table.columns, tuple):
-        return [_declared(number, column.name, column) for number, column in enumerate(table.columns)]
+        return [_declared_column(number, column.name, column) for number, column in enumerate(table.columns)]
     return [
-        DeclaredColumn(name, name, column) if isinstance(column, str) else _declared(name, name, column)
+        DeclaredColumn(name, name, column)
+        if isinstance(column, str)
+        else _declared_column(name, name, column)
         for name, column in table.columns.items()
     ]
 
 
-def _declared(place: str | int, name: str, keys: ColumnKeys) -> DeclaredColumn:
+def _declared_column(place: str | int, name: str, keys: ColumnKeys) -> DeclaredColumn:
     leeway = Leeway(
         keys.fraction, default=keys.default, decimals=keys.decimals, unknown_enum=keys.unknown_enum or "null"
     )

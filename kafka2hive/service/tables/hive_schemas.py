@@ -102,7 +102,7 @@ class Catalogue:
             storage=_storage_of(rule),
         )
         self._expected[table.name] = _Expected(spec, rule.create, rule.schema_evolution == "add")
-        return rule.resolved(columns, effective.added)
+        return rule.settings(columns, effective.added)
 
     def ensure(self, name: str) -> None:
         """Make Hive's table match the map, once a run; names that the map does not know are ignored. For the registrar.

@@ -49,7 +49,7 @@ def check_selects_online(
 
 
 def _planned(rule: TableRule, selects: SelectCheck) -> Result:
-    settings = rule.resolved(rule.columns)
+    settings = rule.settings(rule.columns)
     remote = [name for name, path in rule.lookups if not path.startswith("file:")]
     if rule.columns and not remote:
         selects.check(settings)

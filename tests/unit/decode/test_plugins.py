@@ -9,7 +9,7 @@ import pytest
 
 from kafka2hive.config.keys import Bucketing, BucketTime, Column, MetadataColumn, PluginOptions, TableSettings
 from kafka2hive.decode.plugin import PluginDecoder, fault_of
-from kafka2hive.model.entry_points import PluginKind, installed, load
+from kafka2hive.model.entry_points import PluginKind, load, plugin_names
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.plan.contract import TableManifest
@@ -139,7 +139,7 @@ def test_a_plug_in_that_is_wrong_is_an_error_of_its_table(
 
 def test_a_name_that_two_packages_offer_is_refused(tmp_path: Path) -> None:
     lay_out(tmp_path, "other_numbers", ENTRIES, "")
-    assert installed(PluginKind.DECODER) == ("gone", "gone", "numbers", "numbers")
+    assert plugin_names(PluginKind.DECODER) == ("gone", "gone", "numbers", "numbers")
     with pytest.raises(TableError, match="several packages offer numbers"):
         load(PluginKind.DECODER, "numbers")
 
