@@ -161,7 +161,9 @@ def test_a_nameservice_is_known_from_properties_or_from_hadoops_files(
     lines = (f"<property><name>{k}</name><value>{v}</value></property>" for k, v in NAMESERVICE.items())
     (tmp_path / "hdfs-site.xml").write_text(f"<configuration>{''.join(lines)}</configuration>")
     options = StorageOptions(
-        *(f"hdfs://known{path}" for path in ("", "/l", "/w")),
+        uri="hdfs://known",
+        ledger_root="hdfs://known/l",
+        warehouse="hdfs://known/w",
         properties=tuple((ONCE if place == "config_dir" else ONCE | NAMESERVICE).items()),
         config_dir=str(tmp_path) if place == "config_dir" else None,
         kerberos=kerberos,
