@@ -1,4 +1,4 @@
-"""What Hive is sent when the map has more or wider columns than its table, and what is refused."""
+"""The statements that Hive is sent if the map has more or wider columns than its table, and refusals."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What HTTP answers instead of HiveServer2, or of it, and what the session makes of that."""
+"""Answers of HTTP servers that are not HiveServer2, and their meaning for the session."""
 
 from itertools import count
 

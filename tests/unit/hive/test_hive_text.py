@@ -1,4 +1,4 @@
-"""What Hive is told and what it answers, without Hive: statements, descriptions, locations, errors, checks."""
+"""Statements for Hive and its answers, without Hive: statements, descriptions, locations, errors, checks."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -101,7 +101,7 @@ def test_a_partitions_own_location_wins_over_the_tables_further_down() -> None:
 
 
 def _unescaped(literal: str) -> str:
-    """What Hive's parser makes of a string literal (BaseSemanticAnalyzer.unescapeSQLString)."""
+    """Return what Hive's parser reads from a string literal (BaseSemanticAnalyzer.unescapeSQLString)."""
     codes = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'"}
     inner, out, at = literal[1:-1], "", 0
     while at < len(inner):

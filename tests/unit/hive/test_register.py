@@ -1,4 +1,4 @@
-"""Rule R8: every pending registration ends as registered, unavailable, refused or misplaced; Hive's trouble is never raised."""
+"""Rule R8: every pending registration ends as registered, unavailable, refused or misplaced; Hive's errors are never raised."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ def _registration(path: str, table: str = "d.t") -> HivePartition:
 
 
 class Hive:
-    """A metastore that refuses some partitions, has others elsewhere, and goes down after some calls."""
+    """A metastore that refuses some partitions, has others at another location, and goes down after some calls."""
 
     def __init__(self, bad: set[HivePartition] | None = None, calls: int | None = None) -> None:
         self.registered: dict[tuple[str, str], str] = {}

@@ -1,4 +1,4 @@
-"""A group's offsets are set through one consumer for as long as it succeeds; what it fails at is tried by another once."""
+"""One consumer sets the offsets of a group while it succeeds; after a failure another consumer tries once."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ Answer: TypeAlias = KafkaError | Exception | None
 
 @dataclass
 class Consumer:
-    """Gives these answers, one to each commit; an exception is raised by the commit itself."""
+    """A consumer that gives these answers, one to each commit; an exception is raised by the commit itself."""
 
     answers: list[Answer]
     on_commit: OnCommit
@@ -46,14 +46,14 @@ class Consumer:
 
 @pytest.fixture
 def opened() -> list[Consumer]:
-    """The consumers that were opened."""
+    """Return the list of opened consumers."""
     return []
 
 
 def commits_of(
     monkeypatch: pytest.MonkeyPatch, opened: list[Consumer], *answers: list[Answer]
 ) -> KafkaGroupCommits:
-    """Its consumers answer so, one after the other."""
+    """Return commits whose consumers give these answers, one after another."""
     left = iter(answers)
 
     def reader(_options: object, _seconds: float, _heard: object, more: Mapping[str, Any]) -> Consumer:

@@ -1,4 +1,4 @@
-"""A signal reaches the main thread while it waits for a Kafka that accepts connections and says nothing."""
+"""A signal interrupts the main thread while it waits for a Kafka that accepts connections and never answers."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from tests.harness.waiting import wait_until
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    """It listens, and answers nothing."""
+    """Return the address of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening
 

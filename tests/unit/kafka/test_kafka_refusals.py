@@ -1,4 +1,4 @@
-"""Why brokers refuse a client, from librdkafka's own lines, as a broker made it write them (test_kafka_access.py)."""
+"""The reasons why brokers refuse a client, from librdkafka's lines that a real broker caused (test_kafka_access.py)."""
 
 import logging
 import time

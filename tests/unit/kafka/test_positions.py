@@ -1,4 +1,4 @@
-"""Where a table goes on in Kafka: properties over any state, and the surprises one by one."""
+"""Where a table resumes in Kafka: properties of any state, and the surprises one by one."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def _table(*positions: Position, cluster_id: str = "c") -> Snapshot:
 def _logs(
     ends: dict[str, dict[int, tuple[int, int]]], ids: dict[str, str] | None = None, cluster_id: str = "c"
 ) -> Logs:
-    """`ends`: topic -> number -> (earliest, latest); every topic's id is `id` unless `ids` says otherwise."""
+    """Build logs. `ends`: topic -> number -> (earliest, latest); the id of a topic is `id` unless `ids` has another."""
     topics = {
         name: TopicView(name, (ids or {}).get(name, "id"), tuple(sorted(found)))
         for name, found in ends.items()
@@ -60,7 +60,7 @@ def _at(topic: str, number: int, offset: int, topic_id: str = "id", epoch: int =
 
 
 def _committed(state: Snapshot, decision: PositionsToCommit) -> Snapshot:
-    """What the ledger makes of first positions."""
+    """Return the state after the first positions are committed."""
     positions = {p.topic_partition: p for p in state.positions} | {
         p.topic_partition: p for p in decision.positions
     }

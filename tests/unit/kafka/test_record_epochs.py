@@ -1,4 +1,4 @@
-"""Leader epochs of single records: who is answered, who is refused, and who must not be waited for."""
+"""Leader epochs of single records: answers, refusals, and topic partitions that must not be awaited."""
 
 import time
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Message:
 
 @dataclass
 class Reader:
-    """A consumer that hands out these messages once, then nothing."""
+    """A consumer that returns these messages once, then none."""
 
     messages: list[Message]
     unassigned: set[int] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Why a broker's certificate is not trusted, found by a TLS handshake with a real server."""
+"""The reason why a broker's certificate is not trusted, from a TLS handshake with a real server."""
 
 import socket
 import ssl
@@ -20,7 +20,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @contextmanager
 def serving(base: str) -> Iterator[str]:
-    """A server with this certificate; gives its address."""
+    """Serve TLS with this certificate; yield the address."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{base}.pem", f"{base}.key")
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -1,4 +1,4 @@
-"""SASL's GSSAPI mechanism against a context written by hand: what is agreed, how frames are protected, what is refused."""
+"""SASL's GSSAPI mechanism against a scripted context: agreement, protection of frames, refusals."""
 
 import struct
 
@@ -9,7 +9,7 @@ from kafka2hive.kerberos.sasl import LAYERS, GssapiClient
 
 
 class Seals:
-    """A context that is there after two steps. Its seals can be read: `E(..)` is encrypted, `S(..)` only signed."""
+    """A context that is established after two steps. Its seals are readable: `E(..)` is encrypted, `S(..)` only signed."""
 
     def __init__(self) -> None:
         self._steps = 0
@@ -32,7 +32,7 @@ def frame(content: bytes) -> bytes:
 
 
 def agreed(offered: int, qop: str | None) -> GssapiClient:
-    """A client that has agreed on a protection."""
+    """Return a client that has agreed on a protection."""
     client = GssapiClient(Seals, qop)
     assert client.start("GSSAPI") == (True, "GSSAPI", b"token 1 for ")
     assert client.step(b"one") == (True, b"token 2 for one")
@@ -86,7 +86,7 @@ def test_a_broken_seal_and_an_odd_offer_are_refused() -> None:
 
 
 def test_a_login_that_ends_before_a_protection_is_agreed_sends_nothing() -> None:
-    """Its last message is not protected: whoever listens may forge it."""
+    """The last message of the server is not protected, so an attacker may forge it."""
     client = GssapiClient(Seals, "auth-conf")
     client.start("GSSAPI")
     client.step(b"one")

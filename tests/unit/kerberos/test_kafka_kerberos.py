@@ -1,4 +1,4 @@
-"""Kafka with Kerberos: who logs in comes from the map's section, and a client that cannot says so before any broker is asked."""
+"""Kafka with Kerberos: the map's section names the login, and a client that cannot log in fails before it asks a broker."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a failed Kerberos login means, by what the libraries said against a real KDC and NameNode, word for word."""
+"""The meaning of a failed Kerberos login, from messages of the libraries against a real KDC and NameNode."""
 
 import pytest
 
@@ -12,7 +12,7 @@ FAILURE = "Unspecified GSS failure.  Minor code may provide more information: "
 
 
 def gssapi(minor: int, text: str, routine: str = "GSS_S_NO_CRED") -> RuntimeError:
-    """As hdfs-native prints what MIT's library says."""
+    """Return the text in which hdfs-native reports an error of MIT's library."""
     major = (
         f'raw: "0x00070000", calling_error: "none", routine_error: "{routine}", supplementary_info: "0x0000"'
     )

@@ -1,4 +1,4 @@
-"""The archive of old snapshots under repeated calls: junk neither wedges it nor hides the history; damage stays told."""
+"""The archive of old snapshots under repeated calls: junk neither blocks it nor hides the history; damage is still reported."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -30,7 +30,7 @@ KEEP = 2
 
 
 class Repeating(LocalFileSystem):
-    """Remembers the calls about one epoch's snapshot and can carry them out once more, as a client's retries may be."""
+    """Remembers the calls about one epoch's snapshot and can repeat them, as a client's retries may."""
 
     def __init__(self, epoch: str) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ def epochs(ports: Ports, owned: OwnedLedger, count: int) -> OwnedLedger:
 
 @pytest.fixture
 def owned(ports: Ports, paths: LedgerPaths) -> OwnedLedger:
-    """Six epochs, the first ones archived, and of epoch 1 every call carried out once more since."""
+    """Return a ledger with six epochs, the first ones archived; every call of epoch 1 was repeated since."""
     init(ports, paths, "demo", f"{paths.root}/table")
     made = epochs(ports, began(ports, paths), 6)
     assert archive_snapshots(ports, made, KEEP) == 5
@@ -121,7 +121,7 @@ def test_junk_of_repeated_calls_does_not_wedge_the_archive_and_goes(
 def test_junk_of_repeated_calls_is_not_archived_by_the_next_owner(
     ports: Ports, paths: LedgerPaths, owned: OwnedLedger
 ) -> None:
-    """The next generation has an archive directory of its own, in which epoch 1 is not yet."""
+    """The next generation has another archive directory, which lacks epoch 1."""
     epochs(ports, owned, 3)
     successor = began(replace(ports, clock=Tomorrow()), paths)
     assert (archived(paths), here(successor)) == (names(range(8)), names([8, 9]))
@@ -130,7 +130,7 @@ def test_junk_of_repeated_calls_is_not_archived_by_the_next_owner(
 
 
 class Tomorrow(SkippedTime):
-    """Another second than that of the first start."""
+    """A clock of a later second than that of the first start."""
 
     def now(self) -> str:
         return "2099-01-01T00:00:00Z"
@@ -140,7 +140,7 @@ class Tomorrow(SkippedTime):
 def test_an_empty_file_beside_the_archived_snapshot_of_its_epoch_is_no_damage(
     ports: Ports, paths: LedgerPaths, owned: OwnedLedger, archive: str
 ) -> None:
-    """Left by an earlier version; in an archive that sorts before or behind the one of the real snapshot."""
+    """An earlier version left it, in an archive that sorts before or after that of the real snapshot."""
     other = local(paths.archives) / archive
     other.mkdir()
     (local(owned.directory) / "e000001.final").rename(other / "e000001.final")

@@ -1,4 +1,4 @@
-"""The audit agrees with snapshots as they are drafted, by counts of its own: a mistake of the draft is a finding."""
+"""The audit agrees with drafted snapshots by its own counts, so a mistake of the draft is a finding."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def file_in(partition: HivePartition, rows: int, kind: FileKind = FileKind.DATA)
 
 
 def codes(before: Snapshot, after: Snapshot) -> set[str]:
-    """What is found about registrations and complete partitions; the files' names are not meant."""
+    """Return the findings about registrations and complete partitions, without those about file names."""
     return {found.code for found in audit_lines([before, after])} & {
         "verify.registrations",
         "verify.completeness",
@@ -37,7 +37,7 @@ def codes(before: Snapshot, after: Snapshot) -> set[str]:
 
 
 def drafted() -> tuple[Snapshot, ...]:
-    """Three snapshots: files and dead letters, more of them, and a certificate."""
+    """Return three snapshots: files and dead letters, more of them, and a certificate."""
     found = [snapshot(table=TABLE, location=HOME)]
     for change in (
         DataEpoch(

@@ -1,4 +1,4 @@
-"""A certificate that comes into its place between the look and the rename: ours by another process, or somebody else's."""
+"""A certificate that appears between the look and the rename: this one by another process, or another text."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ from tests.unit.service.later_epochs import take
 
 
 class Raced(LocalFileSystem):
-    """Another process is faster with a certificate: with our text, or with `other`."""
+    """A file system in which another process is faster with a certificate: with our text, or with `other`."""
 
     def __init__(self, other: bytes | None = None) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ def service(tmp_path: Path) -> Service:
 
 @pytest.fixture
 def owned(service: Service) -> OwnedLedger:
-    """With one partition that is complete."""
+    """Return a ledger with one complete partition."""
     held = take(service.wiring)
     partition = HivePartition(TABLE, "dt=2013-01-01", f"{held.state.location}/dt=2013-01-01")
     complete = Certificate(

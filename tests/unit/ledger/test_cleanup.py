@@ -1,4 +1,4 @@
-"""Rule R9 in the middle of a run: orphans of the owner's own generation go, what may still be needed stays."""
+"""Rule R9 during a run: orphans of the owner's generation are deleted, and what may still be needed stays."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def taken_over(folder: Path) -> tuple[Service, OwnedLedger]:
 def staged(
     service: Service, owned: OwnedLedger, *, generation: int = 0, epoch: int = 0, ledger: str = ""
 ) -> str:
-    """A staged file of the owned ledger's generation and next epoch, but for what is added to them."""
+    """Write a staged file of the owned ledger's generation and next epoch, plus the given differences."""
     name = file_name(
         ledger or owned.state.ledger_id[:8],
         owned.generation.number + generation,

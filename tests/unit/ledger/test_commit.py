@@ -1,4 +1,4 @@
-"""The commit point: what is held of a table is good for one commit, and an unclear one is read back, not believed."""
+"""The commit point: an owned ledger allows one commit, and an unclear one is read back."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,7 +35,7 @@ def snapshot_of(owned: OwnedLedger, written_at: str = "2013-01-01T00:00:00Z") ->
 
 
 class Unclear(LocalFileSystem):
-    """A commit's rename has no answer; `instead` is what happens to the draft, under the names it has and should get."""
+    """A file system in which a commit's rename has no answer; `instead` is what happens to the draft."""
 
     def __init__(self, instead: Callable[[Path, Path], object], readable: bool = True) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ def with_files(service: Service, files: LocalFileSystem) -> Ports:
 
 
 def nothing(draft: Path, pending: Path) -> None:
-    """The request is lost."""
+    """Lose the request."""
 
 
 def refused_the_second_time(ports: Ports, owned: OwnedLedger, folder: Path) -> bool:

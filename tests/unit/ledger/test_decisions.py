@@ -1,4 +1,4 @@
-"""What operators decided stands in every later snapshot, also after the next decision."""
+"""Operators' decisions stay in every later snapshot, also after the next decision."""
 
 from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger

@@ -1,4 +1,4 @@
-"""Beats are advice: whatever lies in their directory, looking for live owners never fails, and nobody is taken for another."""
+"""Heartbeats are advice: a look for live owners never fails, and mistakes no owner for another."""
 
 import pytest
 
@@ -125,7 +125,7 @@ def test_a_watch_does_not_see_this_process_and_who_is_gone_is_dead_at_once() -> 
 
 
 class Gone(NobodyIsGone):
-    """One process is gone from this host."""
+    """The Processes port of a host from which one process is gone."""
 
     def __init__(self, gone: ProcessIdentity) -> None:
         self._gone = gone

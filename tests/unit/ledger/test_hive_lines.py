@@ -1,4 +1,4 @@
-"""What a ledger keeps about Hive: tables compared and registrations given up are carried from snapshot to snapshot."""
+"""Compared tables and forgotten registrations are carried from snapshot to snapshot."""
 
 from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger

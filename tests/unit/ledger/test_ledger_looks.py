@@ -1,4 +1,4 @@
-"""A ledger step whose answer is missing, and then the answer to its look, too: the step is tried again, not the table."""
+"""If a ledger step and its look both have no answer, the step is retried, not the start."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.harness.owner import new_owner
 
 
 class UnclearRenames(LocalFileSystem):
-    """The first rename to a path with `end` has no answer, and neither have the `silent` questions after it."""
+    """The first rename to a path with `end` has no answer, and neither have the `silent` requests after it."""
 
     def __init__(self, end: str, done: bool, silent: int) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class UnclearRenames(LocalFileSystem):
 
 
 def rolled_forward(tmp_path: Path, files: LocalFileSystem) -> tuple[FileMoves, list[float]]:
-    """What became of the pending epoch's files, and the waits."""
+    """Return the moves of the pending epoch's files, and the waits."""
     service = pending_service(tmp_path)
     clock = SkippedTime()
     ports = replace(service.wiring.ports, files=files, clock=clock)

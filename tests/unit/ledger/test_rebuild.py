@@ -1,4 +1,4 @@
-"""A ledger from footers alone: what they prove is taken, what they do not prove is asked about, nothing is doubled."""
+"""A ledger from footers alone: proven offsets are accepted, unproven ones need an operator, and nothing is duplicated."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ PLACE = LostLedger(
 
 
 class Table:
-    """Files as tasks would have written them."""
+    """The files of a table as tasks would have written them."""
 
     def __init__(self) -> None:
         self.files: list[LedgerFile] = []
@@ -44,7 +44,7 @@ class Table:
         plan: int = 0,
         accounts: bool = True,
     ) -> list[LedgerFile]:
-        """One attempt of a task: a file for each of `rows`, the last with accounts; those numbered in `staged` are staged."""
+        """Add one attempt of a task: a file for each of `rows`, the last with accounts; those numbered in `staged` are staged."""
         attempt = attempt or f"attempt-{epoch}-{task}"
         total = sum(rows) if written is None else written
         left = [total, letters]
@@ -112,7 +112,7 @@ def ends(result: RebuiltSnapshots) -> dict[str, tuple[int, int]]:
 
 @pytest.fixture
 def table() -> Table:
-    """Two epochs, the second of two tasks, one of them with a dead letter and an absent offset."""
+    """Return two epochs, the second of two tasks, one of them with a dead letter and an absent offset."""
     made = Table()
     made.wrote(1, r(0, 10), r(0, 9, 1), rows=(10, 4))
     made.wrote(2, r(10, 20), rows=(6, 2), letters=1)
@@ -204,7 +204,7 @@ def test_a_file_dumped_again_counts_for_the_one_that_was_lost(table: Table) -> N
 
 
 def lost_and_dumped_again(staged: tuple[int, ...]) -> Table:
-    """Of a task's three files the first, of 4 rows, was lost; a later epoch dumped it again in two files."""
+    """Return a task whose first file, of 4 rows, was lost and refetched by a later epoch in two files."""
     table = Table()
     table.wrote(1, r(0, 10), rows=(4, 3, 3))
     table.wrote(2, r(10, 20), rows=(10,))
@@ -231,7 +231,7 @@ def test_a_second_dump_that_is_all_visible_leaves_nothing_pending() -> None:
 
 
 def test_two_second_dumps_of_one_epoch_are_both_pending() -> None:
-    """Each is task 0 of a plan of its own."""
+    """Each is task 0 of its own plan."""
     table = lost_and_dumped_again(staged=(1,))
     table.wrote(3, r(20, 30), rows=(4, 6))
     lost = table.files.pop(-2)

@@ -1,4 +1,4 @@
-"""A directory that may not be written is told once, not at every try."""
+"""A directory without write permission is reported once, not at every try."""
 
 import io
 from collections import Counter
@@ -26,7 +26,7 @@ from tests.harness.epoch_loop import Clock, make_wiring
 
 
 class Refusing:
-    """A file system that makes nothing."""
+    """A file system that refuses every creation."""
 
     def __init__(self, files: FileSystem, error: type[StorageError]) -> None:
         self._files = files
@@ -43,7 +43,7 @@ class Refusing:
 
 
 def lines(folder: Path, error: type[StorageError], tries: int) -> Counter[str]:
-    """How often each step's line stands in the log after so many tries to make a ledger."""
+    """Return how often the line of each step is in the log after so many tries to create a ledger."""
     wiring = make_wiring(folder)
     files: Any = Refusing(wiring.ports.files, error)
     ports = replace(wiring.ports, files=files, clock=Clock())

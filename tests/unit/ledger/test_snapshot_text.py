@@ -1,4 +1,4 @@
-"""A snapshot's text gives the snapshot back, whatever stands in a Hive partition's name."""
+"""A snapshot survives encoding and decoding, whatever characters the name of a Hive partition has."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What a take-over says of a state it cannot believe: the look before it and the take-over itself judge alike."""
+"""A take-over and the look before it report an impossible state in the same way."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -63,7 +63,7 @@ def _state(service: Service) -> Path:
 
 
 class LateTakeOver(LocalFileSystem):
-    """The first rename of a generation directory has no answer, and is carried out when `arrive` is called."""
+    """The first rename of a generation directory has no answer, and is done when `arrive` is called."""
 
     def __init__(self, paths: LedgerPaths, listings: int | None) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class LateTakeOver(LocalFileSystem):
         super().rename(source, target)
 
     def list(self, path: str) -> tuple[FileStatus, ...]:
-        """After `listings` of the table's directory behind the lost rename it arrives by itself."""
+        """List; the lost rename arrives after `listings` listings of the table's directory."""
         children = super().list(path)
         if self._sent is not None and self._listings is not None and path == self._table:
             self._listings -= 1
@@ -93,7 +93,7 @@ class LateTakeOver(LocalFileSystem):
 
 @pytest.mark.parametrize("listings", [1, 2])
 def test_a_starter_does_not_lose_against_its_own_late_take_over(tmp_path: Path, listings: int) -> None:
-    """It lands between two listings of the same starter: nobody else is there, the table is taken over all the same."""
+    """The rename arrives between two listings of the same starter, which takes the table over nevertheless."""
     service = pending_service(tmp_path)
     paths = service.wiring.paths(TABLE)
     files = LateTakeOver(paths, listings)

@@ -1,4 +1,4 @@
-"""The search for the table that kills workers."""
+"""The search for the table that crashes workers."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ from kafka2hive.plan.failure_isolation import FailureIsolation
 def search(
     tables: set[str], poison: set[str], state: FailureIsolation | None = None
 ) -> tuple[FailureIsolation, int]:
-    """Run epochs until the search has ended; an epoch fails when it holds a poisonous table."""
+    """Run epochs until the search has ended; an epoch with a poisonous table fails."""
     state = state or FailureIsolation()
     epochs = 0
     while True:

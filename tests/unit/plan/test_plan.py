@@ -32,7 +32,7 @@ def backlog(
 
 
 def planned(plans: tuple[TaskPlan, ...]) -> dict[tuple[str, TopicPartition], list[OffsetRange]]:
-    """Planned ranges by table and topic partition, in order of offset."""
+    """Return the planned ranges by table and topic partition, in order of offset."""
     ranges: dict[tuple[str, TopicPartition], list[OffsetRange]] = defaultdict(list)
     for plan in plans:
         for task in plan.tables:
@@ -42,7 +42,7 @@ def planned(plans: tuple[TaskPlan, ...]) -> dict[tuple[str, TopicPartition], lis
 
 
 def records_of(plans: tuple[TaskPlan, ...]) -> dict[str, int]:
-    """Planned records by table."""
+    """Return the number of planned records by table."""
     counts: dict[str, int] = defaultdict(int)
     for (table, _), ranges in planned(plans).items():
         counts[table] += sum(map(len, ranges))
@@ -50,7 +50,7 @@ def records_of(plans: tuple[TaskPlan, ...]) -> dict[str, int]:
 
 
 def after(backlogs: list[TableBacklog], plans: tuple[TaskPlan, ...]) -> list[TableBacklog]:
-    """The backlogs when the epoch is committed and nothing new has come."""
+    """Return the backlogs after the epoch is committed, without new records."""
     done = planned(plans)
 
     def rest(table: str, r: OffsetRange) -> OffsetRange:

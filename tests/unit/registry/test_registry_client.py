@@ -1,4 +1,4 @@
-"""The registry's client on a real socket: what it asks, and what each answer, whole or broken, comes to."""
+"""The registry's client on a real socket: its requests, and the outcome of each answer, whole or broken."""
 
 import socket
 import ssl
@@ -245,7 +245,7 @@ def test_a_registry_tells_its_kinds_of_schemas() -> None:
 
 @pytest.fixture(scope="module")
 def pems(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`server.pem`, which is its own authority, `client.pem` likewise, each with its key, and `locked.key`."""
+    """Create `server.pem` and `client.pem`, each its own authority and with its key, and `locked.key`."""
     folder = tmp_path_factory.mktemp("pems")
     for name in ("server", "client"):
         pair = ["-keyout", f"{folder}/{name}.key", "-out", f"{folder}/{name}.crt", "-subj", f"/CN={name}"]

@@ -1,4 +1,4 @@
-"""Schemas by id: remembered, kept on the storage, asked for; what is unknown and what is away are never mixed up."""
+"""Schemas by id: from memory, from the storage, from the registry; unknown ids and outages are never confused."""
 
 import json
 import logging
@@ -36,7 +36,7 @@ AWAY = SchemaRegistryUnavailable("the schema registry gives no answer (http://r:
 
 
 class FakeRegistry:
-    """`schemas` by id, in the order in which they are answered where there are several; an exception is raised."""
+    """A registry with `schemas` by id; several answers of an id come in order, and an exception is raised."""
 
     def __init__(self, schemas: dict[Any, list[WriterSchema | TableError | None]] | None = None) -> None:
         self.schemas = schemas or {}
@@ -58,7 +58,7 @@ class FakeRegistry:
 
 
 class Lookups:
-    """Lookups over one storage: each `of` is a process of its own."""
+    """Lookups that share one storage; each `of` is another process."""
 
     def __init__(self, folder: Path) -> None:
         self.root = f"file://{folder}/kafka2hive"

@@ -1,4 +1,4 @@
-"""The class archive: found under the name of exactly this Java, this Spark and this class path; never harmful."""
+"""The class archive is found under the name of exactly this Java, Spark and class path, and is never harmful."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ CONF = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSP
 
 @pytest.fixture(autouse=True)
 def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Java and a Spark of the test's own, a cache of its own."""
+    """Return a Java and a Spark of the test, with an empty cache."""
     java, spark = tmp_path / "jdk", tmp_path / "spark"
     (java / "bin").mkdir(parents=True)
     (java / "bin/java").write_text("#!/bin/sh\n")
@@ -45,7 +45,7 @@ def found(environment: dict[str, str] | None = None) -> Path:
 
 
 def make() -> Path:
-    """An archive where a run looks for it."""
+    """Create an archive where a run looks for it."""
     file = finished_name(found(dict(os.environ)), len(b"classes"))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"classes")

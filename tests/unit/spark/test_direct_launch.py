@@ -1,4 +1,4 @@
-"""Which starts of the driver's JVM need no launcher of Spark's. That the command is the launcher's shows an integration test."""
+"""The starts of the driver's JVM that need no launcher of Spark's. An integration test compares the commands."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ CONF = {
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Java, and a Spark that is known."""
+    """Create a Java, and a Spark of the known version."""
     (tmp_path / "jdk/bin").mkdir(parents=True)
     (tmp_path / "jdk/bin/java").touch(mode=0o755)
     home = tmp_path / "spark"

@@ -1,8 +1,8 @@
 """Planning, accounting, drafting and the snapshot codec driven together against plain dicts (Hypothesis, stateful).
 
-The model of the world: `log_end` by topic partition (what Kafka holds) and `next_offset` (what the table will read next),
-`first_gone` (what retention took). The code under test gets there by plan, accounts, draft, encode and decode; after
-every step both must agree, and the whole history must pass the audit that `verify` runs.
+The model of the world is `log_end` by topic partition (the end in Kafka), `next_offset` (the next offset of the table) and
+`first_gone` (deleted by retention). The code under test gets there by plan, accounts, draft, encode and decode; after every
+step both must agree, and the whole history must pass the audit of `verify`.
 """
 
 from dataclasses import replace
@@ -40,7 +40,7 @@ UUID = "5d0c5d0c5d0c5d0c5d0c5d0c5d0c5d0c"
 
 
 class Ledger(RuleBasedStateMachine):
-    """One table's life, without a file system."""
+    """The ledger of one table, without a file system."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The driver's JVM before Spark has it: it dies, nobody wants it, a signal comes. Its place takes a script."""
+"""The driver's JVM before Spark uses it: it dies, is not needed, or a signal arrives. A script takes its place."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ LIVES = 'echo $$ > "$SPARK_HOME/pid"; exec sleep 1000'
 
 
 def make_spark(home: Path, script: str) -> None:
-    """What takes the place of `spark-submit`."""
+    """Create a `spark-submit` that runs the script."""
     (home / "bin").mkdir(parents=True)
     (home / "bin/spark-submit").write_text(f"#!/bin/sh\n{script}\n")
     (home / "bin/spark-submit").chmod(0o755)
@@ -29,7 +29,7 @@ def make_spark(home: Path, script: str) -> None:
 
 @pytest.fixture(autouse=True)
 def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Java that is new enough, a Spark without a script yet; the environment that a launch changes is put back."""
+    """Create a Java that is new enough and a Spark without a script; restore the environment that a launch changes."""
     (tmp_path / "jdk/bin").mkdir(parents=True)
     (tmp_path / "jdk/bin/java").touch(mode=0o755)
     (tmp_path / "jdk/release").write_text('JAVA_VERSION="17.0.15"\n')
@@ -74,7 +74,7 @@ def test_a_spark_that_is_not_there_is_told(installation: Path) -> None:
 
 
 def test_a_driver_in_a_container_uses_the_jvm_of_spark_as_the_user_who_submitted(tmp_path: Path) -> None:
-    """As in YARN's cluster mode: pyspark comes without jars and scripts, and SPARK_HOME is not set."""
+    """In YARN's cluster mode pyspark has no jars and scripts, and SPARK_HOME is not set."""
     spec = find_spec("pyspark")
     assert spec is not None and spec.origin is not None
     shutil.copytree(Path(spec.origin).parent, tmp_path / "pyspark", ignore=lambda *_: ("jars", "bin", "sbin"))
@@ -118,7 +118,7 @@ def test_under_spark_submit_no_second_jvm_is_launched(monkeypatch: pytest.Monkey
 def test_a_signal_while_java_starts_ends_the_run_with_its_code_and_kills_the_jvm(
     installation: Path, number: signal.Signals
 ) -> None:
-    """The signal comes from what is launched: the run cannot have come any further than to its imports."""
+    """The launched script sends the signal, so the run cannot have got further than its imports."""
     make_spark(
         installation / "spark", f'echo $$ > "$SPARK_HOME/pid"; kill -{number.value} $PPID; exec sleep 1000'
     )

@@ -1,4 +1,4 @@
-"""pyarrow imports no pandas by itself; with pandas imported by somebody it does what it always does."""
+"""pyarrow does not import pandas by itself; once pandas is imported, it behaves as usual."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def printed(program: str) -> str:
 
 
 def test_arrays_are_made_without_pandas() -> None:
-    """The first line is why it is there: when it fails, pyarrow has changed and all of it can go."""
+    """If the first line fails, pyarrow has changed, and pandas_import.py can go."""
     make = "import numpy\npa.array([1]), pa.array(numpy.array([1]))\nprint('pandas' in sys.modules)\n"
     assert printed(make) == "True\n"
     assert printed(LEFT_OUT + make) == "False\n"

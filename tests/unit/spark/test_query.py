@@ -1,4 +1,4 @@
-"""How the query ends, against a Spark that does as it is told; the real one is in tests/integration/test_spark_query.py."""
+"""The end of the query, against a scripted Spark; the real one is in tests/integration/test_spark_query.py."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ TRIGGER_SECONDS = 0.05
 
 
 class Spark:
-    """Session, reader, writer and query in one: every call gives the object itself."""
+    """Session, reader, writer and query in one: every call returns the object itself."""
 
     def __init__(self) -> None:
         self.batch: Callable[[object, int], None] = lambda rows, number: None
@@ -51,7 +51,7 @@ class Spark:
 
 
 class Idle:
-    """A planner for which nothing is due, or that raises; and a listener that nobody tells anything."""
+    """A planner with nothing due, or that raises; and a listener that is never called."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.asked = 0
@@ -168,7 +168,7 @@ class OneEpoch(Idle):
 
 
 class StoppedInside:
-    """Runs tables with SQL; while the first one runs, the query is stopped."""
+    """A runner of tables with SQL that stops the query while the first table runs."""
 
     def __init__(self) -> None:
         self.query: DumpQuery | None = None

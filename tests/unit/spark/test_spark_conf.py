@@ -1,4 +1,4 @@
-"""What Spark is told, and the directory it works in."""
+"""Spark's configuration, and the directory it works in."""
 
 import getpass
 import logging
@@ -117,7 +117,7 @@ def test_what_a_killed_driver_left_is_removed_and_a_live_ones_is_kept(tmp_path: 
 
 
 class StoppedContext:
-    """What a Spark session and its context are to the warm-up when Spark was stopped meanwhile."""
+    """A Spark session whose context was stopped before the warm-up."""
 
     defaultParallelism = 1  # noqa: N815 - pyspark's name, like those below
 

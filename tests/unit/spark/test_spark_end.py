@@ -1,4 +1,4 @@
-"""What is printed when Spark ends."""
+"""The output when Spark ends."""
 
 import socket
 import time
@@ -17,7 +17,7 @@ SECRET = "0123456789"
 
 @dataclass
 class Session:
-    """As far as `stop_session` asks: the JVM is gone when its context is stopped."""
+    """A session for `stop_session` whose JVM is gone when its context is stopped."""
 
     jvm: socket.socket
     _accumulatorServer: Any  # noqa: N815  pyspark's name

@@ -1,4 +1,4 @@
-"""What pyspark does not promise stands in one module, and a version that lacks a part is refused by its name."""
+"""The non-public parts of pyspark are in one module, and a version that lacks one is refused by its name."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What Spark prints becomes lines of our log: with its level, without the banner of each start."""
+"""Spark's output becomes lines of our log: with its level, without the banner of each start."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""The daemon that forks Spark's Python workers: all is imported before the fork, and nothing is there that a fork breaks."""
+"""The daemon that forks Spark's Python workers imports everything before the fork, and has nothing that a fork breaks."""
 
 import json
 import os
@@ -28,7 +28,7 @@ print(json.dumps({
 
 
 def imported(**environment: str) -> Any:
-    """The threads, open files and modules of a process that has imported the daemon, with no more environment than Spark's."""
+    """Return the threads, open files and modules of a process that has imported the daemon, with Spark's environment alone."""
     kept = {key: value for key, value in os.environ.items() if not key.endswith(("_NUM_THREADS", "_CONF"))}
     done = subprocess.run(
         [sys.executable, "-c", _LOOK], capture_output=True, text=True, check=True, env={**kept, **environment}

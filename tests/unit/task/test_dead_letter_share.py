@@ -1,4 +1,4 @@
-"""How many dead letters an epoch may have, and what is said when there are too many."""
+"""The limit on dead letters in an epoch, and the message beyond it."""
 
 import pickle
 from typing import Any

@@ -45,7 +45,7 @@ def table(**more: Any) -> TableSettings:
 
 
 def outcome(log: FakeLog, settings: TableSettings) -> tuple[dict[int, Any], dict[int, str]]:
-    """Rows and reasons by offset."""
+    """Return rows and reasons by offset."""
     manifest, files = run_task_of({("t", 0): log}, settings, [offsets("t", 0, 0, log.end)])
     assert manifest.failure is None, manifest.failure
     counted = total(manifest)
@@ -160,7 +160,7 @@ def test_a_raw_key_is_a_text_of_the_columns_type(kind: str) -> None:
 
 
 def test_a_deletion_whose_row_is_not_logged_has_its_primary_key() -> None:
-    """As Debezium writes it for PostgreSQL's default replica identity, its key with its schema beside it."""
+    """Debezium writes it so for PostgreSQL's default replica identity, with the key's schema."""
     log_columns = (
         Column("id", "bigint", ("payload", "id"), None, KEY),
         Column("name", "string"),
@@ -231,7 +231,7 @@ def test_headers_that_the_client_cannot_read_make_a_dead_letter() -> None:
 
 
 def replayed(log: FakeLog) -> ReplayRows:
-    """As `verify --deep` reads records again."""
+    """Read the records again, as `verify --deep` does."""
     settings, ranges = table(), (offsets("t", 0, 0, log.end),)
     replay = ReplayRows(Span(ranges), {n: n for n in schema_in_files(settings).names}, None, Paths())
     run_task_of({("t", 0): log}, settings, ranges, open_sink=replay.open_sink)

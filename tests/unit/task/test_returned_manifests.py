@@ -1,4 +1,4 @@
-"""Plans and manifests between driver and workers: what they are made of, and what the driver takes from a job."""
+"""Plans and manifests between driver and workers: their content, and what the driver accepts from a job."""
 
 import enum
 import pickle
@@ -37,7 +37,7 @@ DRIVER_MODULES = (
 
 
 def real_manifest() -> tuple[TaskPlan, TableManifest]:
-    """Of a task with rows, dead letters, tombstones, holes and a column that stays empty."""
+    """Return the manifest of a task with rows, dead letters, tombstones, holes and a column that stays empty."""
     records: dict[int, Any] = {n: b'{"n": %d}' % n for n in range(40)} | {
         3: b'{"n": "x"}',
         7: None,
@@ -55,7 +55,7 @@ def real_manifest() -> tuple[TaskPlan, TableManifest]:
 
 
 def plain_values(value: object) -> bool:
-    """Values of ours all the way down, and Python's own: no arrays, no scalars of numpy or Arrow."""
+    """Check that all values are ours or Python's: no arrays or scalars of numpy or Arrow."""
     if is_dataclass(value):
         return all(plain_values(getattr(value, field.name)) for field in fields(value))
     if isinstance(value, tuple):

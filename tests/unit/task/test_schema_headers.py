@@ -1,4 +1,4 @@
-"""Schema ids in headers: records and keys are read by the schema that their header names, and nothing else is guessed."""
+"""Schema ids in headers: records and keys are read by the schema that their header names; nothing else is guessed."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ PROTO = 'syntax = "proto3"; message Other { int64 x = 1; } message R { int64 n =
 
 
 class Schemas:
-    """Id 5 has one field, the GUID's schema two; of Protobuf both are the same."""
+    """Schemas: id 5 has one field, the GUID's schema two; for Protobuf both are the same."""
 
     def __init__(self, kind: str = AVRO) -> None:
         self._kind = kind
@@ -43,7 +43,7 @@ def outcome(
     records: list[tuple[bytes | None, list[tuple[str, bytes | None]] | None]],
     **writers: Any,
 ) -> list[Any]:
-    """Of each record the row, or the reason."""
+    """Return the row or the reason of each record."""
     chunk = chunk_of((len(records), 2))
     for message, (value, headers) in zip(chunk.messages, records, strict=True):
         message.set_value(value)

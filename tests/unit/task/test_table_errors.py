@@ -1,4 +1,4 @@
-"""Errors of a table are its failure, and its files are given up; any other error, and one that may pass, ends the task."""
+"""Errors of a table become its failure, and its files are abandoned; any other error, and a transient one, ends the task."""
 
 from collections.abc import Iterator, Sequence
 
@@ -29,7 +29,7 @@ AMBIGUOUS = [Unavailable("no answer"), OutcomeUnknown("no answer")]
 
 
 class Sinks:
-    """The rows of db.a raise `error`; the others are let go. `abandoned`: the kinds of db.a's sinks, in their order."""
+    """Sinks: rows of db.a raise `error`, other rows are dropped. `abandoned` has the kinds of db.a's sinks in order."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -50,11 +50,11 @@ class Sinks:
 
 
 def _let_go(rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
-    """Nobody looks at them."""
+    """Drop the rows."""
 
 
 def manifests(sinks: Sinks) -> dict[str, TableManifest]:
-    """Of db.a and db.b, each of a topic partition with ten records."""
+    """Return the manifests of db.a and db.b, each with a topic partition of ten records."""
     logs = {("t", number): FakeLog(dict.fromkeys(range(10), b"x"), 10) for number in range(2)}
     tables = [table_task("db.a", offsets("t", 0, 0, 10)), table_task("db.b", offsets("t", 1, 0, 10))]
     settings = task_settings("", table_settings("db.a"), table_settings("db.b"))

@@ -1,4 +1,4 @@
-"""Chunks of messages: what is taken out of them, how they are split, and who ends a task that hangs."""
+"""Chunks of messages: their columns, how they are split, and the end of a task that hangs."""
 
 import sys
 import threading
@@ -39,7 +39,7 @@ from tests.harness.task_files import (
 
 
 class UnreadableHeaders(Message):  # type: ignore[misc]  # the client ships no types
-    """What the client hands out for a header name that is not UTF-8: an error first, a list with holes after that."""
+    """Headers with a name that is not UTF-8: the client raises first, and later returns a list with holes."""
 
     asked = False
 
@@ -57,7 +57,7 @@ def message(
 
 
 def chunk_of(*counts_and_sizes: tuple[int, int]) -> Chunk:
-    """One segment per (count, size of each value)."""
+    """Return a chunk with one segment per (count, size of each value)."""
     segments, messages = [], []
     for number, (count, size) in enumerate(counts_and_sizes):
         segments.append(Segment(offsets("t", number, 0, count), count, count * size, -1))
@@ -113,7 +113,7 @@ def test_a_topic_partition_is_read_from_one_place_at_a_time() -> None:
 def run_chunk(
     messages: list[Message], with_headers: bool, with_time: bool = False
 ) -> tuple[OffsetAccounting, list[dict[str, Any]], list[dict[str, Any]]]:
-    """The account, the rows and the dead letters of one chunk."""
+    """Return the account, the rows and the dead letters of one chunk."""
     metadata = [(MetadataColumn.OFFSET, "o")] + ([(MetadataColumn.HEADERS, "h")] if with_headers else [])
     metadata += [(MetadataColumn.TIMESTAMP, "at")] if with_time else []
     table = table_settings("db.t", metadata=metadata, writer=WriterOptions(compression="none"))

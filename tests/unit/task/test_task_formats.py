@@ -1,4 +1,4 @@
-"""What the map says of a table's format and change log reaches the decoder of a task."""
+"""The table's format and change log in the map reach the decoder of a task."""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ CHANGE = {"id": "bigint", "total": "decimal(10,2)", "__op": "string"}
 
 
 def outcome(settings: TableSettings, values: Sequence[bytes]) -> tuple[list[list[Any]], list[str]]:
-    """Rows without their path, and the codes of dead letters."""
+    """Return rows without their path, and the codes of dead letters."""
     log = FakeLog(dict(enumerate(values)), len(values))
     manifest, files = run_task_of({("t", 0): log}, settings, [offsets("t", 0, 0, len(values))])
     assert manifest.failure is None, manifest.failure

@@ -1,4 +1,4 @@
-"""`limits.task_memory`: what a task holds at most, however much it reads."""
+"""`limits.task_memory` bounds the memory of a task, however much it reads."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ FEW, MANY = 20, 1_500  # records of each of four topic partitions: a fifth of th
 
 
 class MadeUp(Mapping[int, bytes]):
-    """Records that are made when they are read, so that the log itself needs no memory."""
+    """Records that are made when they are read, so that the log needs no memory."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -46,7 +46,7 @@ def test_a_task_holds_a_few_times_its_limit_whatever_it_reads(format: FileFormat
 
 
 def peak_of_a_task(format: FileFormat, count: int) -> int:
-    """Most memory that a process of its own held: Arrow's pool, the compiled library's and Python's together."""
+    """Return the peak memory of a separate process: of Arrow's pool, the compiled library and Python together."""
     code = f"from tests.unit.task.test_task_memory import run_task; run_task({format!r}, {count})"
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, timeout=300)
     return int(done.stdout)

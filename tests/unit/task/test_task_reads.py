@@ -1,4 +1,4 @@
-"""What a task reads is what Kafka's client delivered, range by range: whatever the fetch does wrong commits nothing."""
+"""A task reads what Kafka's client delivered, range by range: a mistake of the fetch commits nothing."""
 
 import pickle
 from collections import Counter
@@ -73,7 +73,7 @@ def judged(manifest: TableManifest, ranges: Sequence[OffsetRange] = RANGES) -> O
 
 
 def places(ranges: Sequence[OffsetRange]) -> list[tuple[str, int, int]]:
-    """Where there are records in these ranges."""
+    """Return the offsets with records in these ranges."""
     return sorted(
         (topic, number, offset)
         for r in ranges
@@ -84,7 +84,7 @@ def places(ranges: Sequence[OffsetRange]) -> list[tuple[str, int, int]]:
 
 
 def mistaken(mutant: TextMutant) -> ModuleType:
-    """The fetch with one mistake in it; its events are those that a task knows."""
+    """Return the fetch with one mistake; its events are those that a task knows."""
     module = ModuleType(mutant.module)
     exec(compile(patched(mutant), mutant.module, "exec"), vars(module))
     vars(module).update({name: getattr(real, name) for name in ("TableRead", "TableUnreadable")})
@@ -143,7 +143,7 @@ def test_the_rest_of_a_dropped_table_is_not_read() -> None:
 
 @pytest.mark.parametrize("mutant", BROKEN_FETCHES, ids=lambda mutant: mutant.name)
 def test_a_broken_fetch_commits_nothing(mutant: TextMutant) -> None:
-    """Whichever number is wrong, the client's own count is another one."""
+    """Whichever number is wrong, the client's own count differs."""
     broken = mistaken(mutant).Fetch
     for at_once in (1, 7, 1_000):
         try:
@@ -155,7 +155,7 @@ def test_a_broken_fetch_commits_nothing(mutant: TextMutant) -> None:
 
 
 class Spoiled(FakeConsumer):
-    """A client that hands out something wrong, once."""
+    """A client that once returns something wrong."""
 
     def __init__(self, how: str) -> None:
         super().__init__(LOGS)
@@ -191,14 +191,14 @@ def test_a_record_that_the_client_was_not_asked_for_ends_the_attempt(how: str) -
 
 
 class Elsewhere(FakeConsumer):
-    """A client that says it is somewhere else than it delivered to."""
+    """A client that reports another position than that of its last delivery."""
 
     def position(self, assignments: list[Assignment]) -> list[Assignment]:
         return [Assignment(a.topic, a.partition, 20) for a in assignments]
 
 
 class AssignedElsewhere(FakeConsumer):
-    """A client that began behind the first offset wanted."""
+    """A client that began after the first requested offset."""
 
     def assign(self, assignments: list[Assignment]) -> None:
         super().assign([Assignment(a.topic, a.partition, a.offset + 2) for a in assignments])

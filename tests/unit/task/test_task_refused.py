@@ -1,4 +1,4 @@
-"""A worker that Kafka does not let in: its tables fail with the reason, soon, and nothing is written."""
+"""A worker that Kafka refuses: its tables soon fail with the reason, and nothing is written."""
 
 import socket
 import time
@@ -16,7 +16,7 @@ from tests.harness.task_files import offsets, table_settings, table_task, task_s
 
 
 class Refused(FakeConsumer):
-    """Brokers refuse it; `certain` False: they may as well be restarting."""
+    """A client that brokers refuse; if `certain` is False, they may be restarting."""
 
     def __init__(self, certain: bool) -> None:
         super().__init__({("t", 0): log_of(end=0)})

@@ -1,4 +1,4 @@
-"""What a task makes of the records it read: each is in one place and counted there, and its times and epochs are kept."""
+"""The rows of a task: each record is in one place and counted there, and its times and epochs are kept."""
 
 import io
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ def test_the_footers_hold_the_accounts_that_are_committed() -> None:
 
 
 class Forgetful:
-    """A sink that loses the last row of one kind, and does not know it."""
+    """A sink that loses the last row of one kind without noticing."""
 
     def __init__(self, kind: FileKind, lost: FileKind) -> None:
         self._loses = kind is lost

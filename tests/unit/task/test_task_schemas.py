@@ -1,4 +1,4 @@
-"""Where a task's decoders have their schemas from, and what the task says when they cannot be had."""
+"""The sources of the schemas of a task's decoders, and the task's error without them."""
 
 from dataclasses import replace
 from functools import partial
@@ -112,7 +112,7 @@ def test_a_task_whose_rows_become_no_files_keeps_no_schema() -> None:
 
 
 def test_an_id_that_a_registry_set_up_anew_gives_to_another_schema_fails_the_table() -> None:
-    """Two fields of one type change places: the records read well with either schema, and only one is right."""
+    """Two fields of one type change places: the records can be read with either schema, and only one is right."""
     two = '{"type": "record", "name": "F", "fields": [%s]}'
     fields = ['{"name": "value", "type": "long"}', '{"name": "other", "type": "long"}']
     said = [reply(200, {"schema": two % ", ".join(order)}) for order in (fields, fields[::-1])]

@@ -1,5 +1,7 @@
-"""Spark's stages around a shuffle, drawn by seeds: attempts that die, are repeated, read less, and whose rows are fetched
-before and after. The real ends send, receive and count; what is committed is each row of one attempt of each task, once.
+"""Spark's stages around a shuffle, drawn by seeds: attempts die, are repeated, and read less.
+
+The rows of an attempt may be fetched before or after it is repeated. The real ends send, receive and count; each row of one
+attempt of each task is committed once.
 """
 
 import itertools
@@ -33,7 +35,7 @@ WHOLE = whole_of(SHARES)
 
 
 def log_of(count: int) -> FakeLog:
-    """Of six days, so that both parts get some."""
+    """Return a log of six days, so that both parts get some rows."""
     return FakeLog({at: b'{"n":%d,"day":"2013-01-0%d"}' % (at, 1 + at % 6) for at in range(count)}, count)
 
 
@@ -42,7 +44,7 @@ LOGS = {("t", 0): log_of(100), ("t", 1): log_of(50), ("t", 2): log_of(7)}
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One attempt of a sender: its batches; what it told, None where it died before its end."""
+    """One attempt of a sender: its batches, and its report, None if it died before its end."""
 
     batches: list[pa.RecordBatch]
     told: tuple[RecordsRead, RowsWritten] | None

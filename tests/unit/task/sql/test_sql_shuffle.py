@@ -1,4 +1,4 @@
-"""Rows that go to the task of their bucket, around a shuffle that a test plays: few files, and each row once or nothing."""
+"""Rows move to the task of their bucket in a scripted shuffle: few files, and each row once or no commit."""
 
 import datetime
 import zlib
@@ -59,7 +59,7 @@ HIT = zlib.crc32(b"dt=2013-01-01") % 2
 
 @dataclass
 class Played:
-    """What both sides of a shuffle told."""
+    """The reports of both sides of a shuffle."""
 
     files: MemoryFiles
     read: list[RecordsRead] = field(default_factory=list)
@@ -79,7 +79,7 @@ def play(
     table: TableSettings | None = None,
     together: int = 10**6,
 ) -> Played:
-    """Attempts are 10 times the tasks' index; `shuffle` may change what a part gets."""
+    """Run both sides. Attempts are 10 times the index of the task; `shuffle` may change what a part gets."""
     table = replace(table or table_of(), shuffle="bucket")
     played, settings = Played(MemoryFiles()), task_settings("", table)
     everything, moved = whole_of(SHARES), []
@@ -110,7 +110,7 @@ def play(
 
 
 def halves(batch: pa.RecordBatch) -> Batches:
-    """Two batches, as of a task that has more than one."""
+    """Split the batch in two, as for a task with more than one."""
     return [batch.slice(0, len(batch) // 2), batch.slice(len(batch) // 2)]
 
 
@@ -208,7 +208,7 @@ def _one_less(part: int, batches: Batches) -> Batches:
 
 
 def _one_for_another(part: int, batches: Batches) -> Batches:
-    """A row is lost and its neighbour comes twice: the counts are as before."""
+    """Lose a row and deliver its neighbour twice: the counts stay the same."""
     if part != HIT:
         return batches
     first = batches[0]

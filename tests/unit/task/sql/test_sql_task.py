@@ -1,4 +1,4 @@
-"""Both ends of a table with SQL around a SELECT that a test plays: each offset is a row, filtered, or a dead letter, once."""
+"""Both ends of a table with SQL around a scripted SELECT: each offset is a row, filtered, or a dead letter, once."""
 
 import io
 from collections.abc import Callable, Iterable, Iterator
@@ -45,7 +45,7 @@ ATTEMPT = 17
 
 
 def table_of() -> TableSettings:
-    """Of records (n, day) a table (n, pos), by day."""
+    """Return a table (n, pos) by day, made of records (n, day)."""
     table = table_settings(
         format="json",
         columns=(("n", "bigint"), ("day", "date")),
@@ -170,7 +170,7 @@ def test_dead_letters_go_past_the_select() -> None:
 
 
 def test_no_footer_says_what_became_of_records_before_the_select_is_done() -> None:
-    """A ledger is rebuilt from accounts in footers, and behind the SELECT rows are still filtered."""
+    """A ledger is rebuilt from the accounts in footers, and rows are still filtered after the SELECT."""
     logs = {("t", 0): log_of_days(20, bad=frozenset({3, 8}))}
     manifest, files = dump(logs, table_of(), [offsets("t", 0, 0, 20)], even)
     for file in manifest.files:

@@ -1,4 +1,4 @@
-"""Buckets against the plainest way to compute them: one row at a time, with Python's own time zones."""
+"""Buckets compared with the plainest computation: one row at a time, with Python's own time zones."""
 
 import datetime
 from typing import Literal

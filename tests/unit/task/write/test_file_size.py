@@ -1,4 +1,4 @@
-"""What keeps files small: rows of one topic partition together, and a dictionary only for columns where it pays."""
+"""Small files: rows of a topic partition are adjacent, and only columns that profit have a dictionary."""
 
 import io
 
@@ -80,7 +80,7 @@ def test_a_file_holds_the_rows_of_each_topic_partition_together_and_in_the_order
 
 
 def rows_of_both_kinds(count: int) -> pa.Table:
-    """A column of which every value is new, one of few long values, and both within a struct."""
+    """Return a column with distinct values, one with few long values, and both within a struct."""
     new = pa.array(np.arange(count, dtype=np.int64) * 2_654_435_761)
     few = pa.array([f"{n * n % 7:064d}" for n in range(count)])
     inner = pa.StructArray.from_arrays([new, few], names=["new", "few"])

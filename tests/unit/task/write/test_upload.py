@@ -1,4 +1,4 @@
-"""A staged file of a task: an unclear answer is settled for this file alone, and nothing is counted twice or cut."""
+"""A staged file of a task: a lost response costs only this file a retry, and nothing is counted twice or truncated."""
 
 import zlib
 from itertools import count
@@ -29,7 +29,7 @@ def upload(files: UnclearFiles, held: HeldBytes | None = None) -> Upload:
 
 
 def publish(files: UnclearFiles, held: HeldBytes | None = None) -> UploadedFile:
-    """Write all parts and publish. Then: exactly one name is `.pending`, whole, closed, and the one that is told of."""
+    """Write all parts and publish. Then check that exactly one name is `.pending`, whole, closed, and the one in the result."""
     held = held or HeldBytes(4_000)
     file = upload(files, held)
     for part in PARTS:

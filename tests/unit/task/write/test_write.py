@@ -1,4 +1,4 @@
-"""Writing rows into files by bucket: contents, row groups, bounds, and what an error leaves."""
+"""Writing rows into files by bucket: contents, row groups, limits, and the state after an error."""
 
 import ctypes
 import io
@@ -69,12 +69,12 @@ def add(
     paths: list[str],
     sources: list[int] | None = None,
 ) -> None:
-    """`sources` None: all of one topic partition."""
+    """Add rows; without `sources` all are of one topic partition."""
     table.add(rows, np.array(buckets, np.int32), paths, np.array(sources or [0] * len(rows), np.int32))
 
 
 def written(files: MemoryFiles, result: list[DataFile]) -> dict[str, list[int]]:
-    """Sorted numbers by Hive partition path."""
+    """Return the sorted numbers by Hive partition path."""
     numbers: dict[str, list[int]] = {}
     for file in result:
         numbers.setdefault(file.hive_partition.path, []).extend(read_file(files, file)["n"].to_pylist())
@@ -195,7 +195,7 @@ def test_arrays_of_a_few_rows_are_counted_with_what_they_need_besides_their_valu
 
 
 class _Used(ctypes.Structure):
-    """What glibc's mallinfo2 returns."""
+    """The result of glibc's mallinfo2."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
@@ -204,7 +204,7 @@ class _Used(ctypes.Structure):
 
 
 def in_use() -> int:
-    """Bytes that this process has allocated: Arrow's pool, and what all other code took."""
+    """Return the bytes that this process has allocated: by Arrow's pool and by all other code."""
     mallinfo = ctypes.CDLL(None).mallinfo2
     mallinfo.restype = _Used
     told = mallinfo()
