@@ -22,7 +22,7 @@ from kafka2hive.decode.compiled import (
 )
 from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, as_it_stands, in_small_letters
 from kafka2hive.decode.contract.spec import DecoderSpec
-from kafka2hive.decode.framing.fine_times import FinerTimes, Written, truncating
+from kafka2hive.decode.framing.fine_times import FinerTimes, TimeForm, truncating
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
@@ -84,19 +84,19 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         """Return the reader of messages whose content begins at byte `head`. Raises SchemaUnresolvable."""
         plan = self._resolve(of_type, self.schema, self._sources)
         cut = truncating(self._sources)
-        written = {
-            number: how
-            for number, how in self._finer_times(plan).items()
-            if (self._zone != "UTC" if how is Written.DAYS else number in cut)
+        forms = {
+            number: form
+            for number, form in self._finer_times(plan).items()
+            if (self._zone != "UTC" if form is TimeForm.DAYS else number in cut)
         }
-        if not written:
+        if not forms:
             return self._plan_reader(plan, self.schema, self._sources, head)
         finer = FinerTimes(
             format=self.format,
             schema=self.schema,
             sources=self._sources,
             zone=self._zone,
-            written=written,
+            forms=forms,
             changes=self._changes,
         )
         plan = self._resolve(of_type, finer.wire, finer.sources)
@@ -118,8 +118,8 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         """Return the plan that fills the columns from messages of the type. Raises SchemaUnresolvable."""
 
     @abstractmethod
-    def _finer_times(self, plan: Plan) -> dict[int, Written]:
-        """Return how the columns, by number, are written that FinerTimes may have to read."""
+    def _finer_times(self, plan: Plan) -> dict[int, TimeForm]:
+        """Return the forms of the columns, by number, that FinerTimes may have to read."""
 
     @abstractmethod
     def _native(self, types: list[object], words: object, head: int) -> Any:

@@ -94,7 +94,7 @@ class AvroCursor:
     def close(self) -> None:
         self._open -= 1
 
-    def counted(self, before: int) -> None:
+    def count(self, before: int) -> None:
         """Count a record or element that began at `before` and has no bytes; a short message could claim any number."""
         if self.at == before:
             self._without_bytes += 1
@@ -117,7 +117,7 @@ class AvroCursor:
             for number in range(done, done + count):
                 before = self.at
                 element(number)
-                self.counted(before)
+                self.count(before)
             done += count
             if end is not None and self.at != end:
                 raise BinaryRefusal("avro.syntax", f"a block that should end at byte {end}")

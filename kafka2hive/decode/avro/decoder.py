@@ -12,7 +12,7 @@ from kafka2hive.decode.avro.resolve import resolve
 from kafka2hive.decode.columns.named import of_named_columns
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import DecoderSpec
-from kafka2hive.decode.framing.fine_times import Written
+from kafka2hive.decode.framing.fine_times import TimeForm
 from kafka2hive.decode.framing.frames import Head
 from kafka2hive.decode.schema_decoder import SchemaDecoder
 from kafka2hive.decode.schemas.avro import AvroSchema, AvroSchemaInvalid, parse
@@ -50,7 +50,7 @@ class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
     def _resolve(self, of_type: AvroSchema, columns: pa.Schema, sources: Sequence[Source]) -> AvroPlan:
         return resolve(of_type, columns, sources, self._spelling)
 
-    def _finer_times(self, plan: AvroPlan) -> dict[int, Written]:
+    def _finer_times(self, plan: AvroPlan) -> dict[int, TimeForm]:
         return finer_times(plan)
 
     def _native(self, types: list[object], words: object, head: int) -> Any:
@@ -62,15 +62,15 @@ class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
         return AvroExactDecoder(plan, schema, self._zone, sources).decode
 
 
-def finer_times(planned: AvroPlan) -> dict[int, Written]:
+def finer_times(planned: AvroPlan) -> dict[int, TimeForm]:
     """Return the columns, by number, that are written in nanoseconds by every branch that fills them, in the same way."""
-    ways: dict[int, set[Written | None]] = {}
+    forms: dict[int, set[TimeForm | None]] = {}
     for number, value in _columns(planned.root):
         for branch in value.branches if isinstance(value, plan.Choice) else (value,):
             if not isinstance(branch, plan.Null | plan.Unfit):
-                ways.setdefault(number, set()).add(_written(branch))
-    alike = {number: written.pop() for number, written in ways.items() if len(written) == 1}
-    return {number: written for number, written in alike.items() if written is not None}
+                forms.setdefault(number, set()).add(_form(branch))
+    alike = {number: same.pop() for number, same in forms.items() if len(same) == 1}
+    return {number: form for number, form in alike.items() if form is not None}
 
 
 def _columns(way: plan.Way) -> Iterator[tuple[int, plan.Value]]:
@@ -85,7 +85,7 @@ def _columns(way: plan.Way) -> Iterator[tuple[int, plan.Value]]:
                 yield from _columns(branch)
 
 
-def _written(value: plan.Value) -> Written | None:
+def _form(value: plan.Value) -> TimeForm | None:
     if not isinstance(value, plan.AvroMoment) or value.divisor == 1:
         return None
-    return Written.INSTANT if value.instant else Written.WALL_CLOCK
+    return TimeForm.INSTANT if value.instant else TimeForm.WALL_CLOCK

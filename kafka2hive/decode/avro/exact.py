@@ -78,7 +78,7 @@ def _record(numbers: tuple[int, ...], table: list[Skip], cursor: AvroCursor) -> 
     for number in numbers:
         table[number](cursor)
     cursor.close()
-    cursor.counted(before)
+    cursor.count(before)
 
 
 def scalar(value: plan.Value, dtype: pa.DataType, zone: str) -> Read:
@@ -243,7 +243,7 @@ def _level(steps: Sequence[_Fill], cursor: AvroCursor, row: list[Any]) -> None:
     for step in steps:
         step(cursor, row)
     cursor.close()
-    cursor.counted(before)
+    cursor.count(before)
 
 
 def _fork(branches: Sequence[_Fill], cursor: AvroCursor, row: list[Any]) -> None:
@@ -299,5 +299,5 @@ def _row(steps: Sequence[tuple[str, bool, Read]], cursor: AvroCursor) -> dict[st
         if is_wanted:
             fields[name] = value
     cursor.close()
-    cursor.counted(before)
+    cursor.count(before)
     return fields

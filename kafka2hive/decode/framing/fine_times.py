@@ -23,7 +23,7 @@ SECONDS_AND_NANOS = pa.struct([("seconds", pa.int64()), ("nanos", pa.int32())])
 """A google.protobuf.Timestamp."""
 
 
-class Written(Enum):
+class TimeForm(Enum):
     """How a column's times are written."""
 
     INSTANT = "instant"
@@ -39,7 +39,7 @@ def truncating(sources: Sequence[Source]) -> list[int]:
 
 
 class FinerTimes:
-    """Makes times of the columns in `written` (by number), for the messages of one schema.
+    """Makes times of the columns in `forms` (by number), for the messages of one schema.
 
     A decoder must read `wire` from `sources`; `finish` makes its rows rows of `schema`.
     """
@@ -50,35 +50,34 @@ class FinerTimes:
         schema: pa.Schema,
         sources: Sequence[Source],
         zone: str,
-        written: Mapping[int, Written],
+        forms: Mapping[int, TimeForm],
         changes: Changes,
     ) -> None:
         self._format = format
         self._schema = schema
         self._zone = zone
-        self._written = written
+        self._forms = forms
         self._changes = changes
         self._columns = own_columns(schema.names, sources)
         self._labels = labels(schema.names, sources)
         self.wire = pa.schema([self._wire(number, field) for number, field in enumerate(schema)])
         self.sources = [
-            replace(source, unit=None) if number in written else source
-            for number, source in enumerate(sources)
+            replace(source, unit=None) if number in forms else source for number, source in enumerate(sources)
         ]
 
     def _wire(self, number: int, field: pa.Field) -> pa.Field:
-        written = self._written.get(number)
-        if written is None:
+        form = self._forms.get(number)
+        if form is None:
             return field
-        return field.with_type(SECONDS_AND_NANOS if written is Written.STAMP else pa.int64())
+        return field.with_type(SECONDS_AND_NANOS if form is TimeForm.STAMP else pa.int64())
 
     def finish(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, Reason]]:
         """Return rows of the schema made of rows of `wire`, and by row number why some are refused."""
         columns = list(rows.columns)
         refused: dict[int, Reason] = {}
-        for number, written in self._written.items():
+        for number, form in self._forms.items():
             dtype = self._schema.field(number).type
-            column, bad, finer = self._times(columns[number], written, dtype)
+            column, bad, finer = self._times(columns[number], form, dtype)
             columns[number] = column
             self._changes.add(FRACTION, int((finer & ~bad).sum()))
             kind = hive_type_of(dtype)
@@ -87,14 +86,14 @@ class FinerTimes:
                 refused.setdefault(at, Reason(f"{self._format}.range", text, self._columns[number]))
         return pa.RecordBatch.from_arrays(columns, schema=self._schema), refused
 
-    def _times(self, column: pa.Array, written: Written, dtype: pa.DataType) -> tuple[pa.Array, Mask, Mask]:
+    def _times(self, column: pa.Array, form: TimeForm, dtype: pa.DataType) -> tuple[pa.Array, Mask, Mask]:
         """Return the times, the mask of those out of range, and the mask of those that were finer."""
-        if written is Written.STAMP:
+        if form is TimeForm.STAMP:
             return self._stamps(column)
-        if written is Written.DAYS:
+        if form is TimeForm.DAYS:
             return (*of_epoch_numbers(column, dtype, "d", self._zone), np.zeros(len(column), np.bool_))
         finer = finer_than_micros(column, "ns")
-        if written is Written.INSTANT:
+        if form is TimeForm.INSTANT:
             return (*of_epoch_numbers(column, NAIVE, "ns", self._zone, truncate=True), finer)
         values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
         nulls = mask_of(column.is_null())

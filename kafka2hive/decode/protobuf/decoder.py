@@ -9,7 +9,7 @@ from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.columns.named import of_named_columns
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import DecoderSpec
-from kafka2hive.decode.framing.fine_times import Written
+from kafka2hive.decode.framing.fine_times import TimeForm
 from kafka2hive.decode.framing.frames import Head, long_id_hint
 from kafka2hive.decode.protobuf import plan
 from kafka2hive.decode.protobuf.exact import ProtobufExactDecoder
@@ -64,7 +64,7 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
         schema = self._schema_of(schema_id)
         if isinstance(schema, Reason):
             return schema
-        name = type_at(schema.declared, head.indexes)
+        name = type_at(schema.declarations, head.indexes)
         if name is None:
             shown = ", ".join(map(str, head.indexes))
             return Reason(
@@ -107,7 +107,7 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
             spelling=self._spelling,
         )
 
-    def _finer_times(self, plan: ProtobufPlan) -> dict[int, Written]:
+    def _finer_times(self, plan: ProtobufPlan) -> dict[int, TimeForm]:
         return finer_times(plan)
 
     def _native(self, types: list[object], words: object, head: int) -> Any:
@@ -125,10 +125,10 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
         return of_type.name
 
 
-def finer_times(planned: ProtobufPlan) -> dict[int, Written]:
+def finer_times(planned: ProtobufPlan) -> dict[int, TimeForm]:
     """Return the columns, by number, that are written in nanoseconds or as days."""
-    ways = {number: _written(value) for number, value in _columns(planned.root)}
-    return {number: written for number, written in ways.items() if written is not None}
+    forms = {number: _form(value) for number, value in _columns(planned.root)}
+    return {number: form for number, form in forms.items() if form is not None}
 
 
 def _columns(level: plan.ProtobufLevel) -> Iterator[tuple[int, plan.Value | plan.Entry]]:
@@ -138,16 +138,16 @@ def _columns(level: plan.ProtobufLevel) -> Iterator[tuple[int, plan.Value | plan
             yield from _columns(slot.inner)
 
 
-def _written(value: plan.Value | plan.Entry) -> Written | None:
+def _form(value: plan.Value | plan.Entry) -> TimeForm | None:
     match value:
         case plan.Stamp():
-            return Written.STAMP
+            return TimeForm.STAMP
         case plan.ProtobufMoment(_, _, divisor) if divisor > 1:
-            return Written.INSTANT
+            return TimeForm.INSTANT
         case plan.ProtobufMoment(_, factor, divisor) if (factor, divisor) == UNITS["d"]:
-            return Written.DAYS
+            return TimeForm.DAYS
         case plan.Wrapped(inner):
-            return _written(inner)
+            return _form(inner)
     return None
 
 
@@ -157,9 +157,9 @@ def only_type(schema: ProtobufSchema, message: str | None) -> str:
         if message not in schema.messages or schema.messages[message].is_entry:
             raise ProtobufSchemaInvalid(f"the schema has no message {message}")
         return message
-    if not schema.declared:
+    if not schema.declarations:
         raise ProtobufSchemaInvalid("the schema has no message")
-    if len(schema.declared) > 1:
-        names = ", ".join(one.name for one in schema.declared[:5])
+    if len(schema.declarations) > 1:
+        names = ", ".join(one.name for one in schema.declarations[:5])
         raise ProtobufSchemaInvalid(f"the schema has several messages, set protobuf_message: {names}")
-    return schema.declared[0].name
+    return schema.declarations[0].name

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import WireFormat
 from kafka2hive.decode.framing.frames import Head, heads
-from kafka2hive.decode.schemas.protobuf import Declared
+from kafka2hive.decode.schemas.protobuf import Declaration
 from kafka2hive.decode.values.batch import Places, message_bytes, places_by_key
 
 DEEPEST = 32
@@ -113,21 +113,21 @@ class _Messages:
             )
 
 
-def type_at(declared: Sequence[Declared], indexes: Indexes) -> str | None:
+def type_at(declarations: Sequence[Declaration], indexes: Indexes) -> str | None:
     """Return the full name of the message type at the indexes; None if it does not exist or is ambiguous.
 
     Some writers count the types of maps' entries among the nested types, as the compiler does; others do not.
     """
-    names = {_name(declared, indexes, True), _name(declared, indexes, False)} - {None}
+    names = {_name(declarations, indexes, True), _name(declarations, indexes, False)} - {None}
     return names.pop() if len(names) == 1 else None
 
 
-def _name(declared: Sequence[Declared], indexes: Indexes, counts_entries: bool) -> str | None:
-    declaration: Declared | None = None
+def _name(declarations: Sequence[Declaration], indexes: Indexes, counts_entries: bool) -> str | None:
+    declaration: Declaration | None = None
     for index in indexes:
-        counted = [one for one in declared if counts_entries or not one.is_entry]
+        counted = [one for one in declarations if counts_entries or not one.is_entry]
         if index >= len(counted):
             return None
         declaration = counted[index]
-        declared = declaration.inner
+        declarations = declaration.inner
     return None if declaration is None or declaration.is_entry else declaration.name

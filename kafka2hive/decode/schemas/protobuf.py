@@ -59,21 +59,21 @@ class ProtobufEnum:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class Declaration:
     """A message type, and the types that are declared in it; both in the order of the file."""
 
     name: str
     is_entry: bool
-    inner: tuple["Declared", ...]
+    inner: tuple["Declaration", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ProtobufSchema:
-    """`declared`: the message types of the schema's own file."""
+    """`declarations`: the message types of the schema's own file."""
 
     messages: Mapping[str, Message]
     enums: Mapping[str, ProtobufEnum]
-    declared: tuple[Declared, ...]
+    declarations: tuple[Declaration, ...]
 
 
 def text_of(field: ProtobufField) -> str:
@@ -116,8 +116,8 @@ def read(descriptor_set: bytes) -> ProtobufSchema:
     except (TypeError, ValueError, KeyError) as error:
         raise ProtobufSchemaInvalid(f"no Protobuf schema: {error}") from error
     reader = _Reader()
-    declared = tuple(map(reader.declaration, own.message_types_by_name.values()))
-    return ProtobufSchema(reader.messages, reader.enums, declared)
+    declarations = tuple(map(reader.declaration, own.message_types_by_name.values()))
+    return ProtobufSchema(reader.messages, reader.enums, declarations)
 
 
 class _Reader:
@@ -127,10 +127,10 @@ class _Reader:
         self.messages: dict[str, Message] = {}
         self.enums: dict[str, ProtobufEnum] = {}
 
-    def declaration(self, descriptor: Any) -> Declared:
+    def declaration(self, descriptor: Any) -> Declaration:
         self._collect(descriptor)
         inner = tuple(map(self.declaration, descriptor.nested_types))
-        return Declared(descriptor.full_name, descriptor.GetOptions().map_entry, inner)
+        return Declaration(descriptor.full_name, descriptor.GetOptions().map_entry, inner)
 
     def _collect(self, descriptor: Any) -> None:
         """Collect a message and all that its fields lead to, without recursion, because types may nest to any depth."""

@@ -73,17 +73,17 @@ def _beyond(parsed: pa.Array) -> Mask:
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
+class KernelColumn:
     """A column, and the mask of rows that the exact path must read."""
 
     column: pa.Array
     doubtful: Mask
 
 
-def of_texts(texts: pa.StringArray, dtype: pa.DataType, zone: str) -> Converted:
+def of_texts(texts: pa.StringArray, dtype: pa.DataType, zone: str) -> KernelColumn:
     """Convert texts to timestamps, dates or binary."""
     if dtype == NAIVE:
-        return Converted(*parse_timestamps(texts, zone))
+        return KernelColumn(*parse_timestamps(texts, zone))
     return _dates(texts) if dtype == pa.date32() else _binary(texts)
 
 
@@ -94,17 +94,17 @@ def beyond_exactness(numbers: pa.Array) -> Mask:
     return mask
 
 
-def _dates(texts: pa.StringArray) -> Converted:
+def _dates(texts: pa.StringArray) -> KernelColumn:
     dates, bad = cast_or_null(texts, pa.date32())
     days = pc.fill_null(dates.cast(pa.int32()), 0).to_numpy()
-    return Converted(dates, bad | (days < _FIRST_DATE) | (days > _LAST_DATE))
+    return KernelColumn(dates, bad | (days < _FIRST_DATE) | (days > _LAST_DATE))
 
 
-def _binary(texts: pa.StringArray) -> Converted:
+def _binary(texts: pa.StringArray) -> KernelColumn:
     bad = np.zeros(len(texts), dtype=np.bool_)
     values: list[bytes | None] = []
     for row, text in enumerate(texts.to_pylist()):
         value = None if text is None else standard_base64(text)
         bad[row] = text is not None and value is None
         values.append(value)
-    return Converted(pa.array(values, pa.binary()), bad)
+    return KernelColumn(pa.array(values, pa.binary()), bad)

@@ -15,7 +15,7 @@ from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, mask_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.json_values import Fraction, ValueRefusal, Whole
 from kafka2hive.decode.values.scalars import epoch_number, taker
-from kafka2hive.decode.values.text_kernels import Converted, beyond_exactness, of_texts
+from kafka2hive.decode.values.text_kernels import KernelColumn, beyond_exactness, of_texts
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE
 from kafka2hive.plugins import Reason
@@ -62,7 +62,7 @@ def _boolean(text: str, column: str) -> bool:
     return _BOOLEANS[text]
 
 
-def truncated(texts: pa.StringArray) -> tuple[pa.StringArray, Mask]:
+def cut_to_micros(texts: pa.StringArray) -> tuple[pa.StringArray, Mask]:
     """Cut ISO times to microseconds. Return the texts, and the mask of those that were finer."""
     if (pc.max(pc.binary_length(texts)).as_py() or 0) < _SHORTEST:
         return texts, np.zeros(len(texts), np.bool_)
@@ -114,7 +114,7 @@ class TextColumn:
             return texts, {}
         if self._truncates:
             if self._unit is None:
-                texts, finer = truncated(texts)
+                texts, finer = cut_to_micros(texts)
             else:
                 finer = finer_numbers(texts, self._unit)
             column, refused = self._read(texts)
@@ -143,12 +143,12 @@ class TextColumn:
             )
         return column, refused
 
-    def _fast(self, texts: pa.StringArray) -> Converted:
+    def _fast(self, texts: pa.StringArray) -> KernelColumn:
         """Return the column as kernels convert it; rows that are not doubtful are right."""
         dtype = self.dtype
         if pa.types.is_boolean(dtype):
             column = pc.equal(texts, "true")
-            return Converted(column, mask_of(pc.invert(pc.or_(column, pc.equal(texts, "false")))))
+            return KernelColumn(column, mask_of(pc.invert(pc.or_(column, pc.equal(texts, "false")))))
         if self._unit is not None or pa.types.is_integer(dtype):
             return self._whole_numbers(texts)
         if not (pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)):
@@ -159,18 +159,18 @@ class TextColumn:
         numbers, bad = cast_or_null(plain, dtype)
         if pa.types.is_floating(dtype):
             bad = bad | beyond_exactness(numbers)
-        return Converted(numbers, doubtful | bad)
+        return KernelColumn(numbers, doubtful | bad)
 
-    def _whole_numbers(self, texts: pa.StringArray) -> Converted:
+    def _whole_numbers(self, texts: pa.StringArray) -> KernelColumn:
         numbers, doubtful = cast_or_null(texts, self.dtype if self._unit is None else pa.int64())
         # equal to the number's own text: no extra sign, zero or blank, and no form that only Arrow accepts
         doubtful = doubtful | mask_of(pc.not_equal(numbers.cast(pa.string()), texts))
         if self._unit is None:
-            return Converted(numbers, doubtful)
+            return KernelColumn(numbers, doubtful)
         column, bad = of_epoch_numbers(
             numbers=numbers, dtype=self.dtype, unit=self._unit, zone=self._zone, truncate=self._truncates
         )
-        return Converted(column, doubtful | bad)
+        return KernelColumn(column, doubtful | bad)
 
     def _exactly(
         self, texts: pa.StringArray, column: pa.Array, places: Places

@@ -243,7 +243,7 @@ def _of_messages(
         for head, places in indexed_heads(pa.array(values, pa.binary()), WireFormat(framing))
         if head.schema_id == schema_id
     )
-    name = type_at(schema.declared, max(counts, default=(0, ()))[1])
+    name = type_at(schema.declarations, max(counts, default=(0, ()))[1])
     if name is None:
         return None
     columns = SchemaColumns(protobuf_fields(schema, name))
