@@ -791,7 +791,7 @@ MUTANTS = (
     _of_damage(
         "a file dumped again is not committed",
         REPAIR,
-        ("Repair(files=again, losses=losses)", "Repair(losses=losses)"),
+        (", files=files, losses=losses)", ", losses=losses)"),
     ),
     _of_damage(
         "a repair drops what is unregistered",

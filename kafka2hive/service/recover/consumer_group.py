@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class GroupMove:
-    """One topic partition of the group: the offset it has, and the one that the other ledgers explain."""
+    """One topic partition of the group: its present offset, and the one to which it is set back."""
 
     topic_partition: TopicPartition
     before: int
@@ -30,13 +30,16 @@ class ConsumerGroup:
         self.name = wiring.map.kafka.committed_group
 
     def moves(self, table: str, positions: dict[TopicPartition, int]) -> tuple[GroupMove, ...]:
-        """Where the group is ahead of `positions`, those of `table`, and of the other tables'. Raises ServiceUnavailable."""
+        """Return where the group is ahead of `positions`, which are those of `table`, and of all other tables' positions.
+
+        Raises ServiceUnavailable.
+        """
         if self.name is None or not positions:
             return ()
-        found = self._kafka.group_offsets(self.name, sorted(positions))
+        offsets = self._kafka.group_offsets(self.name, sorted(positions))
         explained = self._others(table)
         moves = (
-            GroupMove(tp, offset, max(positions[tp], explained.get(tp, 0))) for tp, offset in found.items()
+            GroupMove(tp, offset, max(positions[tp], explained.get(tp, 0))) for tp, offset in offsets.items()
         )
         return tuple(sorted((m for m in moves if m.before > m.after), key=lambda m: m.topic_partition))
 
@@ -54,18 +57,18 @@ class ConsumerGroup:
     def _others(self, table: str) -> dict[TopicPartition, int]:
         """Return how far the other ledgers below the root have read; unreadable ledgers are skipped."""
         positions: dict[TopicPartition, int] = {}
-        for found in other_ledgers(self._wiring, table):
-            for position in () if isinstance(found, UnreadableLedger) else found.positions:
+        for state in other_ledgers(self._wiring, table):
+            for position in () if isinstance(state, UnreadableLedger) else state.positions:
                 tp = position.topic_partition
                 positions[tp] = max(position.end, positions.get(tp, 0))
         return positions
 
 
 def set_back_after_rebuild(group: ConsumerGroup, table: str, positions: tuple[Position, ...]) -> None:
-    """The group was ahead where the last epochs left no files: `run` would take the rebuilt ledger for an older one.
+    """Set the group back to a rebuilt ledger; otherwise `run` would take that for an older one that was put back.
 
-    What lies beyond the rebuilt positions has no file, so it is read again. Without an answer there is a warning, and
-    `run` names the command that sets the group back.
+    Offsets beyond the rebuilt positions have no file, so they are read again. If Kafka does not answer, a warning is logged,
+    and `run` names the command that sets the group back.
     """
     try:
         moves = group.moves(table, {p.topic_partition: p.end for p in positions})

@@ -12,9 +12,9 @@ from kafka2hive.service.tables.ledgers import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class RegistrationOutcome:
-    """What became of pending registrations: `left` are still pending, `refused` is why Hive refuses them.
+    """The outcome for pending registrations. `left` are still pending; `refusals` are Hive's errors for single partitions.
 
-    `refused` None: Hive only gave no answer. `refusals`: what Hive said to single partitions.
+    `refused` is why Hive refuses some of them; None if it only gave no answer.
     """
 
     left: frozenset[HivePartition] = frozenset()
@@ -38,7 +38,10 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """What is recorded, and the outcome without it; `error`: a named registration that Hive did not refuse just now."""
+    """The registrations to give up, and the outcome for the others.
+
+    `error`: Hive did not answer about a named registration, so it cannot be given up.
+    """
 
     recorded: tuple[ForgottenRegistration, ...]
     outcome: RegistrationOutcome
@@ -46,7 +49,7 @@ class Forgetting:
 
 
 def refuse_unknown_registrations(states: Iterable[Snapshot], named: Collection[Registration]) -> None:
-    """Every registration that was named is pending in one of the ledgers, or was given up before. Raises ConfigError."""
+    """Raise ConfigError if a named registration is neither pending in one of the ledgers nor was given up before."""
     known = {p for state in states for p in (*state.unregistered, *(f.partition for f in state.forgotten))}
     for registration in named:
         if not any(map(registration.names, known)):

@@ -1,4 +1,4 @@
-"""The heartbeat of a command that repairs tables: no run takes them up before it has ended."""
+"""The heartbeat of a command that repairs tables; runs do not take those up before it has ended."""
 
 import threading
 from typing import Self
@@ -9,14 +9,14 @@ from kafka2hive.storage.port import Thread
 
 
 def repair_heartbeat(wiring: Wiring) -> Heartbeat:
-    """Of this process, for the map's service; nothing is written yet."""
+    """Build this process's heartbeat for the map's service. Nothing is written yet."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
     owner, me = wiring.new_owner(), wiring.processes.me()
     return Heartbeat(ports=wiring.ports, root=root, service=service, owner=owner, identity=me, repairs=True)
 
 
 class RepairHeartbeat:
-    """Beat from `begin` until the block ends; the heartbeat stops if the process is killed."""
+    """Sends heartbeats from `begin` until the block ends. They stop if the process is killed."""
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring

@@ -1,6 +1,6 @@
 """`recover --rebuild-ledger TABLE`: reads the footers of a table's files and writes the ledger that they prove."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kafka2hive.config.dead_letters import dead_letter_directory
@@ -27,11 +27,27 @@ from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children, 
 
 @dataclass(frozen=True, slots=True)
 class RebuiltLedger:
-    """What was rebuilt, or would be: the ledger, how many files prove it, and files of other ledgers left alone."""
+    """The ledger that was rebuilt, or would be. `files` of the table prove it; `foreign` files belong to other ledgers."""
 
     ledger: RebuiltSnapshots
     files: int
     foreign: int
+
+
+@dataclass(frozen=True, slots=True)
+class _TableFiles:
+    """The files in a table's directories. `pending` are those of `staging` that were committed or may be.
+
+    `shown` are those of `below` that readers see. `ledger_files` have this table's footers, each file once; `untracked`
+    are the paths of shown files that have no valid footer of this table.
+    """
+
+    staging: Sequence[FileStatus]
+    pending: list[FileStatus]
+    below: list[FileStatus]
+    shown: list[FileStatus]
+    ledger_files: list[LedgerFile]
+    untracked: list[str]
 
 
 def rebuild_ledger(
@@ -44,10 +60,11 @@ def rebuild_ledger(
     *,
     announce: Callable[[], None] = lambda: None,
 ) -> RebuiltLedger:
-    """Read all footers, decide, and unless `plan_only` put the ledger into place, after `announce`.
+    """Read all footers, rebuild the ledger, and unless `plan_only` call `announce` and put the ledger into place.
 
-    Raises ManualActionRequired (a ledger is there, nothing to rebuild from, unproven offsets), OwnedByLiveRun,
-    ConfigError, ServiceUnavailable, StorageError. Kafka is asked for topics when the map makes the table by a pattern.
+    A crash leaves the table without a ledger, or with the whole one. Kafka is asked for topics if the map makes the table
+    by a pattern. Raises ManualActionRequired (the ledger exists, no file proves one, unproven offsets), OwnedByLiveRun,
+    ConfigError, ServiceUnavailable, StorageError.
     """
     paths = wiring.paths(table)
     files = wiring.ports.files
@@ -55,20 +72,10 @@ def rebuild_ledger(
     if not take_over:
         _refuse_live_run(wiring, table)
     location = _location(wiring, table, kafka)
-    letters = dead_letter_directory(wiring.map.dead_letters.location, table)
-    # staged files are listed and read before the visible ones are listed: a delayed promote in between is seen twice, not never
-    staging = children(files, staging_directory(location))
-    pending = [s for s in staging if (name := DataFileName.parse(s.name)) and name[1] == "pending"]
-    staged, _ = _read(wiring, table, pending, final=False)
-    below = list(files_below(files, wiring.ports.concurrency, (location, letters)))
-    there = [file for file in below if file.name[0] not in "_."]
-    visible, untracked = _read(wiring, table, there, final=True)
-    moved = {f.name for f in visible}
-    found = [*visible, *(f for f in staged if f.name not in moved)]
-    marked = read_marker(files, location)
-    ledger_id = marked or _only_ledger(location, found)
-    mine = [f for f in found if f.footer.ledger_id == ledger_id]
-    unknown = [path for path in untracked if _may_be_mine(path, ledger_id)]
+    found = _find(wiring, table, location)
+    ledger_id = read_marker(files, location) or _only_ledger(location, found.ledger_files)
+    mine = [f for f in found.ledger_files if f.footer.ledger_id == ledger_id]
+    unknown = [path for path in found.untracked if _may_be_mine(path, ledger_id)]
     if unknown:
         raise ManualActionRequired(
             "rebuild.untracked",
@@ -84,20 +91,47 @@ def rebuild_ledger(
         staging=staging_directory(location),
         now=wiring.ports.clock.now(),
     )
-    used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used([*staging, *below], ledger_id)
+    used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(
+        [*found.staging, *found.below], ledger_id
+    )
     result = rebuild(place, mine, lambda r: accepted(acceptances, r.topic_partition, r.end), used)
-    _refuse_unseen_moves(files, location, pending, there)
+    _refuse_unseen_moves(files, location, found)
     if not plan_only:
         announce()
         put_in_place(wiring.ports, paths, result)
-    return RebuiltLedger(result, len(mine), len(found) - len(mine))
+    return RebuiltLedger(result, len(mine), len(found.ledger_files) - len(mine))
+
+
+def _find(wiring: Wiring, table: str, location: str) -> _TableFiles:
+    """List the table's files and read their footers.
+
+    Staged files are listed and read before the visible ones are listed, so that a file that a delayed promote moves in
+    between is seen twice rather than never.
+    """
+    files = wiring.ports.files
+    staging = children(files, staging_directory(location))
+    pending = [s for s in staging if (name := DataFileName.parse(s.name)) and name[1] == "pending"]
+    staged, _ = _read(wiring, table, pending, final=False)
+    letters = dead_letter_directory(wiring.map.dead_letters.location, table)
+    below = list(files_below(files, wiring.ports.concurrency, (location, letters)))
+    shown = [file for file in below if file.name[0] not in "_."]
+    visible, untracked = _read(wiring, table, shown, final=True)
+    moved = {f.name for f in visible}
+    return _TableFiles(
+        staging=staging,
+        pending=pending,
+        below=below,
+        shown=shown,
+        ledger_files=[*visible, *(f for f in staged if f.name not in moved)],
+        untracked=untracked,
+    )
 
 
 def _refuse_live_run(wiring: Wiring, table: str) -> None:
-    """A live run may hold the lost ledger in its memory, and promote what it believes to be committed."""
+    """Raise OwnedByLiveRun if a live run may hold the lost ledger in memory, and promote what it believes to be committed."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
-    found = live_owners(wiring.ports, root, wiring.processes, lambda beating, _: beating == service)
-    live = sorted(shown_process(owner) for owner in found if not _has_stopped(wiring, owner, table))
+    owners = live_owners(wiring.ports, root, wiring.processes, lambda beating, _: beating == service)
+    live = sorted(shown_process(owner) for owner in owners if not _has_stopped(wiring, owner, table))
     if live:
         raise OwnedByLiveRun(
             "ledger.owned",
@@ -107,21 +141,18 @@ def _refuse_live_run(wiring: Wiring, table: str) -> None:
 
 
 def _has_stopped(wiring: Wiring, owner: str, table: str) -> bool:
-    """A run moves nothing of a table that it has stopped, until there is a ledger again."""
-    said = read_conditions(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service, decode).get(
-        owner
-    )
-    condition = None if said is None else said.of(table)
+    """Whether the run has stopped the table; then it moves nothing of it until the ledger exists again."""
+    service_map = wiring.map
+    runs = read_conditions(wiring.ports, service_map.storage.ledger_root, service_map.service, decode)
+    condition = runs[owner].of(table) if owner in runs else None
     return condition is not None and isinstance(condition.state, Stopped)
 
 
-def _refuse_unseen_moves(
-    files: FileSystem, location: str, pending: list[FileStatus], visible: list[FileStatus]
-) -> None:
-    """A staged file that is gone by now and was not visible: it came into a directory that had been listed before."""
-    there = {s.name for s in children(files, staging_directory(location))}
-    there |= {name[0].in_state("pending") for s in visible if (name := DataFileName.parse(s.name))}
-    gone = [s.path for s in pending if s.name not in there]
+def _refuse_unseen_moves(files: FileSystem, location: str, found: _TableFiles) -> None:
+    """Raise AmbiguousOutcome if a staged file has moved into a directory that had been listed before."""
+    names = {s.name for s in children(files, staging_directory(location))}
+    names |= {name[0].in_state("pending") for s in found.shown if (name := DataFileName.parse(s.name))}
+    gone = [s.path for s in found.pending if s.name not in names]
     if gone:
         raise AmbiguousOutcome(
             "rebuild.moving",
@@ -145,27 +176,27 @@ def _location(wiring: Wiring, table: str, kafka: Callable[[], Kafka]) -> str:
 
 
 def _read(
-    wiring: Wiring, table: str, there: list[FileStatus], *, final: bool
+    wiring: Wiring, table: str, statuses: list[FileStatus], *, final: bool
 ) -> tuple[list[LedgerFile], list[str]]:
-    """The files whose names and footers are this table's, and the paths of visible ones that say nothing of themselves."""
-    footers = wiring.ports.concurrency.map(lambda status: _footer(wiring.ports.files, status), there)
-    found: list[LedgerFile] = []
+    """Return the files whose names and footers are this table's, and the paths of other visible files."""
+    footers = wiring.ports.concurrency.map(lambda status: _footer(wiring.ports.files, status), statuses)
+    ledger_files: list[LedgerFile] = []
     untracked: list[str] = []
-    for status, footer in zip(there, footers, strict=True):
+    for status, footer in zip(statuses, footers, strict=True):
         parsed = DataFileName.parse(status.name)
         fits = parsed is not None and parsed[1] == ("final" if final else "pending")
         mine = footer is not None and footer.table == table
         if parsed and footer and fits and mine and parsed[0].ledger == ledger_tag(footer.ledger_id):
-            found.append(
+            ledger_files.append(
                 LedgerFile(path=status.path, name=parsed[0], final=final, length=status.length, footer=footer)
             )
         elif final:
             untracked.append(status.path)
-    return found, untracked
+    return ledger_files, untracked
 
 
 def _footer(files: FileSystem, status: FileStatus) -> Footer | None:
-    """What a file says of itself; None when it is none of ours, damaged, or holds other rows than it says."""
+    """Return a file's footer; None if it was not written by kafka2hive, is damaged, or has another number of rows."""
     from kafka2hive.formats.readers import UNREADABLE, end_of
 
     parsed = DataFileName.parse(status.name)
@@ -179,9 +210,9 @@ def _footer(files: FileSystem, status: FileStatus) -> Footer | None:
     return footer if end is not None and footer is not None and footer.rows == end.rows else None
 
 
-def _only_ledger(location: str, found: list[LedgerFile]) -> str:
-    """Without an owner marker: the one ledger whose files are there."""
-    ledgers = sorted({f.footer.ledger_id for f in found})
+def _only_ledger(location: str, ledger_files: list[LedgerFile]) -> str:
+    """Return the one ledger that the files belong to, for a location without an owner marker."""
+    ledgers = sorted({f.footer.ledger_id for f in ledger_files})
     if len(ledgers) != 1:
         raise ManualActionRequired(
             "rebuild.nothing" if not ledgers else "rebuild.impossible",
@@ -191,10 +222,10 @@ def _only_ledger(location: str, found: list[LedgerFile]) -> str:
     return ledgers[0]
 
 
-def _used(there: Iterable[FileStatus], ledger_id: str) -> set[tuple[int, int]]:
-    """Generation and epoch in all names of the ledger, also those of files that nobody finished, and of certificates."""
+def _used(statuses: Iterable[FileStatus], ledger_id: str) -> set[tuple[int, int]]:
+    """Return generation and epoch of all names of the ledger, including unfinished files and certificates."""
     used = set()
-    for status in there:
+    for status in statuses:
         parsed = DataFileName.parse(status.name)
         name = CertificateName.parse(status.name) if parsed is None else parsed[0]
         if name is not None and name.ledger == ledger_tag(ledger_id):
@@ -203,6 +234,6 @@ def _used(there: Iterable[FileStatus], ledger_id: str) -> set[tuple[int, int]]:
 
 
 def _may_be_mine(path: str, ledger_id: str) -> bool:
-    """A file that carries another ledger's name never belonged to this ledger."""
+    """Whether a file may belong to this ledger, because its name carries no other ledger's tag."""
     parsed = DataFileName.parse(path.rpartition("/")[2])
     return parsed is None or parsed[0].ledger == ledger_tag(ledger_id)

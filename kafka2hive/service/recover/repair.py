@@ -1,4 +1,4 @@
-"""What an operator decides after a STOP: give a file up, dump its records again, accept a gap. Recorded in the ledger."""
+"""An operator's decisions after a STOP, recorded in the ledger: accept a lost file, refetch its records, accept a gap."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
@@ -24,15 +24,17 @@ from kafka2hive.service.tables.kafka_view import logs_of, with_last_read
 from kafka2hive.service.tables.ledgers import did_you_mean
 from kafka2hive.service.wiring import Wiring
 
-Refetch = Callable[[OwnedLedger, DataFile], tuple[DataFile, ...]]
+_REMEDY = "restore the file from a backup, or go on without it: `kafka2hive recover --accept-loss PATH`"
 
+Refetch = Callable[[OwnedLedger, DataFile], tuple[DataFile, ...]]
+"""Dumps the records of one lost file again, into staged files."""
 
 LostFiles = Sequence[tuple[DataFile, str]]
-"""The lost files of one table that were named, each with its remedy."""
+"""The lost files of one table that the operator named, each with its remedy."""
 
 
 def remedies(accept_loss: Collection[str], refetch: Collection[str]) -> dict[str, str]:
-    """The remedy for each address that was named. Raises ConfigError when one is named for both."""
+    """Return the remedy for each path. Raises ConfigError if a path is named for both."""
     both = set(accept_loss) & set(refetch)
     if both:
         raise ConfigError("usage.both_remedies", f"{sorted(both)[0]}: give either --accept-loss or --refetch")
@@ -40,7 +42,7 @@ def remedies(accept_loss: Collection[str], refetch: Collection[str]) -> dict[str
 
 
 class Repairs:
-    """`refetch` dumps one file's records again into staged files (kafka2hive.service.recover.repair)."""
+    """Makes the Repair that a table's next snapshot records. `kafka` connects, and is called only if a decision needs it."""
 
     def __init__(self, wiring: Wiring, kafka: Callable[[], Kafka], refetch: Refetch) -> None:
         self._wiring = wiring
@@ -50,7 +52,7 @@ class Repairs:
     def refuse_unknown(
         self, ledgers: Collection[View], paths: Collection[str], gaps: Collection[GapAcceptance]
     ) -> None:
-        """Every file and topic partition that was named is known to one of the ledgers; else nothing may be touched.
+        """Check that one of the ledgers knows each file and topic partition that was named; otherwise nothing may be changed.
 
         Raises ConfigError (`usage.no_such_file`, `usage.no_such_topic`), ManualActionRequired, StorageError, ServiceUnavailable.
         """
@@ -87,10 +89,10 @@ class Repairs:
             )
 
     def lost_files(self, ledger: View | OwnedLedger, remedies: Mapping[str, str]) -> LostFiles:
-        """Find the named files in this table's ledger; what is of other tables, or there unharmed, is left out.
+        """Return the named files that are in this table's ledger and are lost.
 
-        Of a View the answer is advice: another owner may repair the same files meanwhile. Raises ManualActionRequired,
-        StorageError.
+        For a View the answer is advice, because another owner may repair the same files meanwhile. Raises
+        ManualActionRequired, StorageError.
         """
         recorded = {loss.path for loss in ledger.state.losses}
         lost = []
@@ -103,23 +105,22 @@ class Repairs:
         return lost
 
     def repair(self, owned: OwnedLedger, lost: LostFiles, gaps: Collection[GapAcceptance]) -> Repair:
-        """What the next snapshot records; nothing when nothing was asked. Raises ManualActionRequired, ServiceUnavailable."""
+        """Return what the next snapshot records; empty if nothing was decided.
+
+        Raises ManualActionRequired, ServiceUnavailable.
+        """
         now = self._wiring.ports.clock.now()
         losses = tuple(
             AcceptedLoss(path=f.final, remedy=remedy, rows=f.rows, accepted_at=now, epoch=owned.next_epoch)
             for f, remedy in lost
         )
-        again = tuple(new for f, remedy in lost if remedy == REFETCH for new in self._refetch(owned, f))
-        repair = Repair(files=again, losses=losses)
-        accepted = self.accepted(owned.state, gaps)
-        return replace(
-            repair, positions=accepted.positions, gaps=accepted.gaps, cluster_id=accepted.cluster_id
-        )
+        files = tuple(new for f, remedy in lost if remedy == REFETCH for new in self._refetch(owned, f))
+        return replace(self.accepted(owned.state, gaps), files=files, losses=losses)
 
     def accepted(self, state: Snapshot, gaps: Collection[GapAcceptance]) -> Repair:
-        """The gaps and new positions of the accepted topics that this table has read; for `--plan`, too.
+        """Return the gaps and new positions in the accepted topics that this table has read; `--plan` uses it, too.
 
-        Raises ManualActionRequired (what is accepted does not suffice), ServiceUnavailable.
+        Raises ManualActionRequired (the accepted gaps do not suffice), ServiceUnavailable.
         """
         topics = {gap.topic for gap in gaps} & state.topics
         if not topics:
@@ -151,11 +152,11 @@ class Repairs:
 def refetch_file(
     owned: OwnedLedger, lost: DataFile, settings: Callable[[str], TaskSettings], now_ms: int
 ) -> tuple[DataFile, ...]:
-    """Staged files with exactly the lost file's records, to be committed by the caller.
+    """Dump the lost file's records again and return the staged files that hold exactly those; the caller commits them.
 
-    `settings` gives the task's settings for a table's name. Files of other buckets that the task had to write are
-    orphans, deleted at the next start. Raises ManualActionRequired when Kafka has not all of the records any more, or the
-    table has another location now: a Hive partition has one location, and readers would not see the new file.
+    `settings` returns a task's settings for a table. Files of other buckets that the task has to write are orphans, which
+    the next start deletes, as it does after a crash. Raises ManualActionRequired if Kafka no longer has all of the records,
+    or if the table's location has changed: a Hive partition has one location, so readers would not see the new file.
     """
     from kafka2hive.task import run_task
     from kafka2hive.task.fetch.consumer import forget_consumer
@@ -171,10 +172,10 @@ def refetch_file(
         ranges=lost.ranges,
         only_bucket=bucket,
     )
-    told = settings(table)
-    location = told.tables[table].location
-    there = join(location, bucket) if bucket else location
-    if bucket is not None and not same_location(lost.hive_partition.location, there):
+    task_settings = settings(table)
+    location = task_settings.tables[table].location
+    directory = join(location, bucket) if bucket else location
+    if bucket is not None and not same_location(lost.hive_partition.location, directory):
         raise ManualActionRequired(
             "refetch.location",
             f"{lost.final} is not in {location}, where the map has {table} now and the records would be dumped again",
@@ -182,9 +183,9 @@ def refetch_file(
             " then change it",
         )
     try:
-        (manifest,) = run_task(TaskPlan(0, (task,)), told)
+        (manifest,) = run_task(TaskPlan(0, (task,)), task_settings)
     finally:
-        forget_consumer(told.kafka)  # a worker would keep it for its next task
+        forget_consumer(task_settings.kafka)  # workers keep it for their next task
     if manifest.failure is not None:
         raise ManualActionRequired(
             manifest.failure.code, f"{lost.final}: {manifest.failure.message}", _REMEDY
@@ -202,6 +203,3 @@ def refetch_file(
             _REMEDY,
         )
     return files
-
-
-_REMEDY = "restore the file from a backup, or go on without it: `kafka2hive recover --accept-loss PATH`"

@@ -1,4 +1,4 @@
-"""`kafka2hive reset`: starts a table over. Looks, fences, moves ledger and perhaps data aside, sets the group back."""
+"""`kafka2hive reset` starts a table over: it moves the ledger, and data if wanted, aside and sets the consumer group back."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from kafka2hive.storage.port import StorageError
 
 @dataclass(frozen=True, slots=True)
 class ResetRequest:
-    """What is asked: `move_data` says what becomes of the visible files, `take_over` fences a live owner."""
+    """The options of a reset. `move_data`: visible files are moved aside too; `take_over`: a live owner is fenced."""
 
     table: str
     move_data: bool
@@ -34,6 +34,8 @@ class ResetRequest:
 
 
 class Begun(Enum):
+    """Whether a reset is new, continues one that did not end, or finds no ledger."""
+
     NEW = "new"
     UNFINISHED = "unfinished"
     NOTHING = "nothing"
@@ -41,7 +43,10 @@ class Begun(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResetPlan:
-    """What is moved aside. `record` None: there is no ledger. `data`: where data and dead letters go, empty when kept."""
+    """What a reset moves aside. `record` is None if there is no ledger.
+
+    `data`: the directories that data and dead letters are moved to; empty if they are kept.
+    """
 
     begun: Begun
     record: ResetRecord | None = None
@@ -53,7 +58,10 @@ class ResetPlan:
 
 @dataclass(frozen=True, slots=True)
 class ResetResult:
-    """`moved` counts renames. `left_pending`: why a committed epoch was not made visible before it was moved aside."""
+    """The outcome. `moved` counts renames.
+
+    `left_pending`: why a committed epoch was moved aside without having been made visible.
+    """
 
     plan: ResetPlan
     done: bool
@@ -64,18 +72,17 @@ class ResetResult:
 def reset(
     wiring: Wiring, group: ConsumerGroup, request: ResetRequest, confirm: Callable[[ResetPlan], None]
 ) -> ResetResult:
-    """Start the table over. `confirm` hears the plan, and raises when it is not meant.
+    """Start the table over. `confirm` gets the plan, and raises an error if the operator does not want it.
 
-    A crash at any moment leaves the old ledger in force, or a table that every start refuses, until the same command is
-    given again and ends. Raises OwnedByLiveRun (nothing touched), ManualActionRequired, Fenced, TakeOverLost,
-    ServiceUnavailable, ...
+    A crash leaves either the old ledger in force, or a table that every start refuses until the same command has ended.
+    Raises OwnedByLiveRun (nothing was changed), ManualActionRequired, Fenced, TakeOverLost, ServiceUnavailable.
     """
-    heard: list[ResetPlan] = []
+    confirmed: list[ResetPlan] = []
 
     def confirm_once(plan: ResetPlan) -> None:
-        if not heard:
+        if not confirmed:
             confirm(plan)
-            heard.append(plan)
+            confirmed.append(plan)
 
     try:
         return begin_again(
@@ -90,11 +97,11 @@ def reset(
 def _reset(
     wiring: Wiring, group: ConsumerGroup, request: ResetRequest, confirm: Callable[[ResetPlan], None]
 ) -> ResetResult:
-    there = {paths.table for paths in ledger_tables(wiring)}
+    tables = {paths.table for paths in ledger_tables(wiring)}
     paths = wiring.paths(request.table)
     unfinished = unfinished_reset(wiring.ports.files, paths)
     if unfinished is None:
-        for _, error in unknown_tables(wiring, (request.table,), there):
+        for _, error in unknown_tables(wiring, (request.table,), tables):
             raise error
         try:
             ownership = wiring.ownership_check(
@@ -128,7 +135,7 @@ def _reset(
 
 
 def _fence(wiring: Wiring, view: View, record: ResetRecord) -> ManualActionRequired | None:
-    """Take the table over, make a committed epoch visible if that can be, and move the ledger aside."""
+    """Take the table over, make a committed epoch visible if possible, and move the ledger aside."""
     ports = wiring.ports
     owned = take_over(
         ports=ports,
@@ -178,5 +185,5 @@ def _plan(wiring: Wiring, group: ConsumerGroup, record: ResetRecord, begun: Begu
 
 
 def _nothing_read(record: ResetRecord) -> dict[TopicPartition, int]:
-    """The topic partitions of the ledger, as a new one stands in them."""
+    """Return position 0 for each topic partition of the ledger, as in a new one."""
     return {TopicPartition(topic, number): 0 for topic, number, _ in record.positions}

@@ -1,4 +1,4 @@
-"""What `recover` is asked, and what became of each table."""
+"""The request for `recover`, and its outcome for each table."""
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -15,10 +15,11 @@ from kafka2hive.service.tables.start_preview import PendingFiles
 
 @dataclass(frozen=True, slots=True)
 class RecoverRequest:
-    """What is asked; `tables` empty: all of the map's service. Addresses are full final paths.
+    """The options of `recover`. If `tables` is empty, all tables of the map's service are recovered.
 
-    `accept_location` names tables whose changed location in the map is meant. `rebuild` names a table whose ledger is
-    lost; then `accept_gap` is about what the data files do not prove.
+    `accept_loss` and `refetch` name lost files by their final paths. `accept_location` names tables whose changed location
+    in the map is intended. `rebuild` names a table whose ledger is lost; then `accept_gap` accepts offsets that the data
+    files do not prove.
     """
 
     plan_only: bool = False
@@ -33,6 +34,8 @@ class RecoverRequest:
 
 
 class Recovery(Enum):
+    """The outcome of `recover` for one table."""
+
     DONE = "done"
     PLANNED = "planned"
     STOPPED = "stopped"
@@ -42,7 +45,7 @@ class Recovery(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """Where a table's files were written until now, and where they are from now on."""
+    """A table's location until now, and its new one."""
 
     before: str
     after: str
@@ -50,11 +53,11 @@ class Relocation:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredTable:
-    """One table's result. `epoch` is the newest, `rolled_forward` the one that was pending (None: nothing was).
+    """The outcome for one table. `epoch` is its newest, `rolled_forward` the one that was pending, if there was one.
 
-    `repaired`, `gaps` and `forgotten` are the losses, gaps and registrations given up that this call has recorded.
-    `resumes_at`: positions (end = next offset) at which the next run resumes. DONE with an `error`: rolled forward, but
-    Hive refuses its partitions.
+    `repaired`, `gaps` and `forgotten`: the accepted losses, gaps and forgotten registrations that this call recorded.
+    `resumes_at`: the positions (end = next offset) at which the next run resumes. DONE with an `error` means that the
+    table was rolled forward, but Hive refuses its partitions.
     """
 
     table: str
@@ -78,35 +81,38 @@ class RecoveredTable:
 
 @dataclass(frozen=True, slots=True)
 class RecoverResult:
-    """All tables of the call, by name. `kafka_error`: why `--plan` does not know whether Kafka still fits the positions."""
+    """The outcomes, sorted by table. `kafka_error`: why `--plan` could not compare the positions with Kafka."""
 
     tables: tuple[RecoveredTable, ...]
     kafka_error: str | None = None
 
     @property
     def exit_code(self) -> ExitCode:
-        """The worst: STOP before owned before anything that does not answer or is set aside."""
+        """The worst of all tables' exit codes: STOP, then owned by a live run, then the others."""
         codes = [t.error.exit_code for t in self.tables if t.error is not None]
         return worst(codes if self.kafka_error is None else [*codes, ExitCode.UNAVAILABLE])
 
 
 def failed(table: str, error: Kafka2HiveError) -> RecoveredTable:
+    """Return the outcome of a table that `error` kept from being recovered."""
     kinds = {ExitCode.STOP: Recovery.STOPPED, ExitCode.OWNED: Recovery.OWNED}
     return RecoveredTable(table, kinds.get(error.exit_code, Recovery.FAILED), error=error)
 
 
 def gaps_without_effect(request: RecoverRequest, result: RecoverResult) -> list[GapAcceptance]:
-    """Accepted gaps where nothing is lost; none while a table is not recovered, or where nothing is recorded."""
+    """Return the accepted gaps that no ledger recorded, because nothing is lost there; empty unless all tables are DONE."""
     if request.plan_only or request.rebuild or any(t.recovery is not Recovery.DONE for t in result.tables):
         return []
-    found = [gap.range.topic_partition for table in result.tables for gap in table.gaps]
+    recorded = [gap.range.topic_partition for table in result.tables for gap in table.gaps]
     return [
-        gap for gap in request.accept_gap if not any(replace(gap, up_to=None).covers(tp, 0) for tp in found)
+        gap
+        for gap in request.accept_gap
+        if not any(replace(gap, up_to=None).covers(tp, 0) for tp in recorded)
     ]
 
 
 def paths_without_effect(request: RecoverRequest, result: RecoverResult) -> list[str]:
-    """Files that were given as lost and are not lost in any of the ledgers; none with `--plan`."""
+    """Return the files that were named as lost but are not lost in any ledger; empty with `--plan`."""
     if request.plan_only:
         return []
     return sorted(

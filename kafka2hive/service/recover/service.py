@@ -1,6 +1,6 @@
-"""`recover` with the real Hive and Kafka of the map, each made only when there is something for it to do.
+"""`kafka2hive recover`: rolls tables forward and records an operator's decisions. Hive and Kafka are connected when needed.
 
-No Spark and no JVM; pyarrow only with `--refetch`, which decodes and writes records in this very process.
+It needs no Spark and no JVM. Only `--refetch` imports pyarrow, because it decodes and writes records in this process.
 """
 
 import logging
@@ -46,6 +46,9 @@ from kafka2hive.storage.port import StorageError
 
 log = logging.getLogger(__name__)
 
+PLAN_SECONDS = 5.0
+"""The time limit for Kafka's answers to `--plan`."""
+
 
 def recover(
     wiring: Wiring,
@@ -58,10 +61,10 @@ def recover(
 ) -> RecoverResult:
     """Recover every ledger of the map's service. `register` and `announce`: see recover_table.
 
-    `kafka` is asked by `--plan` alone, for the STOP that a run would end in; None: it is not asked.
-    A table named in `request.tables` may be another service's. A table, file or topic in the request that nobody knows
-    is refused before anything is touched. Raises ConfigError (such a file or topic), ServiceUnavailable when the file
-    system does not answer at all.
+    Only `--plan` asks `kafka`, for the STOP that a run would meet; with None it does not.
+    A table named in `request.tables` may belong to another service. Unknown tables, files and topics in the request are
+    refused before anything is changed. Raises ConfigError (an unknown file or topic), ServiceUnavailable (the file system
+    does not answer).
     """
     ledgers = ledger_tables(wiring)
     if request.tables and (left_out := sorted(set(request.accept_location) - set(request.tables))):
@@ -69,11 +72,11 @@ def recover(
             "usage.accept_location", f"--accept-location {left_out[0]} is none of the --table given"
         )
     named = (*request.tables, *request.accept_location)
-    there = {paths.table for paths in ledgers}
-    if unknown := unknown_tables(wiring, named, there):
+    tables = {paths.table for paths in ledgers}
+    if unknown := unknown_tables(wiring, named, tables):
         return RecoverResult(tuple(failed(name, error) for name, error in unknown))
-    meant = [paths for paths in ledgers if not request.tables or paths.table in request.tables]
-    _refuse_unknown_places(wiring, request, meant, repairs)
+    selected = [paths for paths in ledgers if not request.tables or paths.table in request.tables]
+    _refuse_unknown_places(wiring, request, selected, repairs)
     ownership = wiring.ownership_check(take_over=request.take_over, is_left=stopped_by_its_run(wiring))
     planned: list[View] = []
 
@@ -95,7 +98,7 @@ def recover(
             )
         ]
 
-    results, errors = apart(each_ledger(wiring, meant, work))
+    results, errors = apart(each_ledger(wiring, selected, work))
     seen = KafkaLook()
     if planned:
         routed = routed_by_ledgers(wiring, (view.state for view in planned))
@@ -117,16 +120,16 @@ def recover(
             )
             results += done
             errors += failures
-    results += (failed(*error) for error in (*errors, *vanished_ledgers(wiring, request.tables, there)))
+    results += (failed(*error) for error in (*errors, *vanished_ledgers(wiring, request.tables, tables)))
     return RecoverResult(tuple(sorted(results, key=lambda result: result.table)), seen.silent)
 
 
 def _refuse_unknown_places(
     wiring: Wiring, request: RecoverRequest, ledgers: list[LedgerPaths], repairs: Repairs
 ) -> None:
-    """Raises ConfigError if no ledger that it may belong to knows a file or a topic in the request.
+    """Raise ConfigError if no selected ledger knows a file, topic or registration in the request.
 
-    An unreadable ledger may be the one: then nothing is refused, and that ledger's error is the result.
+    If a ledger cannot be read, nothing is refused, because it may know them; its error is in the result.
     """
     if not (request.accept_loss or request.refetch or request.accept_gap or request.forget):
         return
@@ -138,14 +141,11 @@ def _refuse_unknown_places(
         repairs.refuse_unknown(views, (*request.accept_loss, *request.refetch), request.accept_gap)
         refuse_unknown_registrations((view.state for view in views), request.forget)
     except (ManualActionRequired, AmbiguousOutcome, StorageError) as trouble:
-        log.debug("whether what was named exists cannot be said: %s", trouble)
-
-
-PLAN_SECONDS = 5.0  # `--plan` asks Kafka at most that long
+        log.debug("files, topics and registrations in the request are not checked: %s", trouble)
 
 
 def recover_service(wiring: Wiring, request: RecoverRequest) -> RecoverResult:
-    """Recover the map's service. Raises ServiceUnavailable when the file system does not answer at all."""
+    """Recover the map's service. Raises ServiceUnavailable if the file system does not answer."""
     with RepairHeartbeat(wiring) as heartbeat:
         if request.rebuild is not None:
             return rebuild_and_recover(
@@ -176,9 +176,9 @@ def rebuild_and_recover(
     *,
     announce: Callable[[], None] = lambda: None,
 ) -> RecoverResult:
-    """The rebuilt ledger is recovered like any other: taken over, its pending epoch rolled forward, its partitions registered.
+    """Rebuild a table's ledger, set the consumer group back to it, if the map has one, and recover the table.
 
-    The consumer group is set back to it, unless the map has none.
+    Recovery takes the ledger over, rolls its pending epoch forward and registers its partitions, as for any other.
     """
 
     def rebuild() -> list[RebuiltLedger]:
@@ -217,7 +217,7 @@ def rebuild_and_recover(
 
 
 class _Outside:
-    """Hive, and the map's rule for each table; connects only when needed."""
+    """Hive and the map's tables for repairs; connects only when needed."""
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
@@ -226,7 +226,7 @@ class _Outside:
         self._catalogue = self._tables.catalogue
 
     def register(self, unregistered: frozenset[HivePartition]) -> RegistrationOutcome:
-        """Register partitions now; those of a table whose schema cannot be had stay pending registrations."""
+        """Register partitions now; those of tables whose schema is unknown stay pending."""
         if self._metastore is None:
             return RegistrationOutcome(unregistered)
         tables = self._resolvable({partition.table for partition in unregistered})

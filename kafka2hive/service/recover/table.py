@@ -1,4 +1,4 @@
-"""Recover one table, or say for `--plan` what would be done."""
+"""Recover one table, or plan it for `--plan`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -36,15 +36,14 @@ def recover_table(
     *,
     announce: Callable[[], None] = lambda: None,
 ) -> RecoveredTable:
-    """Take over, roll forward, record the repairs, register with Hive, move to an accepted location.
+    """Recover a table in five steps: take over, roll forward, record repairs, register with Hive, accept a new location.
 
     `announce` is called before each take-over that nothing refuses: from then on this process must have a heartbeat.
 
-    Repairs are made ready before anything is rolled forward: one that cannot be done leaves the STOP as it was.
-    What is lost is decided after each take-over, from the state taken over: another `recover` may have repaired it since
-    the look. Before the fence only the question itself may fail.
-    Repairs are recorded right after the roll-forward. A crash between the two leaves a final epoch whose lost file is
-    not recorded: the same command again records it, and `verify` names it.
+    Repairs are prepared before anything is rolled forward, so that one that fails leaves the STOP unchanged. Which files are
+    lost is decided after each take-over by the state that was taken over, because another `recover` may have repaired them
+    since the look. Repairs are recorded right after the roll-forward. A crash between the two leaves a final epoch whose
+    lost file is not recorded; `verify` names it, and the same command records it.
     """
     named = remedies(request.accept_loss, request.refetch)
     repairs.lost_files(view, named)
@@ -143,7 +142,7 @@ def planned_table(
 
 
 def _relocation(wiring: Wiring, state: Snapshot, request: RecoverRequest) -> Relocation | None:
-    """What `--accept-location` asks for this table.
+    """Return the relocation that `--accept-location` accepts for this table, if there is one.
 
     Raises ManualActionRequired if the map's location differs and was not accepted.
     """
