@@ -25,8 +25,8 @@ from kafka2hive.task.replay import STALL_SECONDS, LookResult, look_result
 from kafka2hive.task.run import Task
 from kafka2hive.task.sink import OpenSink
 from kafka2hive.task.sql.coordinates import COORDINATES
+from kafka2hive.task.sql.placement import SelectedRows
 from kafka2hive.task.sql.records import RowsToSelect, with_records_of
-from kafka2hive.task.sql.rows import SelectedRows
 
 Places = tuple[tuple[MetadataColumn, str], ...]
 

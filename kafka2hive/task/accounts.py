@@ -7,7 +7,8 @@ import pyarrow.compute as pc
 from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan.contract import ClientCounts, check_accounts
-from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.records import Positions
 
 
 class TableAccounts:

@@ -17,13 +17,13 @@ from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.plan.contract import ColumnsSeen, UnmappedFields
 from kafka2hive.plugins import Decoder, Reason
 from kafka2hive.schema_evolution.check import WriterFieldsCheck
-from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.records import Positions
 from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
 from kafka2hive.task.record_columns import FRAMED, KeyAndHeaderColumns
-from kafka2hive.task.rejections import Rejections, without_rejections
+from kafka2hive.task.rejections import Rejections, rows_not_held, unwritable_of, without_rejections
 from kafka2hive.task.rows import beyond_record_times, rows_of_nulls, value_spec, with_metadata
 from kafka2hive.task.schema_headers import OF_VALUES, SchemaHeaders
-from kafka2hive.task.unwritable import rows_not_held, unwritable_of
 
 LARGEST_VALUE = 64 * 1024 * 1024
 """Bytes that a decoder takes; a larger value is a dead letter."""

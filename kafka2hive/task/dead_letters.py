@@ -8,10 +8,10 @@ import pyarrow as pa
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, dead_letter_path
 from kafka2hive.config.keys import MetadataColumn
 from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.plan.contract import Refusal
 from kafka2hive.plugins import Reason
-from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.records import Positions
 from kafka2hive.task.part import TablePart, TaskEnvironment
 from kafka2hive.task.rows import metadata_column
 from kafka2hive.task.write.bucket_split import RowSources
@@ -83,13 +83,13 @@ class Reasons:
             known = self._found.get(key)
             if known is None:
                 (code, column), (position, detail) = key, first[key]
-                message = chunk.messages[position]
+                topic_partition, offset = chunk.address(position)
                 self._found[key] = Refusal(
                     code=code,
                     column=column,
                     count=count,
-                    topic_partition=TopicPartition(message.topic(), message.partition()),
-                    offset=message.offset(),
+                    topic_partition=topic_partition,
+                    offset=offset,
                     detail=detail,
                 )
             else:

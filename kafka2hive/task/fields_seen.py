@@ -21,7 +21,8 @@ from kafka2hive.decode.contract.sources import SourceTree, as_it_stands, in_smal
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.plan.contract import ColumnsSeen, UnmappedField, UnmappedFields
 from kafka2hive.plugins import Decoded
-from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.records import Positions
 from kafka2hive.task.rows import all_sources, value_columns
 
 MOST_MESSAGES = 20

@@ -13,7 +13,8 @@ from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Reason
-from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.records import Positions
 from kafka2hive.task.rejections import Rejections, without_rejections
 from kafka2hive.task.rows import column_schema
 from kafka2hive.task.schema_headers import OF_KEYS, SchemaHeaders

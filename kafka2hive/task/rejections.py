@@ -1,13 +1,22 @@
-"""Messages that are rejected as a whole: if one row of a message is bad, none of its rows is written."""
+"""Rows that the table's file format cannot hold, and messages that are rejected as a whole.
 
-from collections.abc import Sequence
+If one row of a message is bad, none of its rows is written.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka2hive.config.keys import WriterOptions
+from kafka2hive.formats.contract.times import Bad, rows_not_in_millis
+from kafka2hive.formats.lines.delimited import null_texts
+from kafka2hive.formats.orc.encoding import unwritable_rows
 from kafka2hive.plugins import Reason
-from kafka2hive.task.fetch.chunk import Positions
+from kafka2hive.task.fetch.records import Positions
 
 Rejections = tuple[Positions, Sequence[Reason]]
 """Positions of messages that become dead letters, with one reason each."""
@@ -32,3 +41,42 @@ def rows_of(positions: Positions, messages: Positions) -> npt.NDArray[np.bool_]:
     """Return a mask of the rows that belong to `messages`."""
     mask: npt.NDArray[np.bool_] = np.isin(positions, messages)
     return mask
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritable:
+    """A check of one format: `rows` finds the bad rows of a column, `reason` is their code, `fault` the message."""
+
+    rows: Callable[[pa.Array], Bad | None]
+    reason: str
+    fault: str
+
+
+_ORC = Unwritable(unwritable_rows, "orc.timestamp", "is before 1970 with a fraction of a second")
+_PART_OF_MILLISECOND = "is no whole number of milliseconds"
+_MILLIS = Unwritable(rows_not_in_millis, "parquet.timestamp", _PART_OF_MILLISECOND)
+_AVRO = Unwritable(rows_not_in_millis, "avro.timestamp", _PART_OF_MILLISECOND)
+
+
+def unwritable_of(options: WriterOptions) -> Unwritable | None:
+    """Return the check for these options; None if their files can hold every row."""
+    if options.format == "orc":
+        return _ORC
+    if options.format == "avro":
+        return _AVRO
+    if options.format == "text":
+        texts = partial(null_texts, options=options.text)
+        return Unwritable(texts, "text.null", "has the text that stands for NULL")
+    return _MILLIS if options.timestamps == "millis" else None
+
+
+def rows_not_held(rows: pa.RecordBatch, unwritable: Unwritable) -> tuple[Positions, list[Reason]]:
+    """Return the indexes of the rows that a file cannot hold, with one reason each."""
+    reasons: dict[int, Reason] = {}
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        bad = unwritable.rows(column)
+        if bad is not None:
+            reason = Reason(unwritable.reason, f"column {field.name} {unwritable.fault}", field.name)
+            reasons = dict.fromkeys(np.flatnonzero(bad).tolist(), reason) | reasons
+    places = sorted(reasons)
+    return np.array(places, dtype=np.int64), [reasons[row] for row in places]

@@ -14,7 +14,8 @@ from kafka2hive.decode import Changes, DecoderSpec, Source, WriterSchema, Writer
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Reason
 from kafka2hive.task.bucket.times import record_wall_clock
-from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.records import Positions
 
 _METADATA_TYPES = {column: parse_hive_type(text) for column, text in METADATA_TYPES.items()}
 

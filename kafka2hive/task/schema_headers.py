@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys import ProtobufIndexes
 from kafka2hive.decode.framing.frames import GUID_HEAD, HEAD
 from kafka2hive.plugins import Reason
-from kafka2hive.task.fetch.chunk import HeaderPairs
+from kafka2hive.task.fetch.records import HeaderPairs
 
 OF_VALUES, OF_KEYS = "__value_schema_id", "__key_schema_id"
 

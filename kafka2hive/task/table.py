@@ -16,7 +16,8 @@ from kafka2hive.task.accounts import TableAccounts
 from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.task.chunk_decoder import DecodedChunk
 from kafka2hive.task.dead_letters import DeadLetterFiles
-from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.records import Positions
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
 from kafka2hive.task.rejections import Rejections, rejected_messages, rows_of
 from kafka2hive.task.rows import column_schema, row_schema, schema_in_files

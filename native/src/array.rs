@@ -2,7 +2,9 @@
 
 use std::any::Any;
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr::null;
+use std::sync::Arc;
 
 /// A column, or the struct of all columns.
 pub struct Array {
@@ -27,6 +29,11 @@ impl Buffer {
     /// Takes over a vector; its elements are not moved.
     pub fn of<T: Send + 'static>(elements: Vec<T>) -> Self {
         Buffer { pointer: elements.as_ptr().cast(), memory: Box::new(elements) }
+    }
+
+    /// Some of the bytes that several arrays share.
+    pub fn within(bytes: Arc<Vec<u8>>, range: Range<usize>) -> Self {
+        Buffer { pointer: bytes[range].as_ptr().cast(), memory: Box::new(bytes) }
     }
 }
 

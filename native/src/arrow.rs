@@ -14,7 +14,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::array::Array;
+use crate::array::{Array, Buffer};
 
 #[repr(C)]
 struct SchemaHead {
@@ -42,6 +42,9 @@ pub struct CArray {
 // SAFETY: arrays that are sent come from `c_array`. All their pointers lead into memory that `private_data` owns
 // (`Owned`), whose contents are Send, and nothing else refers to that memory.
 unsafe impl Send for CArray {}
+
+// SAFETY: it points into its own memory, which is Send.
+unsafe impl Send for Buffer {}
 
 impl Drop for CArray {
     fn drop(&mut self) {

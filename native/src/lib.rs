@@ -2,7 +2,7 @@
 //!
 //! Any other message is in doubt, and the exact decoder in Python decides on it. Each message is walked once, without a
 //! tree in between: JSON by the table's columns, Avro (avro/) and Protobuf (protobuf/) by the plan for the writer's
-//! schema. avro/rows.rs encodes the rows of Avro files.
+//! schema. avro/rows.rs encodes the rows of Avro files. fetch/ reads Kafka.
 
 pub mod array;
 #[cfg(feature = "python")]
@@ -12,6 +12,7 @@ pub mod base64;
 pub mod columns;
 pub mod cursor;
 pub mod decoder;
+pub mod fetch;
 #[cfg(feature = "python")]
 mod imported;
 pub mod keys;

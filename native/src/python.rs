@@ -6,12 +6,12 @@ use pyo3::types::{PyBytes, PyCapsule, PyList};
 
 use crate::columns::Column;
 use crate::rows::Batches;
-use crate::{arrow, avro, decoder, guarded, imported, messages, plan, protobuf, Panicked};
+use crate::{arrow, avro, decoder, fetch, guarded, imported, messages, plan, protobuf, Panicked};
 
 /// Python uses this library only if its own number is the same (kafka2hive/config/native_library.py).
 ///
 /// Raise both in the commit that adds, removes or changes anything that Python calls here, or what a message becomes.
-const INTERFACE: u32 = 2;
+const INTERFACE: u32 = 3;
 
 /// Decodes batches of messages for one table; each of the functions below makes one for its format.
 #[pyclass(module = "kafka2hive_native")]
@@ -127,5 +127,6 @@ fn kafka2hive_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(json_decoder, module)?)?;
     module.add_function(wrap_pyfunction!(avro_decoder, module)?)?;
     module.add_function(wrap_pyfunction!(protobuf_decoder, module)?)?;
-    module.add_class::<BatchDecoder>()
+    module.add_class::<BatchDecoder>()?;
+    fetch::python::add_to(module)
 }

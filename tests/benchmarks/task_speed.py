@@ -1,6 +1,7 @@
 """How fast one task is: MB of values per CPU-second of run_task on a local directory, beside the same libraries bare.
 
 Run: python -m tests.benchmarks.task_speed [--copies N] [--rounds N] [--shape flights|scattered|raw] [--profile]
+     python -m tests.benchmarks.task_speed --clients ...   each round by the Python and by the compiled client, in turns
 A real broker is started and filled first. CPU is that of this process with all its threads (librdkafka's and Arrow's),
 the broker's is not counted. `bare` does nothing but consume, decode with the same decoder, and write one file.
 """
@@ -27,11 +28,14 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
 from kafka2hive.task import run_task
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.consumer import process_consumer
+from kafka2hive.task.fetch.consumer import PythonClient, TaskConsumer, process_consumer
 from kafka2hive.task.fetch.delivery_count import CountedConsumer
 from kafka2hive.task.fetch.fetch import Fetch, RangeRequest
+from kafka2hive.task.fetch.native import NativeClient
+from kafka2hive.task.run import process_files, seldom_collected
+from kafka2hive.task.watchdog import Watchdog
 from tests.benchmarks.data.data_sets import DATA_SETS
-from tests.harness.task_files import offsets, table_settings, table_task, task_settings
+from tests.harness.task_files import offsets, table_settings, table_task, task_of, task_settings
 from tests.services.flights import COUNT, flights
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
@@ -80,10 +84,21 @@ def measured(work: Callable[[], tuple[int, int]]) -> Round:
 
 
 def task_round(
-    settings: TaskSettings, ranges: tuple[OffsetRange, ...], manifests: list[TableManifest]
+    settings: TaskSettings,
+    ranges: tuple[OffsetRange, ...],
+    manifests: list[TableManifest],
+    consumer: TaskConsumer | None = None,
 ) -> Round:
+    """`consumer` None: the one that this process keeps."""
+
     def work() -> tuple[int, int]:
-        (manifest,) = run_task(TaskPlan(0, (table_task("db.t", *ranges),)), settings)
+        plan = TaskPlan(0, (table_task("db.t", *ranges),))
+        if consumer is None:
+            (manifest,) = run_task(plan, settings)
+        else:
+            with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
+                task = task_of(plan, settings, process_files(settings.storage), consumer, watchdog)
+                (manifest,) = task.run()
         assert manifest.failure is None, manifest.failure
         manifests.append(manifest)
         assert sum(file.rows for file in manifest.files) == sum(map(len, ranges))
@@ -135,6 +150,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--shape", choices=["flights", "scattered", "raw"], default="flights")
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--clients", action="store_true")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="task-speed-"))
     try:
@@ -153,6 +169,9 @@ def report(
     table = replace(table_of(options.shape), location=f"{base}/db.t")
     storage = StorageOptions(base, f"{base}/ledger", base)
     settings = replace(task_settings(bootstrap, table), storage=storage, dead_letter_location=f"{base}/dead")
+    if options.clients:
+        compare_clients(settings, ranges, options.rounds)
+        return
     manifests: list[TableManifest] = []
     warm_up = tuple(OffsetRange(r.topic_partition, 0, 5_000) for r in ranges)
     task_round(settings, warm_up, manifests)
@@ -185,6 +204,26 @@ def report(
         "phases": {name: round(seconds, 2) for name, seconds in manifests[-1].seconds},
     }
     print(json.dumps(figures, indent=2))  # noqa: T201  what the command is for
+
+
+def compare_clients(settings: TaskSettings, ranges: tuple[OffsetRange, ...], rounds: int) -> None:
+    """CPU of whole tasks per record by client; the first task of each is not counted."""
+    clients: list[type[PythonClient | NativeClient]] = [PythonClient, NativeClient]
+    micros: dict[str, list[float]] = {client.__name__: [] for client in clients}
+    for number in range(rounds + 1):
+        for client in clients if number % 2 else clients[::-1]:
+            consumer = TaskConsumer(settings.kafka, client)
+            round_ = task_round(settings, ranges, [], consumer)
+            consumer.close()
+            if number:
+                micros[client.__name__].append(round_.cpu / sum(map(len, ranges)) * 1e6)
+    ratios = [native / python for python, native in zip(*micros.values(), strict=True)]
+    figures = {
+        name: {"rounds": [round(m, 2) for m in each], "median": round(statistics.median(each), 3)}
+        for name, each in micros.items()
+    }
+    ratio = round(statistics.median(ratios), 3)
+    print(json.dumps({"micros_per_record": figures, "median_ratio": ratio}, indent=2))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ import pytest
 from confluent_kafka import Message
 
 from kafka2hive.config.native_library import LIBRARY
-from kafka2hive.task.fetch.chunk import Chunk, Segment, values_and_times
+from kafka2hive.task.fetch.chunk import Chunk, Segment
+from kafka2hive.task.fetch.records import MessageRecords, values_and_times
 from tests.harness.compiled_library import needs_compiled
 from tests.harness.task_files import offsets
 
@@ -75,7 +76,7 @@ def test_what_is_no_message_is_an_error(library: Any) -> None:
 
 def test_a_chunk_has_the_same_timestamps_before_and_after_its_values_were_read() -> None:
     messages = [message(b"a", (CREATED, 5)), message(b"b", (NO_TIMESTAMP, -1)), message(None, (APPENDED, 6))]
-    chunk = Chunk("db.t", (Segment(offsets("t", 0, 0, 3), 3, 2, -1),), messages)
+    chunk = Chunk("db.t", (Segment(offsets("t", 0, 0, 3), 3, 2, -1),), MessageRecords(messages))
     before = chunk.timestamps()
     assert chunk.values().to_pylist() == [b"a", b"b", None]
     assert chunk.timestamps().equals(before)

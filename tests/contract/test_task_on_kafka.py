@@ -3,6 +3,7 @@
 import collections
 import pickle
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,8 +21,9 @@ from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.plan.contract import ColumnsSeen, TableManifest, TaskPlan
 from kafka2hive.storage.port import Denied, OutcomeUnknown, StorageError, Unavailable
 from kafka2hive.task import run_task
-from kafka2hive.task.fetch.consumer import TaskConsumer
+from kafka2hive.task.fetch.consumer import OpenClient, TaskConsumer
 from tests.harness.clock import SkippedTime
+from tests.harness.kafka_clients import CLIENT, EACH_CLIENT
 from tests.harness.task_files import (
     MemoryFiles,
     offsets,
@@ -55,6 +57,14 @@ FLIGHT_COLUMNS = (
     ("dep_delay", "double"),
     ("time_hour", "timestamp"),
 )
+
+
+@pytest.fixture(autouse=True, params=EACH_CLIENT)
+def client(request: pytest.FixtureRequest) -> Iterator[OpenClient]:
+    """Every test reads once with each client."""
+    token = CLIENT.set(request.param)
+    yield request.param
+    CLIENT.reset(token)
 
 
 def total(manifest: TableManifest) -> OffsetAccounting:
@@ -400,7 +410,7 @@ def test_a_topic_partition_that_came_after_the_topic_was_read_is_read_by_the_sam
     kafka.create_topic(unique)
     produce(kafka.bootstrap, unique, [b"first"], 1)
     settings = task_settings(kafka.bootstrap, table_settings("db.t", metadata=PLACE), stall_seconds=8)
-    consumer, files = TaskConsumer(settings.kafka), MemoryFiles()
+    consumer, files = TaskConsumer(settings.kafka, CLIENT.get()), MemoryFiles()
 
     def rows(number: int) -> list[tuple[int, bytes]]:
         task = table_task("db.t", offsets(unique, number, 0, 1))

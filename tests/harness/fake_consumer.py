@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, Message
 from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.model.errors import AccessRefused
+from kafka2hive.task.fetch.records import MessageBatch
 
 Key = tuple[str, int]
 
@@ -96,7 +97,10 @@ class FakeConsumer:
             for a in assignments
         ]
 
-    def consume(self, count: int, seconds: float) -> list[Any]:
+    def consume(self, count: int, seconds: float) -> MessageBatch:
+        return MessageBatch(self.given(count))
+
+    def given(self, count: int) -> list[Any]:
         """Twice around, as far as `count` goes: a delivery mixes topic partitions."""
         given: list[Any] = []
         self._grown = set(self._seemed)

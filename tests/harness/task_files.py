@@ -38,6 +38,7 @@ from kafka2hive.task.part import TaskEnvironment, task_environment
 from kafka2hive.task.run import Task
 from kafka2hive.task.sink import OpenSink
 from kafka2hive.task.watchdog import Watchdog
+from tests.harness.kafka_clients import CLIENT
 
 Fault = Callable[[str, str], StorageError | None]
 """Asked before every operation with its name and path; an error it gives is raised."""
@@ -247,7 +248,7 @@ def run_here(
     consumer: TaskConsumer | None = None,
 ) -> dict[str, TableManifest]:
     """The manifests of one task, by table. With its own consumer, or one of an earlier task."""
-    own = TaskConsumer(settings.kafka) if consumer is None else consumer
+    own = TaskConsumer(settings.kafka, CLIENT.get()) if consumer is None else consumer
     try:
         with Watchdog(settings.stall_seconds) as watchdog:
             task = task_of(TaskPlan(0, tables), settings, files, own, watchdog, clock=clock)

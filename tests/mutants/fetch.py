@@ -9,7 +9,7 @@ BROKEN_FETCHES = (
     TextMutant(
         "the end of a range belongs to it",
         FETCH,
-        (("bisect_left(run, end, ", "bisect_left(run, end + 1, "),),
+        (("run.count_below(end)", "run.count_below(end + 1)"),),
         READS,
     ),
     TextMutant(
@@ -17,7 +17,7 @@ BROKEN_FETCHES = (
         FETCH,
         (
             ("        if last >= end:\n", "        if last >= end - 1:\n"),
-            ("bisect_left(run, end, ", "bisect_left(run, end - 1, "),
+            ("run.count_below(end)", "run.count_below(end - 1)"),
         ),
         READS,
     ),
@@ -64,9 +64,9 @@ BROKEN_FETCHES = (
         FETCH,
         (
             (
-                "            yield from Chunk(table, tuple(held.segments), held.messages).split(2 * CHUNK_BYTES)\n",
-                "            yield from Chunk(table, tuple(held.segments), held.messages).split(2 * CHUNK_BYTES)\n"
-                "            yield from Chunk(table, tuple(held.segments), held.messages).split(2 * CHUNK_BYTES)\n",
+                "            yield from Chunk(table, tuple(held.segments), records).split(2 * CHUNK_BYTES)\n",
+                "            yield from Chunk(table, tuple(held.segments), records).split(2 * CHUNK_BYTES)\n"
+                "            yield from Chunk(table, tuple(held.segments), records).split(2 * CHUNK_BYTES)\n",
             ),
         ),
         READS,
@@ -99,7 +99,7 @@ BROKEN_FETCHES = (
         (
             (
                 "        reading.position = last + 1\n",
-                "        if reading.position == reading.range.start:\n            run = run[1:]\n"
+                "        if reading.position == reading.range.start:\n            run = run.slice(1, len(run))\n"
                 "        reading.position = last + 1\n",
             ),
         ),
@@ -108,7 +108,7 @@ BROKEN_FETCHES = (
     TextMutant(
         "a delivery of several topic partitions keeps the first one only",
         FETCH,
-        (("        for run in delivery.runs:\n", "        for run in delivery.runs[:1]:\n"),),
+        (("        for run in runs:\n", "        for run in runs[:1]:\n"),),
         READS,
     ),
 )

@@ -22,7 +22,7 @@ from kafka2hive.model.paths.partition_path import partition_path
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST
 from kafka2hive.plugins import BucketerContext, FieldBucketer, Reason
 from kafka2hive.task.bucket.times import BucketTimes
-from kafka2hive.task.fetch.chunk import Positions
+from kafka2hive.task.fetch.records import Positions
 
 BucketIds = npt.NDArray[np.int32]
 NO_BUCKET = -1

@@ -1,27 +1,16 @@
-"""A chunk of one table's messages with the ranges that they came from, and its columns as Arrow arrays."""
+"""A chunk of one table's records with the ranges that they came from, and its columns as Arrow arrays."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from confluent_kafka import Message
 
-from kafka2hive.config.native_library import LIBRARY
-from kafka2hive.decode.compiled import CArray
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.task.fetch.records import HeaderPairs, Positions, Records
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-
-_second: Callable[[tuple[int, int]], int] = itemgetter(1)
-
-Positions = npt.NDArray[np.int64]
-"""Positions of messages within a chunk, from 0, ascending; for rows, a position repeats for each row of its message."""
-
-HeaderPairs = list[tuple[str, bytes | None]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +28,15 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive messages of one table's ranges. Parts of the messages are extracted only on demand."""
+    """Consecutive records of one table's ranges. Parts of the records are extracted only on demand."""
 
     table: str
     segments: tuple[Segment, ...]
-    messages: list[Any]
+    records: Records
     _times: list[pa.Int64Array] = field(default_factory=list, init=False, repr=False, compare=False)
-    _unreadable: set[int] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
-        return len(self.messages)
+        return len(self.records)
 
     @property
     def value_bytes(self) -> int:
@@ -58,30 +46,25 @@ class Chunk:
         """Return the end position of each segment; the last is the chunk's length."""
         return np.cumsum([segment.count for segment in self.segments], dtype=np.int64)
 
-    def _messages_at(self, positions: Positions | None) -> Sequence[Any]:
-        if positions is None or np.array_equal(positions, np.arange(len(self.messages))):
-            return self.messages
-        return [self.messages[position] for position in positions.tolist()]
-
     def values(self, positions: Positions | None = None) -> pa.BinaryArray:
         """Return the values, null for tombstones. Reading all of them also caches their timestamps."""
         if positions is not None:
-            return _values(self._messages_at(positions))
-        values, times = values_and_times(self.messages, self.value_bytes)
+            return self.records.values(positions)
+        values, times = self.records.values_and_times()
         self._times[:] = [times]
         return values
 
     def keys(self, positions: Positions | None = None) -> pa.BinaryArray:
-        return pa.array(list(map(Message.key, self._messages_at(positions))), pa.binary())
+        return self.records.keys(positions)
 
     def offsets(self, positions: Positions | None = None) -> pa.Int64Array:
-        return pa.array(list(map(Message.offset, self._messages_at(positions))), pa.int64())
+        return self.records.offsets(positions)
 
     def timestamps(self, positions: Positions | None = None) -> pa.Int64Array:
         """Return epoch milliseconds, null for a record without a timestamp (-1 in Kafka's protocol)."""
         if positions is None and self._times:
             return self._times[0]
-        return _times(self._messages_at(positions))
+        return self.records.timestamps(positions)
 
     def headers(self, positions: Positions | None = None) -> pa.ListArray:
         """Return `list<struct<key: string, value: binary>>`, null for a record with no or unreadable headers."""
@@ -93,24 +76,17 @@ class Chunk:
 
     def header_pairs(self, positions: Positions | None = None) -> list[HeaderPairs]:
         """Return the name and value pairs of each record's headers, None as in `headers`."""
-        wanted = range(len(self)) if positions is None else positions.tolist()
-        return list(map(self._headers_at, wanted))
+        return self.records.headers(positions).pairs
 
     def unreadable_headers(self) -> Positions:
-        """Return the messages with a header name that is not UTF-8, which the client cannot return."""
-        for position in range(len(self)):
-            self._headers_at(position)
-        return np.array(sorted(self._unreadable), dtype=np.int64)
+        """Return the records with a header name that is not UTF-8, which the client cannot return."""
+        return np.array(self.records.headers(None).unreadable, dtype=np.int64)
 
-    def _headers_at(self, position: int) -> HeaderPairs:
-        if position in self._unreadable:
-            return None  # a second call returns a list with NULL items, which crash the interpreter
-        try:
-            pairs: HeaderPairs = self.messages[position].headers()
-        except (SystemError, UnicodeDecodeError):
-            self._unreadable.add(position)
-            return None
-        return pairs
+    def address(self, position: int) -> tuple[TopicPartition, int]:
+        """Return the topic partition and the offset of a record."""
+        at = np.array([position], np.int64)
+        segment = self.segments[int(np.searchsorted(self.bounds(), position, side="right"))]
+        return segment.range.topic_partition, self.offsets(at)[0].as_py()
 
     def topics(self, positions: Positions | None = None) -> pa.StringArray:
         names = pa.array([segment.range.topic_partition.topic for segment in self.segments], pa.string())
@@ -136,48 +112,21 @@ class Chunk:
         return counts
 
     def split(self, most_bytes: int) -> Iterator["Chunk"]:
-        """Yield the messages in chunks of at most `most_bytes` of values; a larger message is a chunk by itself."""
+        """Yield the records in chunks of at most `most_bytes` of values; a larger record is a chunk by itself."""
         if self.value_bytes <= most_bytes:
             yield self
             return
-        start = 0
-        for segment in self.segments:
-            held: list[Any] = []
-            size = 0
-            for message in self.messages[start : start + segment.count]:
-                if held and size + len(message) > most_bytes:
-                    yield self._piece(segment, held, size)
-                    held, size = [], 0
-                held.append(message)
-                size += len(message)
-            yield self._piece(segment, held, size)
-            start += segment.count
+        sizes, start = self.records.sizes().tolist(), 0
+        for segment, end in zip(self.segments, self.bounds().tolist(), strict=True):
+            held = 0
+            for position in range(start, end):
+                if position > start and held + sizes[position] > most_bytes:
+                    yield self._piece(segment, start, position, held)
+                    start, held = position, 0
+                held += sizes[position]
+            yield self._piece(segment, start, end, held)
+            start = end
 
-    def _piece(self, segment: Segment, messages: list[Any], size: int) -> "Chunk":
-        return Chunk(
-            self.table, (Segment(segment.range, len(messages), size, segment.leader_epoch),), messages
-        )
-
-
-def values_and_times(
-    messages: list[Any], value_bytes: int, library: Any = LIBRARY
-) -> tuple[pa.BinaryArray, pa.Int64Array]:
-    """Return the values, null for tombstones, and the timestamps as `Chunk.timestamps`.
-
-    `value_bytes` is the sum of the values' sizes.
-    """
-    if library is None:
-        return _values(messages), _times(messages)
-    found = library.values_and_times(messages, Message.value, Message.timestamp, value_bytes)
-    binary, integers = map(CArray, (pa.binary(), pa.int64()), found)
-    return pa.array(binary), pa.array(integers)
-
-
-def _values(messages: Sequence[Any]) -> pa.BinaryArray:
-    return pa.array(list(map(Message.value, messages)), pa.binary())
-
-
-def _times(messages: Sequence[Any]) -> pa.Int64Array:
-    times = np.fromiter(map(_second, map(Message.timestamp, messages)), np.int64, len(messages))
-    missing = times < 0
-    return pa.array(times, mask=missing if missing.any() else None)
+    def _piece(self, segment: Segment, start: int, end: int, size: int) -> "Chunk":
+        records = self.records.slice(start, end)
+        return Chunk(self.table, (Segment(segment.range, end - start, size, segment.leader_epoch),), records)

@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException
@@ -12,6 +12,8 @@ from confluent_kafka import TopicPartition as Assignment
 from kafka2hive.kafka.client_log import ClientLog
 from kafka2hive.kafka.librdkafka import access_refused, refused_properties
 from kafka2hive.model.errors import AccessRefused
+from kafka2hive.task.fetch.native import NativeClient, librdkafka, needs_python
+from kafka2hive.task.fetch.records import Batch, Key, MessageBatch
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +71,8 @@ class ConsumerPort(Protocol):
 
     def unassign(self) -> None: ...
 
-    def consume(self, count: int, seconds: float) -> list[Any]:
-        """Return at most `count` messages, and events as messages with an error, after at most `seconds`."""
+    def consume(self, count: int, seconds: float) -> Batch:
+        """Return at most `count` records and events, after at most `seconds`."""
         ...
 
     def position(self, assignments: list[Assignment]) -> list[Assignment]:
@@ -85,23 +87,74 @@ class ConsumerPort(Protocol):
         ...
 
 
-class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
-    """A confluent-kafka consumer for assigned topic partitions, without a consumer group.
+class Client(Protocol):
+    """The part of a Kafka client that TaskConsumer uses. Every call may raise KafkaException.
+
+    A client logs to the logger and calls `on_error` with errors that are not about a record, both during `consume`.
+    """
+
+    def assign(self, assignments: list[Assignment]) -> None: ...
+
+    def assignment(self) -> list[Assignment]: ...
+
+    def incremental_unassign(self, assignments: list[Assignment]) -> None: ...
+
+    def unassign(self) -> None: ...
+
+    def consume(self, count: int, seconds: float) -> Batch: ...
+
+    def position(self, assignments: list[Assignment]) -> list[Assignment]: ...
+
+    def errors_of_offsets(self, asked: list[Assignment], seconds: float) -> dict[Key, KafkaError | None]:
+        """Query offsets from the leaders and return the error of each answer, None if there is none."""
+        ...
+
+    def close(self) -> None: ...
+
+
+OnError = Callable[[KafkaError], None]
+OpenClient = Callable[[Mapping[str, Any], logging.Logger, OnError], Client]
+
+
+class PythonClient(Consumer):  # type: ignore[misc]  # it ships no types
+    """See Client. A confluent-kafka consumer."""
+
+    def __init__(self, config: Mapping[str, Any], logger: logging.Logger, on_error: OnError) -> None:
+        super().__init__({**config, "error_cb": on_error}, logger=logger)
+
+    def consume(self, count: int, seconds: float) -> MessageBatch:
+        return MessageBatch(super().consume(count, seconds))
+
+    def errors_of_offsets(self, asked: list[Assignment], seconds: float) -> dict[Key, KafkaError | None]:
+        return {(a.topic, a.partition): a.error for a in self.offsets_for_times(asked, timeout=seconds)}
+
+
+def open_client(config: Mapping[str, Any], logger: logging.Logger, on_error: OnError) -> Client:
+    """Return the compiled library's client, or the Python client if the library is not there or cannot serve the config."""
+    if (setting := needs_python(config)) and librdkafka() is not None:
+        log.info("the Python client reads the records, which costs more CPU: only it serves %s", setting)
+    elif librdkafka() is not None:
+        return NativeClient(config, logger, on_error)
+    return PythonClient(config, logger, on_error)
+
+
+class TaskConsumer:
+    """A consumer for assigned topic partitions, without a consumer group.
 
     `last_error` is the text of the client's last error. `complaints` holds errors about one topic partition that come
     outside the stream of messages (it does not exist, access is denied), by "topic [number]", the client's own name for it.
     Raises ConfigError (`kafka.properties`, `kafka.gssapi`) if librdkafka rejects the properties.
     """
 
-    def __init__(self, properties: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, properties: Sequence[tuple[str, str]], open_client: OpenClient = open_client) -> None:
         self.last_error = ""
         self.complaints: dict[str, KafkaError] = {}
         self._properties = tuple(properties)
-        self._known: dict[tuple[str, int], float] = {}
+        self._known: dict[Key, float] = {}
         self._log = ClientLog(log)
-        config = {**_DEFAULTS, **dict(properties), **_FIXED, "error_cb": self._complain}
+        config = {**_DEFAULTS, **dict(properties), **_FIXED}
         try:
-            super().__init__(config, logger=self._log.logger)
+            self._client = open_client(config, self._log.logger, self._complain)
         except KafkaException as error:
             raise refused_properties(properties, error) from error
 
@@ -120,7 +173,25 @@ class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
     def assign(self, assignments: list[Assignment]) -> None:
         self.complaints.clear()
         self._ask_for_leaders(assignments)
-        super().assign(assignments)
+        self._client.assign(assignments)
+
+    def assignment(self) -> list[Assignment]:
+        return self._client.assignment()
+
+    def incremental_unassign(self, assignments: list[Assignment]) -> None:
+        self._client.incremental_unassign(assignments)
+
+    def unassign(self) -> None:
+        self._client.unassign()
+
+    def consume(self, count: int, seconds: float) -> Batch:
+        return self._client.consume(count, seconds)
+
+    def position(self, assignments: list[Assignment]) -> list[Assignment]:
+        return self._client.position(assignments)
+
+    def close(self) -> None:
+        self._client.close()
 
     def _ask_for_leaders(self, assignments: Sequence[Assignment]) -> None:
         """Make librdkafka fetch the leaders of new topic partitions now, by a query for offsets.
@@ -131,24 +202,22 @@ class TaskConsumer(Consumer):  # type: ignore[misc]  # it ships no types
         """
         now = time.monotonic()
         new = [
-            a
+            Assignment(a.topic, a.partition, OFFSET_END)
             for a in assignments
             if now - self._known.get((a.topic, a.partition), -_KNOWN_SECONDS) >= _KNOWN_SECONDS
         ]
         if not new:
             return
         try:
-            answers = self.offsets_for_times(
-                [Assignment(a.topic, a.partition, OFFSET_END) for a in new], timeout=_LEADERS_SECONDS
-            )
+            answers = self._client.errors_of_offsets(new, _LEADERS_SECONDS)
         except KafkaException as error:
             log.debug("leaders are not known yet: %s", error)
             return
-        for answer in answers:
-            if answer.error is None:
-                self._known[answer.topic, answer.partition] = now
-            elif answer.error.code() in ABOUT_ONE:
-                self.complaints[f"{answer.topic} [{answer.partition}]"] = answer.error
+        for (topic, number), refusal in answers.items():
+            if refusal is None:
+                self._known[topic, number] = now
+            elif refusal.code() in ABOUT_ONE:
+                self.complaints[f"{topic} [{number}]"] = refusal
 
 
 _kept: dict[tuple[int, tuple[tuple[str, str], ...]], TaskConsumer] = {}

@@ -4,26 +4,19 @@
 range too early, the comparison of its counts with these shows it (plan/contract.py).
 """
 
-import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import filterfalse, pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.model.errors import AccessRefused, Kafka2HiveError
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.plan.contract import NEVER, ClientCounts
 from kafka2hive.task.fetch.consumer import ConsumerPort
-
-Key = tuple[str, int]
-"""Topic and number of a topic partition."""
-
-Offsets = npt.NDArray[np.int64]
+from kafka2hive.task.fetch.records import Batch, Key, Offsets
 
 
 class FetchBug(Kafka2HiveError):
@@ -32,25 +25,6 @@ class FetchBug(Kafka2HiveError):
 
 def _wrong_record(what: str) -> FetchBug:
     return FetchBug("task.wrong_record", what, "report it: a bug; nothing of this attempt is used")
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryRun:
-    """Consecutive messages of one topic partition, in the order of delivery."""
-
-    key: Key
-    messages: list[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """The result of one call: records in `runs`, and the client's errors and ends of the log in `events`."""
-
-    runs: tuple[DeliveryRun, ...] = ()
-    events: tuple[Any, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.runs or self.events)
 
 
 @dataclass(slots=True)
@@ -128,28 +102,23 @@ class CountedConsumer:
         for key in released:
             self._counts[key].given_up = True
 
-    def consume(self, count: int, seconds: float) -> Delivery:
-        """Return at most `count` messages and events, after at most `seconds`.
+    def consume(self, count: int, seconds: float) -> Batch:
+        """Return at most `count` records and events, after at most `seconds`.
 
         Raises FetchBug for a record of a topic partition that was not requested, or with an offset that is out of order.
         """
-        messages = self._consumer.consume(count, seconds)
-        events = tuple(filter(Message.error, messages))
-        if events:
-            messages = list(filterfalse(Message.error, messages))
-        runs = tuple(_runs(messages))
-        for run in runs:
-            self._count_records(run)
-        for event in events:
+        batch = self._consumer.consume(count, seconds)
+        for key, offsets in batch.tally():
+            self._count_records(key, offsets)
+        for event in batch.events:
             self._count_log_end(event)
-        return Delivery(runs, events)
+        return batch
 
-    def _count_records(self, run: DeliveryRun) -> None:
-        count = self._counts.get(run.key)
-        offsets: Offsets = np.fromiter(map(Message.offset, run.messages), np.int64, len(run.messages))
+    def _count_records(self, key: Key, offsets: Offsets) -> None:
+        count = self._counts.get(key)
         if count is None:
             raise _wrong_record(
-                f"offset {offsets[0]} of {run.key[0]}-{run.key[1]} was delivered, which was not requested"
+                f"offset {offsets[0]} of {key[0]}-{key[1]} was delivered, which was not requested"
             )
         first, last = int(offsets[0]), int(offsets[-1])
         if first < count.next or (len(offsets) > 1 and int(np.diff(offsets).min()) < 1):
@@ -183,15 +152,3 @@ class CountedConsumer:
             )
             for c in counts
         )
-
-
-def _runs(messages: list[Any]) -> Iterator[DeliveryRun]:
-    if not messages:
-        return
-    topics = list(map(Message.topic, messages))
-    numbers = np.fromiter(map(Message.partition, messages), np.int32, len(messages))
-    changes = numbers[1:] != numbers[:-1]
-    if len(set(topics)) > 1:
-        changes |= np.fromiter(map(operator.ne, topics, topics[1:]), np.bool_, len(changes))
-    for start, stop in pairwise([0, *(np.flatnonzero(changes) + 1).tolist(), len(messages)]):
-        yield DeliveryRun((topics[start], int(numbers[start])), messages[start:stop])

@@ -6,12 +6,11 @@ for the broker once, not once per range. A range ends at a record at or beyond `
 """
 
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.model.errors import ServiceUnavailable
@@ -19,7 +18,8 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.plan.contract import TableFailure
 from kafka2hive.task.fetch.chunk import Chunk, Segment
 from kafka2hive.task.fetch.consumer import GONE, TRANSIENT
-from kafka2hive.task.fetch.delivery_count import CountedConsumer, Delivery, Key
+from kafka2hive.task.fetch.delivery_count import CountedConsumer
+from kafka2hive.task.fetch.records import DeliveryRun, Key, Records
 
 CHUNK_RECORDS = 16_000  # fewer raise the cost per chunk; more exceed the processor's cache
 CHUNK_BYTES = 16 * 1024 * 1024
@@ -69,10 +69,11 @@ class _Reading:
 
 @dataclass(slots=True)
 class _Held:
-    """The messages of a table that wait for a full chunk."""
+    """The records of a table that wait for a full chunk."""
 
     segments: list[Segment] = field(default_factory=list)
-    messages: list[Any] = field(default_factory=list)
+    records: list[Records] = field(default_factory=list)
+    count: int = 0
     bytes: int = 0
 
 
@@ -123,10 +124,11 @@ class Fetch:
         )
         last = time.monotonic()
         while self._readings:
-            delivery = self._consumer.consume(self._batch(), _POLL_SECONDS)
+            batch = self._consumer.consume(self._batch(), _POLL_SECONDS)
+            runs = batch.runs()
             self._progress()
             now = time.monotonic()
-            if not delivery:
+            if not runs and not batch.events:
                 stalled = now - last > self._stall_seconds
                 allowed = 0.0 if stalled else min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
                 lasting = now - last > min(_TRANSIENT_SECONDS, self._stall_seconds / 2)
@@ -139,7 +141,7 @@ class Fetch:
                 elif stalled:
                     raise self._stall()
                 continue
-            yield from self._sort(delivery, now)
+            yield from self._sort(runs, batch.events, now)
             last = time.monotonic()  # not `now`: the caller may have taken long over the events
         self._consumer.unassign()
 
@@ -148,39 +150,39 @@ class Fetch:
         remaining = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
         return max(1, min(CHUNK_RECORDS, remaining, int(CHUNK_BYTES / self._mean_bytes)))
 
-    def _sort(self, delivery: Delivery, now: float) -> Iterator[Event]:
+    def _sort(self, runs: Sequence[DeliveryRun], events: Sequence[Any], now: float) -> Iterator[Event]:
         """Yield the events of a delivery, after the ranges that ended are released together.
 
         Each release takes a round trip to the client's thread, and the client keeps fetching what is not released.
         """
-        events: list[Event] = []
-        for run in delivery.runs:
-            events += self._take(run.key, run.messages)
-        for event in delivery.events:
-            events += self._on_event(event, now)
+        found: list[Event] = []
+        for run in runs:
+            found += self._take(run.key, run.records)
+        for event in events:
+            found += self._on_event(event, now)
         ended, self._read_to_end = self._read_to_end, []
         self._release(ended)
-        yield from events
+        yield from found
 
-    def _take(self, key: Key, run: list[Any]) -> Iterator[Event]:
+    def _take(self, key: Key, run: Records) -> Iterator[Event]:
         reading = self._readings.get(key)
         if reading is None:
             return  # beyond the end of a finished range, or of a dropped table
-        end, last = reading.range.end, run[-1].offset()
+        end, last = reading.range.end, run.last()[0]
         reading.position = last + 1
         reading.problem = None
         if last >= end:
-            run = run[: bisect_left(run, end, key=Message.offset)]
-        if run:
-            size = sum(map(len, run))
-            self._mean_bytes = max(1.0, size / len(run))
-            epoch = run[-1].leader_epoch()
+            run = run.slice(0, run.count_below(end))
+        if count := len(run):
+            size = run.value_bytes()
+            self._mean_bytes = max(1.0, size / count)
             held = self._held[reading.table]
-            held.segments.append(Segment(reading.range, len(run), size, -1 if epoch is None else epoch))
-            held.messages.extend(run)
+            held.segments.append(Segment(reading.range, count, size, run.last()[1]))
+            held.records.append(run)
+            held.count += count
             held.bytes += size
             self._held_bytes += size
-            if len(held.messages) >= CHUNK_RECORDS or held.bytes >= CHUNK_BYTES:
+            if held.count >= CHUNK_RECORDS or held.bytes >= CHUNK_BYTES:
                 yield from self._emit(reading.table)
             elif self._held_bytes >= _HELD_BYTES:
                 yield from self._emit(max(self._held, key=lambda table: self._held[table].bytes))
@@ -200,8 +202,9 @@ class Fetch:
         held = self._held[table]
         self._held[table] = _Held()
         self._held_bytes -= held.bytes
-        if held.messages:
-            yield from Chunk(table, tuple(held.segments), held.messages).split(2 * CHUNK_BYTES)
+        if held.records:
+            records = held.records[0].joined(held.records[1:])
+            yield from Chunk(table, tuple(held.segments), records).split(2 * CHUNK_BYTES)
 
     def _release(self, keys: Sequence[Key]) -> None:
         if keys and self._readings:  # `unassign` releases the last ones

@@ -9,7 +9,8 @@ from kafka2hive.config.keys.columns import COORDINATES as COORDINATES
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.records import Positions
 
 TYPE = pa.struct([("task", pa.int32()), ("range", pa.int32()), ("offset", pa.int64()), ("time", pa.int64())])
 """The task's index in the epoch, the range's index in the task's share, the offset, the record's timestamp (epoch ms)."""

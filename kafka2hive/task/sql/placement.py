@@ -1,4 +1,4 @@
-"""The rows of one task after the SELECT: each is proven to come once and gets its bucket.
+"""The rows of one task after the SELECT: each is proven to come once, gets its bucket and becomes a row of a file.
 
 The record of a row that cannot be written becomes a dead letter, which holds every byte of it. The row that comes out of
 the SELECT no longer has these bytes, so the record is read from Kafka again.
@@ -18,13 +18,16 @@ from kafka2hive.plan.contract import Refusal
 from kafka2hive.plugins import Reason
 from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.task.dead_letters import DeadLetterFiles
-from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.fetch import TableUnreadable
 from kafka2hive.task.fetch.reader import RangeReader
-from kafka2hive.task.part import TablePart, TaskEnvironment, new_attempt
+from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
+from kafka2hive.task.rejections import rows_not_held, unwritable_of
 from kafka2hive.task.rows import column_schema, row_schema, schema_in_files
 from kafka2hive.task.sql.coordinates import COORDINATES, Arrivals
-from kafka2hive.task.unwritable import rows_not_held, unwritable_of
+from kafka2hive.task.sql.shares import RowsWritten
+from kafka2hive.task.write.bucket_split import RowSources
 
 MOST_LATE_LETTERS = 100_000
 """The limit for one task: more than this means a wrong SELECT and not bad records."""
@@ -205,3 +208,48 @@ def _letters_in(chunk: Chunk, spans: dict[OffsetRange, dict[int, Reason]]) -> tu
                 reasons.append(reason)
         start += segment.count
     return np.array(positions, np.int64), reasons
+
+
+class SelectedRows:
+    """A table's part after the SELECT. Call `take`, then `finish`; and `close` at the end in any case.
+
+    All methods except `close` raise the errors of this table (TABLE_ERRORS).
+    """
+
+    def __init__(self, attempt: int, part: TablePart, environment: TaskEnvironment) -> None:
+        self._attempt = attempt
+        self._part = part
+        self._times = PhaseTimes()
+        self._sources = RowSources(part.ranges)
+        self._placed = PlacedRows(part, environment)
+        self._data = environment.open_sink(part.table, part.data(new_attempt()), self._placed.schema)
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        if not len(batch):
+            return
+        with self._times.timed("bucket"):
+            placed = self._placed.take(batch)
+        with self._times.timed("write"):
+            sources = self._sources.of_ranges(placed.of_range)
+            self._data.add(placed.rows, placed.ids, self._placed.paths, sources)
+
+    def finish(self) -> RowsWritten:
+        """Write the buffered rows and wait for the files."""
+        with self._times.timed("close"):
+            self._placed.finish()
+            self._data.finish()
+            files = (*self._data.results(), *self._placed.letter_files())
+        return RowsWritten(
+            attempt=self._attempt,
+            task=self._part.index,
+            rows=self._placed.placed(),
+            refused=self._placed.refused(),
+            refusals=self._placed.refusals(),
+            files=files,
+            seconds=self._times.by_phase(),
+        )
+
+    def close(self) -> None:
+        """Give up the files if `finish` did not return them; never raises."""
+        self._data.abandon()
+        self._placed.abandon()

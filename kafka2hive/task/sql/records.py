@@ -13,7 +13,8 @@ from kafka2hive.config.keys import TableSettings, WriterOptions
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offset_accounting import OffsetAccounting
 from kafka2hive.plan.contract import TaskSettings
-from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.records import Positions
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment
 from kafka2hive.task.rows import column_schema, row_schema
 from kafka2hive.task.sql.coordinates import COORDINATES, TYPE, coordinates

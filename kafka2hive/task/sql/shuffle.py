@@ -10,7 +10,7 @@ import pyarrow as pa
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.task.bucket.bucketer import BucketIds
-from kafka2hive.task.fetch.chunk import Positions
+from kafka2hive.task.fetch.records import Positions
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.sql.coordinates import COORDINATES

@@ -15,8 +15,8 @@ from kafka2hive.task.fetch.consumer import forget_consumer, process_consumer
 from kafka2hive.task.fetch.delivery_count import FetchBug
 from kafka2hive.task.part import TaskEnvironment, only_part, task_environment
 from kafka2hive.task.run import Task, process_files, run_in_worker, seldom_collected
+from kafka2hive.task.sql.placement import SelectedRows
 from kafka2hive.task.sql.records import RowsToSelect, with_records_of
-from kafka2hive.task.sql.rows import SelectedRows
 from kafka2hive.task.sql.shares import RecordsRead, RowsReceived, RowsWritten
 from kafka2hive.task.sql.shuffle import ReceivedRows, SentRows
 from kafka2hive.task.watchdog import Watchdog

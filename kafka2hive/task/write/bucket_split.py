@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.task.bucket.bucketer import BucketIds
-from kafka2hive.task.fetch.chunk import Chunk, Positions
+from kafka2hive.task.fetch.chunk import Chunk
+from kafka2hive.task.fetch.records import Positions
 
 SourceIds = npt.NDArray[np.int32]
 """The number of each row's topic partition; the rows of a row group are in the order of these numbers."""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from confluent_kafka import Message, TopicPartition
+from confluent_kafka import TopicPartition
 
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.model.hive_types import parse_hive_type
@@ -97,13 +97,14 @@ def work(assignment: Assignment, ends: dict[int, int], worker: int) -> None:
     buckets = Buckets(assignment, schema, worker)
     left = sum(ends.values())
     while left:
-        messages = [m for m in consumer.consume(min(_RECORDS, left), 0.05) if m.error() is None]
-        if not messages:
+        records = [run.records for run in consumer.consume(min(_RECORDS, left), 0.05).runs()]
+        if not records:
             continue
-        decoded = decoder.decode(pa.array(list(map(Message.value, messages)), pa.binary()))
+        values = records[0].joined(records[1:]).values(None)
+        decoded = decoder.decode(values)
         assert not len(decoded.rejected), decoded.reasons[0]
         buckets.add(decoded.rows)
-        left -= len(messages)
+        left -= len(values)
     buckets.close()
     consumer.close()
 

@@ -14,6 +14,7 @@ from kafka2hive.plugins import Reason
 from kafka2hive.service.tables.manifests import FLOOR_RECORDS, check_dead_letters
 from kafka2hive.task.dead_letters import Reasons
 from kafka2hive.task.fetch.chunk import Chunk, Segment
+from kafka2hive.task.fetch.records import MessageRecords
 from tests.harness.fake_consumer import FakeLog, log_of
 from tests.harness.one_task import run_task_of
 from tests.harness.task_files import offsets, table_settings
@@ -92,7 +93,7 @@ def test_reasons_are_counted_over_all_chunks_and_the_first_record_is_the_example
     found, source = Reasons(), offsets("t", 3, 0, 20)
     for start in (0, 10):
         messages = [log_of(start, start + 1, start + 2).message(("t", 3), start + n) for n in range(3)]
-        chunk = Chunk("db.t", (Segment(source, 3, 3, -1),), messages)
+        chunk = Chunk("db.t", (Segment(source, 3, 3, -1),), MessageRecords(messages))
         found.add(chunk, np.array([0, 2]), [Reason("json.utf8", "why"), Reason("json.utf8", "other")])
         found.add(chunk, np.array([1]), [Reason("json.type", "column n expects bigint, got string", "n")])
     assert found.most_frequent() == (

@@ -27,7 +27,7 @@ from kafka2hive.task.writer_schemas import key_writers_of
 from tests.harness.fake_consumer import FakeLog
 from tests.harness.one_task import run_task_of, total
 from tests.harness.task_files import MemoryFiles, offsets, read_rows, table_settings, task_settings
-from tests.unit.task.test_task_chunk import UnreadableHeaders, chunk_of
+from tests.unit.task.test_task_chunk import UnreadableHeaders, chunk_of, messages_of
 
 HEADER, KEY = RecordPart.HEADER, RecordPart.KEY
 COLUMNS = (
@@ -193,8 +193,8 @@ PROTO_KEY = 'syntax = "proto3"; message Other { int64 x = 1; } message K { int64
 )
 def test_a_key_is_read_by_the_schema_it_names(format: Any, schema: WriterSchema, key: bytes) -> None:
     chunk = chunk_of((1, 2))
-    chunk.messages[0].set_key(b"\0\0\0\0\5" + key)
-    chunk.messages[0].set_value(b"{}")
+    messages_of(chunk)[0].set_key(b"\0\0\0\0\5" + key)
+    messages_of(chunk)[0].set_value(b"{}")
 
     class Schemas:
         def get(self, schema_id: int | str) -> WriterSchema | None:
@@ -203,7 +203,7 @@ def test_a_key_is_read_by_the_schema_it_names(format: Any, schema: WriterSchema,
     settings = replace(table(), key_format=format)
     (decoded,) = ChunkDecoder(settings, key_writers=Schemas()).decode(chunk)
     assert [rows.column("id").to_pylist() for rows, _ in decoded.batches] == [[7]]
-    chunk.messages[0].set_key(b"\0\0\0\0\6" + key)
+    messages_of(chunk)[0].set_key(b"\0\0\0\0\6" + key)
     (decoded,) = ChunkDecoder(settings, key_writers=Schemas()).decode(chunk)
     (refused,) = decoded.rejections
     assert refused[1][0].code == f"key.{format}.schema"
@@ -221,7 +221,7 @@ def test_a_task_asks_the_registry_for_keys_that_name_their_schema(format: Any, a
 def test_headers_that_the_client_cannot_read_make_a_dead_letter() -> None:
     chunk = chunk_of((2, 2))
     for place, kind in enumerate((UnreadableHeaders, Message)):
-        chunk.messages[place] = kind(
+        messages_of(chunk)[place] = kind(
             topic="t", partition=0, offset=place, value=b"{}", key=b"{}", timestamp=(1, 1)
         )
     (decoded,) = ChunkDecoder(table()).decode(chunk)

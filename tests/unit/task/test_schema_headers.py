@@ -11,7 +11,7 @@ from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaId, WriterSchem
 from kafka2hive.task.chunk_decoder import ChunkDecoder
 from tests.harness.reasons import texts_of
 from tests.harness.task_files import table_settings
-from tests.unit.task.test_task_chunk import chunk_of
+from tests.unit.task.test_task_chunk import chunk_of, messages_of
 
 GUID = "89791762-2336-186f-9674-299b90a8e2ee"
 BY_GUID, BY_ID = b"\1" + UUID(GUID).bytes, b"\0\0\0\0\5"
@@ -45,7 +45,7 @@ def outcome(
 ) -> list[Any]:
     """Return the row or the reason of each record."""
     chunk = chunk_of((len(records), 2))
-    for message, (value, headers) in zip(chunk.messages, records, strict=True):
+    for message, (value, headers) in zip(messages_of(chunk), records, strict=True):
         message.set_value(value)
         message.set_headers(headers)
     return decoded(settings, chunk, **(writers or {"writers": Schemas()}))
@@ -127,7 +127,7 @@ def test_a_key_is_read_by_its_own_header() -> None:
         table_settings("db.t", "json", ()), columns=columns, key_format="avro", framing="header"
     )
     chunk = chunk_of((3, 2))
-    for message, header in zip(chunk.messages, (BY_ID, BY_GUID[:3], None), strict=True):
+    for message, header in zip(messages_of(chunk), (BY_ID, BY_GUID[:3], None), strict=True):
         message.set_value(b'{"v": 1}')
         message.set_key(b"\x0e" if header else BY_ID + b"\x10")
         message.set_headers([("__key_schema_id", header), ("__value_schema_id", b"\xff")])

@@ -22,6 +22,7 @@ from kafka2hive.task.chunk_decoder import LARGEST_VALUE, ChunkDecoder
 from kafka2hive.task.fetch.chunk import Chunk, Segment
 from kafka2hive.task.fetch.fetch import RangeRequest
 from kafka2hive.task.fetch.reader import waves
+from kafka2hive.task.fetch.records import MessageRecords
 from kafka2hive.task.part import only_part
 from kafka2hive.task.table import TableRun
 from kafka2hive.task.watchdog import Watchdog
@@ -62,13 +63,18 @@ def chunk_of(*counts_and_sizes: tuple[int, int]) -> Chunk:
     for number, (count, size) in enumerate(counts_and_sizes):
         segments.append(Segment(offsets("t", number, 0, count), count, count * size, -1))
         messages += [message(offset, bytes(size)) for offset in range(count)]
-    return Chunk("db.t", tuple(segments), messages)
+    return Chunk("db.t", tuple(segments), MessageRecords(messages))
+
+
+def messages_of(chunk: Chunk) -> list[Any]:
+    assert isinstance(chunk.records, MessageRecords)
+    return chunk.records.messages
 
 
 def test_a_split_chunk_holds_the_same_messages_in_small_pieces_and_a_large_one_alone() -> None:
     chunk = chunk_of((10, 30), (1, 500), (5, 100))
     pieces = list(chunk.split(100))
-    assert [m for piece in pieces for m in piece.messages] == list(chunk.messages)
+    assert [m for piece in pieces for m in messages_of(piece)] == messages_of(chunk)
     assert all(piece.value_bytes <= 100 or len(piece) == 1 for piece in pieces)
     assert sum(piece.value_bytes for piece in pieces) == chunk.value_bytes
     for number in range(3):
@@ -89,7 +95,7 @@ def test_positions_are_counted_for_the_segment_they_lie_in() -> None:
 
 def test_a_record_without_a_timestamp_has_none() -> None:
     messages = [Message(topic="t", partition=0, offset=0, value=b"", timestamp=(0, -1)), message(1, b"")]
-    chunk = Chunk("db.t", (Segment(offsets("t", 0, 0, 2), 2, 0, -1),), messages)
+    chunk = Chunk("db.t", (Segment(offsets("t", 0, 0, 2), 2, 0, -1),), MessageRecords(messages))
     assert chunk.timestamps().to_pylist() == [None, 1_001]
 
 
@@ -122,7 +128,9 @@ def run_chunk(
     environment = environment_of(settings, files, FakeConsumer({}), Watchdog(30.0))
     run = TableRun(only_part(TaskPlan(0, (table_task("db.t", source),)), settings), environment)
     size = sum(map(len, messages))
-    assert not list(run.take(Chunk("db.t", (Segment(source, len(messages), size, 5),), messages)))
+    assert not list(
+        run.take(Chunk("db.t", (Segment(source, len(messages), size, 5),), MessageRecords(messages)))
+    )
     account = RangeAccounting(0, source, OffsetAccounting(read=len(messages)))
     run.complete(delivered_as([account]))
     manifest = run.manifest()
@@ -161,7 +169,7 @@ def test_values_that_a_columns_leeway_changes_are_counted_in_the_manifest() -> N
         )
         for n, at in enumerate((1_000, 1_001, 1_999))
     ]
-    chunk = Chunk("db.t", (Segment(offsets("t", 0, 0, 3), 3, 60, -1),), messages)
+    chunk = Chunk("db.t", (Segment(offsets("t", 0, 0, 3), 3, 60, -1),), MessageRecords(messages))
     (part,) = decoder.decode(chunk)
     ((rows, _),) = part.batches
     assert rows.column("at").cast(pa.int64()).to_pylist() == [1, 1, 1]
@@ -209,7 +217,7 @@ def test_threads_that_decode_one_table_at_once_each_get_their_own_rows() -> None
         chunk = Chunk(
             "db.t",
             (Segment(source, len(values), 10 * len(values), 5),),
-            list(map(message, range(10), values)),
+            MessageRecords(list(map(message, range(10), values))),
         )
         barrier.wait(60)
         for _ in range(1_000):

@@ -19,6 +19,7 @@ from kafka2hive.task.fetch import fetch as real
 from kafka2hive.task.fetch.delivery_count import FetchBug
 from kafka2hive.task.fetch.fetch import Fetch
 from kafka2hive.task.fetch.reader import RangeReader
+from kafka2hive.task.fetch.records import DeliveryRun, MessageBatch
 from tests.harness.fake_consumer import FakeConsumer, FakeLog, Key, log_of
 from tests.harness.one_task import outcome_of, run_on
 from tests.harness.task_files import (
@@ -190,6 +191,62 @@ def test_a_record_that_the_client_was_not_asked_for_ends_the_attempt(how: str) -
         read_by(Spoiled(how), ranges)
 
 
+class OtherColumns(MessageBatch):
+    """A batch whose records differ from what was delivered, as a mistake in the code that makes columns would have it."""
+
+    def __init__(self, messages: list[Any], how: str) -> None:
+        super().__init__(messages)
+        self._how = how
+
+    def runs(self) -> list[DeliveryRun]:
+        runs = super().runs()
+        if not runs or ("t", 0) not in {run.key for run in runs}:
+            return runs
+        first = next(at for at, run in enumerate(runs) if run.key == ("t", 0))
+        records = runs[first].records
+        match self._how:
+            case "lost":
+                records = records.slice(0, len(records) - 1)
+            case "twice":
+                records = records.joined([records])
+            case "of another":
+                runs[first] = DeliveryRun(("t", 1), records)
+                return runs
+            case "no run":
+                return runs[:first] + runs[first + 1 :]
+        runs[first] = DeliveryRun(("t", 0), records)
+        return runs
+
+
+class MistakenColumns(FakeConsumer):
+    """A client that makes such a batch of its second delivery."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(LOGS)
+        self._how = how
+        self._calls = 0
+
+    def consume(self, count: int, seconds: float) -> MessageBatch:
+        self._calls += 1
+        return (
+            OtherColumns(self.given(count), self._how)
+            if self._calls == 2
+            else super().consume(count, seconds)
+        )
+
+
+@pytest.mark.parametrize("how", ["lost", "twice", "of another", "no run", "right"])
+def test_columns_that_differ_from_what_was_delivered_commit_nothing(how: str) -> None:
+    """The count of deliveries is made in another place than the records."""
+    try:
+        manifest, _ = read_by(MistakenColumns(how))
+        judged(manifest)
+    except (FetchBug, AccountingMismatch, TableError):
+        assert how != "right"
+    else:
+        assert how == "right"
+
+
 class Elsewhere(FakeConsumer):
     """A client that reports another position than that of its last delivery."""
 
@@ -221,7 +278,7 @@ def test_an_end_of_the_log_that_was_reported_before_does_not_count_backwards() -
             if messages and messages[0].error() is None and messages[0].offset() > 20:
                 early = FakeConsumer({key: log_of(end=3)})
                 early.assign([Assignment(*key, 0)])
-                messages += early.consume(1, 0.0)
+                messages += early.given(1)
             return messages
 
     manifest, _ = read_by(Late(LOGS), (offsets("t", 2, 0, 30),))

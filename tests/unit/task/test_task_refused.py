@@ -10,6 +10,7 @@ from kafka2hive.model.errors import AccessRefused
 from kafka2hive.plan.contract import TaskPlan
 from kafka2hive.task.fetch.delivery_count import CountedConsumer
 from kafka2hive.task.fetch.fetch import Fetch, RangeRequest
+from kafka2hive.task.fetch.records import MessageBatch
 from kafka2hive.task.run import run_task
 from tests.harness.fake_consumer import FakeConsumer, log_of
 from tests.harness.task_files import offsets, table_settings, table_task, task_settings
@@ -22,9 +23,9 @@ class Refused(FakeConsumer):
         super().__init__({("t", 0): log_of(end=0)})
         self._is_certain = certain
 
-    def consume(self, count: int, seconds: float) -> list[object]:
+    def consume(self, count: int, seconds: float) -> MessageBatch:
         time.sleep(0.01)
-        return []
+        return MessageBatch([])
 
     def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
         error = AccessRefused("kafka.credentials", "no way into Kafka at b:1: no", "correct it")

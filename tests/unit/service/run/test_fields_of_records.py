@@ -32,6 +32,7 @@ from kafka2hive.service.tables.report import EpochReport, TableReport
 from kafka2hive.service.tables.table_state import MapTable, Owned, Table
 from kafka2hive.task.chunk_decoder import ChunkDecoder
 from kafka2hive.task.fetch.chunk import Chunk, Segment
+from kafka2hive.task.fetch.records import MessageRecords
 from kafka2hive.task.fields_seen import (
     LONGEST_NAME,
     MOST_FIELDS,
@@ -133,7 +134,9 @@ def test_a_default_does_not_hide_that_no_record_has_the_column() -> None:
 def chunk_of_values(values: list[bytes | None]) -> Chunk:
     log = FakeLog(dict(enumerate(values)), len(values))
     messages = [log.message(("t", 0), offset) for offset in range(len(values))]
-    return Chunk("db.t", (Segment(offsets("t", 0, 0, len(values)), len(messages), 0, -1),), messages)
+    return Chunk(
+        "db.t", (Segment(offsets("t", 0, 0, len(values)), len(messages), 0, -1),), MessageRecords(messages)
+    )
 
 
 @pytest.mark.parametrize(("format", "empty"), [("avro", ("title", "gross")), ("raw", ())])
@@ -321,7 +324,7 @@ def test_a_key_that_the_decoder_met_is_looked_for_among_all_records_of_the_batch
     log = FakeLog(dict(enumerate(values)), len(values))
     messages = [log.message(("t", 1), offset) for offset in range(1, len(values))]
     source = offsets("t", 1, 0, len(values))
-    chunk = Chunk("db.t", (Segment(source, len(messages), 0, -1),), messages)
+    chunk = Chunk("db.t", (Segment(source, len(messages), 0, -1),), MessageRecords(messages))
     every = pa.array(range(2, len(messages)), pa.int32())
     none = pa.array([], pa.int32())
     decoded = Decoded(pa.record_batch({}), every, none, none.cast(pa.string()), new_keys=("rare", "gone"))

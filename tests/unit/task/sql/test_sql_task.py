@@ -22,8 +22,8 @@ from kafka2hive.task.fetch.consumer import ConsumerPort
 from kafka2hive.task.part import only_part
 from kafka2hive.task.run import Task
 from kafka2hive.task.sql.coordinates import COORDINATES
+from kafka2hive.task.sql.placement import SelectedRows
 from kafka2hive.task.sql.records import RowsToSelect, with_records_of
-from kafka2hive.task.sql.rows import SelectedRows
 from kafka2hive.task.sql.shares import RecordsRead, RowsWritten
 from kafka2hive.task.watchdog import Watchdog
 from kafka2hive.task.write.upload import AMBIGUOUS

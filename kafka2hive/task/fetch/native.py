@@ -1,0 +1,192 @@
+"""The compiled library's client (native/src/fetch): librdkafka's records become columns without Python objects.
+
+It uses the librdkafka that confluent_kafka has loaded. What it cannot serve is left to the Python client.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException, Message, cimpl, libversion
+from confluent_kafka import TopicPartition as Assignment
+
+from kafka2hive.config.native_library import LIBRARY
+from kafka2hive.decode.compiled import CArray
+from kafka2hive.task.fetch.records import DeliveryRun, HeaderPairs, Headers, Key, Offsets, Positions
+
+log = logging.getLogger(__name__)
+
+_BATCH_BYTES = 16 * 1024 * 1024
+# Levels of Python's logging by those of syslog, as confluent_kafka has them.
+_LEVELS = (50, 50, 50, 40, 30, 20, 20, 10)
+
+
+@cache
+def librdkafka(library: Any = LIBRARY) -> Any:
+    """Return the compiled library's access to the loaded librdkafka; None, with a line in the log, if that is impossible."""
+    if library is None:
+        return None  # a run's first line names the missing library
+    try:
+        found = library.Librdkafka(cimpl.__file__, os.RTLD_LAZY | os.RTLD_NOLOAD)
+        why = "" if found.version == libversion()[1] else f"it is not librdkafka {libversion()[0]}"
+    except OSError as error:
+        why = str(error)
+    if why:
+        log.warning(
+            "the Python client reads the records, which costs more CPU: librdkafka does not fit (%s)", why
+        )
+        return None
+    return found
+
+
+def needs_python(config: Mapping[str, object]) -> str:
+    """Return the property that only the Python client serves, with its value; empty if there is none."""
+    name = "sasl.oauthbearer.metadata.authentication.type"
+    return f"{name}: aws_iam" if config.get(name) == "aws_iam" else ""
+
+
+class NativeClient:
+    """See Client (consumer.py)."""
+
+    def __init__(
+        self,
+        config: Mapping[str, object],
+        logger: logging.Logger,
+        on_error: Callable[[KafkaError], None],
+    ) -> None:
+        """Raises KafkaException if librdkafka refuses the config. `librdkafka()` must not be None."""
+        self._logger = logger
+        self._on_error = on_error
+        texts = {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in config.items()
+        }
+        self._consumer = _called(librdkafka().consumer, list(({"log.queue": "true"} | texts).items()))
+
+    def assign(self, assignments: Sequence[Assignment]) -> None:
+        _called(self._consumer.assign, _words(assignments))
+
+    def assignment(self) -> list[Assignment]:
+        return [
+            Assignment(topic, number, offset)
+            for topic, number, offset, _ in _called(self._consumer.assignment)
+        ]
+
+    def incremental_unassign(self, assignments: Sequence[Assignment]) -> None:
+        _called(self._consumer.incremental_unassign, _words(assignments))
+
+    def unassign(self) -> None:
+        _called(self._consumer.unassign)
+
+    def position(self, assignments: Sequence[Assignment]) -> list[Assignment]:
+        found = _called(self._consumer.position, _words(assignments))
+        return [Assignment(topic, number, offset) for topic, number, offset, _ in found]
+
+    def errors_of_offsets(self, asked: Sequence[Assignment], seconds: float) -> dict[Key, KafkaError | None]:
+        found = _called(self._consumer.offsets_for_times, _words(asked), seconds)
+        return {(topic, number): KafkaError(code) if code else None for topic, number, _, code in found}
+
+    def consume(self, count: int, seconds: float) -> "NativeBatch":
+        batch = _called(self._consumer.consume, count, _BATCH_BYTES, seconds)
+        lines, errors = self._consumer.heard()
+        for level, facility, client, text in lines:
+            self._logger.log(_LEVELS[level], "%s [%s] %s", facility, client, text)
+        for code, text in errors:
+            self._on_error(KafkaError(code, text))
+        return NativeBatch(batch)
+
+    def close(self) -> None:
+        _called(self._consumer.close)
+
+
+def _words(assignments: Sequence[Assignment]) -> list[tuple[str, int, int]]:
+    return [(a.topic, a.partition, a.offset) for a in assignments]
+
+
+def _called(function: Callable[..., Any], *arguments: object) -> Any:
+    try:
+        return function(*arguments)
+    except LIBRARY.ClientError as error:
+        raise KafkaException(KafkaError(*error.args)) from None
+
+
+class NativeBatch:
+    """See Batch (records.py)."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+        self.events = tuple(
+            Message(topic=topic, partition=number, offset=offset, error=KafkaError(code, text))
+            for topic, number, offset, code, text in batch.events()
+        )
+
+    def tally(self) -> list[tuple[Key, Offsets]]:
+        return [
+            ((topic, number), np.frombuffer(offsets, np.int64))
+            for topic, number, offsets in self._batch.tally()
+        ]
+
+    def runs(self) -> list[DeliveryRun]:
+        return [
+            DeliveryRun((topic, number), NativeRecords(records))
+            for topic, number, records in self._batch.runs()
+        ]
+
+
+class NativeRecords:
+    """See Records (records.py)."""
+
+    def __init__(self, records: Any) -> None:
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def slice(self, start: int, end: int) -> "NativeRecords":
+        return NativeRecords(self._records.slice(start, end))
+
+    def joined(self, others: Sequence["NativeRecords"]) -> "NativeRecords":
+        return NativeRecords(self._records.joined([self._records, *(other._records for other in others)]))
+
+    def value_bytes(self) -> int:
+        return int(self._records.bytes())
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        return np.frombuffer(self._records.sizes(), np.int64)
+
+    def last(self) -> tuple[int, int]:
+        offset, leader_epoch = self._records.last()
+        return offset, leader_epoch
+
+    def count_below(self, offset: int) -> int:
+        return int(self._records.count_below(offset))
+
+    def values_and_times(self) -> tuple[pa.BinaryArray, pa.Int64Array]:
+        values, times = self._records.values_and_timestamps()
+        return pa.array(CArray(pa.binary(), values)), pa.array(CArray(pa.int64(), times))
+
+    def values(self, positions: Positions | None) -> pa.BinaryArray:
+        return pa.array(CArray(pa.binary(), self._records.values(_bytes(positions))))
+
+    def keys(self, positions: Positions | None) -> pa.BinaryArray:
+        return pa.array(CArray(pa.binary(), self._records.keys(_bytes(positions))))
+
+    def offsets(self, positions: Positions | None) -> pa.Int64Array:
+        return pa.array(CArray(pa.int64(), self._records.offsets(_bytes(positions))))
+
+    def timestamps(self, positions: Positions | None) -> pa.Int64Array:
+        return pa.array(CArray(pa.int64(), self._records.timestamps(_bytes(positions))))
+
+    def headers(self, positions: Positions | None) -> Headers:
+        pairs: list[HeaderPairs]
+        pairs, unreadable = self._records.headers(_bytes(positions))
+        return Headers(pairs, tuple(unreadable))
+
+
+def _bytes(positions: Positions | None) -> bytes | None:
+    return None if positions is None else np.asarray(positions, np.int64).tobytes()
