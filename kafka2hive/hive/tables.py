@@ -77,6 +77,7 @@ def create_statements(spec: TableSpec, ledger_id: str) -> tuple[str, str]:
 
 
 def create_statement(spec: TableSpec, ledger_id: str) -> str:
+    """Return CREATE TABLE for the table of the map."""
     parts = [f"CREATE EXTERNAL TABLE IF NOT EXISTS {text.table_name(spec.table)} ({declared(spec.columns)})"]
     if spec.comment:
         parts.append(f"COMMENT {text.literal(spec.comment)}")

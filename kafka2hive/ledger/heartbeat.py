@@ -45,6 +45,8 @@ class ProcessIdentity:
 
 
 class Processes(Protocol):
+    """The port to the processes of this host."""
+
     def me(self) -> ProcessIdentity: ...
 
     def is_gone(self, identity: ProcessIdentity) -> bool:

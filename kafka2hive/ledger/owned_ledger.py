@@ -92,6 +92,7 @@ def list_own_directory(files: FileSystem, owned: OwnedLedger) -> tuple[FileStatu
 
 
 def fenced(paths: LedgerPaths, mine: Generation) -> Fenced:
+    """Return the error for a generation directory that is gone."""
     return Fenced(
         "ledger.fenced",
         f"{paths.generation(mine)} is gone: another run took {paths.table} over",

@@ -18,6 +18,8 @@ from kafka2hive.storage.port import FileSystem, StorageError, children, in_its_d
 
 
 class Move(Enum):
+    """How one file of a promote came to its final place, or that it was given up."""
+
     RENAMED = "renamed"
     ALREADY_THERE = "already_there"
     GIVEN_UP = "given_up"

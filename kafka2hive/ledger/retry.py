@@ -14,7 +14,9 @@ Result = TypeVar("Result")
 _LONGEST = 500  # characters of an error in a message
 
 
-class Kind(Enum):
+class AnswerKind(Enum):
+    """What the loop must do after a try: end, try again soon, or wait for an operator."""
+
     DONE = "done"
     AGAIN = "again"
     BLOCKED = "blocked"
@@ -24,21 +26,21 @@ class Kind(Enum):
 class Answer:
     """The outcome of one try of a step; if it is blocked, `reason` is the file system's error, and `remedy` its advice."""
 
-    kind: Kind
+    kind: AnswerKind
     reason: str = ""
     remedy: str = ""
     DONE: ClassVar["Answer"]
     AGAIN: ClassVar["Answer"]
 
 
-Answer.DONE = Answer(Kind.DONE)
-Answer.AGAIN = Answer(Kind.AGAIN)
+Answer.DONE = Answer(AnswerKind.DONE)
+Answer.AGAIN = Answer(AnswerKind.AGAIN)
 
 
 def answer_to(error: StorageError) -> Answer:
     """Return BLOCKED for an error that an operator must lift (permission, quota, disk), AGAIN for any other."""
     if isinstance(error, Denied | NoRoom):
-        return Answer(Kind.BLOCKED, first_line(error), error.remedy)
+        return Answer(AnswerKind.BLOCKED, first_line(error), error.remedy)
     return Answer.AGAIN
 
 
@@ -62,16 +64,16 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
             log.warning("%s %s: %s", step, path, error.message)
             answer = Answer.AGAIN
         match answer.kind:
-            case Kind.DONE:
+            case AnswerKind.DONE:
                 return
-            case Kind.AGAIN:
+            case AnswerKind.AGAIN:
                 wait = next(waits, None)
                 if wait is None:
                     raise AmbiguousOutcome(
                         "ledger.no_answer",
                         f"{step} {path}: no clear answer after {ports.retry_policy.attempts} tries",
                     )
-            case Kind.BLOCKED:
+            case AnswerKind.BLOCKED:
                 blocked += 1
                 if blocked >= ports.retry_policy.blocked_attempts:
                     raise TableError(

@@ -150,6 +150,7 @@ def connect_gateway(address: bytes, process: "subprocess.Popen[bytes]") -> "Java
 
 
 def process_of_jvm() -> "subprocess.Popen[bytes]":
+    """Return the process of this process's JVM."""
     process: subprocess.Popen[bytes] = _of(_part(_GATEWAY), "proc")
     return process
 

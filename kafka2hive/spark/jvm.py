@@ -227,6 +227,7 @@ def _through_spark_submit(conf: Mapping[str, str]) -> Command:
 
 
 def not_started(reason: str) -> ServiceUnavailable:
+    """Return the error for a JVM that did not start."""
     return ServiceUnavailable(
         "spark.start",
         f"Spark did not start: {reason}",

@@ -37,7 +37,7 @@ def manifest_of(
     if manifest.failure is not None:
         return manifest
     if rows.failure is not None:
-        return failed(manifest, rows.failure)
+        return failed_manifest(manifest, rows.failure)
     accounts = tuple(
         _whole(account, count, refused)
         for account, count, refused in zip(manifest.accounts, rows.rows, rows.refused, strict=True)
@@ -70,7 +70,8 @@ def check_against_spark(
         )
 
 
-def failed(manifest: TableManifest, failure: TableFailure) -> TableManifest:
+def failed_manifest(manifest: TableManifest, failure: TableFailure) -> TableManifest:
+    """Return a manifest with the failure alone."""
     return TableManifest(
         table=manifest.table,
         task=manifest.task,

@@ -141,6 +141,6 @@ def _writer(
         from kafka2hive.task.sql import workers
 
         share = shares[task_context().partitionId()]
-        yield workers.packed(workers.write_rows(batches, share, task_attempt(), settings))
+        yield workers.pickle_report(workers.write_rows(batches, share, task_attempt(), settings))
 
     return write_rows

@@ -13,7 +13,7 @@ from kafka2hive.config.keys.columns import COORDINATES
 from kafka2hive.model.offset_accounting import AccountingMismatch
 from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
 from kafka2hive.spark.internals import spark_schema
-from kafka2hive.sql.accounts import check_against_spark, failed, manifest_of
+from kafka2hive.sql.accounts import check_against_spark, failed_manifest, manifest_of
 from kafka2hive.task.sql.shares import ArrivalCount, RecordsRead, RowsReceived, RowsWritten
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def shuffled_manifests(
     if sorted(one.part for one in received) != list(range(len(shares))):
         raise AccountingMismatch(f"{table}: {len(shares)} parts, but {len(received)} were received")
     if failure := next((one.failure for one in received if one.failure), None):
-        return [failed(_empty(share), failure) for share in shares]
+        return [failed_manifest(_empty(share), failure) for share in shares]
     chosen = list(_chosen(table, shares, sent, [count for part in received for count in part.arrivals]))
     manifests = [manifest_of(table, share.index, read, chosen) for share in shares]
     if any(manifest.failure for manifest in manifests):
@@ -176,7 +176,9 @@ def part_writer(whole: TaskPlan, settings: TaskSettings) -> Batches:
     def receive_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
         from kafka2hive.task.sql import workers
 
-        yield workers.packed(workers.receive_rows(batches, task_context().partitionId(), whole, settings))
+        yield workers.pickle_report(
+            workers.receive_rows(batches, task_context().partitionId(), whole, settings)
+        )
 
     return receive_rows
 

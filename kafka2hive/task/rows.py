@@ -33,10 +33,12 @@ def value_columns(table: TableSettings) -> list[Column]:
 
 
 def value_schema(table: TableSettings) -> pa.Schema:
+    """Return the Arrow schema of `value_columns`."""
     return _schema(value_columns(table))
 
 
 def value_sources(table: TableSettings) -> list[Source]:
+    """Return the sources of `value_columns`, in their order."""
     return [source_of(column) for column in value_columns(table)]
 
 
@@ -69,6 +71,7 @@ def all_sources(table: TableSettings) -> list[Source]:
 
 
 def source_of(column: Column) -> Source:
+    """Return the path and the unit of the column in a message."""
     return Source(column.path or (column.name,), column.unit, column.leeway)
 
 
@@ -77,6 +80,7 @@ def _schema(columns: Sequence[Column]) -> pa.Schema:
 
 
 def row_schema(values: pa.Schema, metadata: Metadata) -> pa.Schema:
+    """Return the schema of the values, followed by the metadata columns."""
     return pa.schema([*values, *(pa.field(name, _METADATA_TYPES[column]) for column, name in metadata)])
 
 

@@ -76,6 +76,7 @@ def run_in_worker(
 
 
 def manifests_of(outputs: Iterator[Output]) -> Iterator[TableManifest]:
+    """Return the manifests among the outputs."""
     return (output for output in outputs if isinstance(output, TableManifest))
 
 

@@ -157,5 +157,6 @@ def _idle_between(batches: Iterable[pa.RecordBatch], watchdog: Watchdog) -> Iter
         yield batch
 
 
-def packed(written: RowsWritten | RowsReceived) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(written)], pa.binary())], schema=WRITTEN)
+def pickle_report(report: RowsWritten | RowsReceived) -> pa.RecordBatch:
+    """Return the report as one row of WRITTEN."""
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(report)], pa.binary())], schema=WRITTEN)

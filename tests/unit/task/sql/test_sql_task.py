@@ -16,7 +16,7 @@ from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccount
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.plan.contract import TableFailure, TableManifest, TaskPlan, TaskSettings
 from kafka2hive.spark.jobs import apart_with_sql
-from kafka2hive.sql.accounts import check_against_spark, failed, manifest_of
+from kafka2hive.sql.accounts import check_against_spark, failed_manifest, manifest_of
 from kafka2hive.storage.port import FileSystem
 from kafka2hive.task.fetch.consumer import ConsumerPort
 from kafka2hive.task.part import only_part
@@ -334,7 +334,7 @@ def test_a_task_that_wrote_twice_or_never_is_a_mismatch() -> None:
 
 def test_a_failure_of_either_end_is_the_tasks() -> None:
     manifest, rows = accounted(into=9, out=5)
-    before = failed(manifest, TableFailure("registry.tls", "no"))
+    before = failed_manifest(manifest, TableFailure("registry.tls", "no"))
     behind = replace(rows, failure=TableFailure("storage.denied", "no"), rows=(), refused=())
     for read, written, code in ((before, rows, "registry.tls"), (manifest, behind, "storage.denied")):
         told = manifest_of("db.t", 3, [RecordsRead(ATTEMPT, read)], [written])
