@@ -1,4 +1,4 @@
-"""The keys of the map other than its tables, and their values. Field names carry their units: seconds, bytes."""
+"""The sections of the map other than its tables. Field names end with their unit: seconds, bytes."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -14,9 +14,9 @@ SERVICE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
 @dataclass(frozen=True, slots=True)
 class KafkaOptions:
-    """Any property of librdkafka, as `name: value`, besides the keys below.
+    """Any property of librdkafka, as `name: value`, and the keys below.
 
-    `properties` have their secrets resolved and are never printed (see `ServiceMap.secret_keys`).
+    The references in `properties` are resolved, and their secrets are never printed (see `ServiceMap.secret_keys`).
     """
 
     properties: Annotated[
@@ -48,13 +48,13 @@ class KafkaOptions:
 
     @property
     def committed_group(self) -> str | None:
-        """None: no group's offsets are committed."""
+        """The consumer group whose offsets are committed, None if the map turns that off."""
         return self.group if self.commit_group else None
 
 
 @dataclass(frozen=True, slots=True)
 class StorageOptions:
-    """Where files and ledgers live."""
+    """Where files and ledgers are stored."""
 
     uri: Annotated[
         str,
@@ -120,9 +120,9 @@ class HiveKeys:
 class HiveOptions:
     """HiveServer2, with the parts of its URL.
 
-    `service` and `qop` belong to auth KERBEROS: the first part of the server's principal, and the protection that is
-    asked for (one of QOP; None: the strongest that the server offers). `ssl`: TLS, with the authorities of `ca_file`.
-    `http_path`: of HiveServer2's HTTP transport, None: the binary one.
+    With auth KERBEROS, `service` is the first part of the server's principal, and `qop` the requested protection (one of
+    QOP, the strongest one that the server offers if None). `ssl` turns on TLS with the authorities of `ca_file`. `http_path`
+    is that of the HTTP transport, None for the binary one.
     """
 
     host: str
@@ -242,7 +242,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceKeys:
-    """What the map says in the words in which everybody uses it."""
+    """The keys that a map's text and its values have in common."""
 
     service: Annotated[
         str,

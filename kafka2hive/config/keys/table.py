@@ -18,7 +18,7 @@ from kafka2hive.model.files import FileKind
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """When a table is due: at whichever comes first."""
+    """When a table is due for an epoch: the first condition that holds."""
 
     interval_seconds: Annotated[Duration, Key("Time since the table's last epoch.", name="interval")] = 60.0
     bytes: Annotated[Size, Key("Bytes in Kafka that the table has not read yet.")] = 128 * MIB
@@ -183,7 +183,7 @@ class SharedOptions:
 
 @dataclass(frozen=True, kw_only=True)  # without slots, so that a value may have these keys beside its own
 class SelectOptions:
-    """What a table and its rule say in the same words, and `defaults` cannot say."""
+    """The options about SQL that a table's keys and its rule have in common, but not `defaults`."""
 
     sql: Annotated[
         str | None,
@@ -219,9 +219,9 @@ class SelectOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions(SharedOptions):
-    """What a table and `defaults` may both say.
+    """Options of a table that `defaults` may have, too.
 
-    `given`: the fields whose keys stand in the map.
+    `given` holds the fields whose keys are in the map.
     """
 
     start: Annotated[
@@ -268,7 +268,7 @@ class TableOptions(SharedOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TableKeys(TableOptions):
-    """The keys that a table has before those of its SELECT."""
+    """A table's keys without those of its SELECT, which come last."""
 
     table: Annotated[
         str,
