@@ -161,6 +161,14 @@ def test_every_table_has_its_head(document: Path) -> None:
         assert re.match(r"\|.*\n\|[-:| ]+\n", table), f"{document.name}: {table[:80]}"
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_table_within_a_list_is_indented_as_the_site_needs_it(document: Path) -> None:
+    """Python-Markdown ends the list at a table with less than four blanks, and shows the next item as text."""
+    text = re.sub(r"^ *```.*?^ *```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert re.findall(r"^ {1,3}\|.*", text, re.MULTILINE) == []
+    assert re.findall(r"^ {4}\|.*\n(?:- |\d+\. ).*", text, re.MULTILINE) == []
+
+
 def test_the_snapshot_in_the_protocol_is_one_that_the_code_reads_and_writes() -> None:
     text = (ROOT / "docs/protocol.md").read_text()
     found = re.search(r"<!-- snapshot -->\n```text\n(.*?)```\n<!-- /snapshot -->", text, re.DOTALL)
