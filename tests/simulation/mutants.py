@@ -1036,8 +1036,8 @@ MUTANTS = (
         "the place of Hive's table is not compared",
         HIVE_SCHEMAS,
         (
-            "        check_table(spec, found)\n        self._ensured",
-            "        check_table(spec, replace(found, location=None))\n        self._ensured",
+            "        check_table(spec, description)\n        self._ensured",
+            "        check_table(spec, replace(description, location=None))\n        self._ensured",
         ),
         (
             "if expected.alter and (statements",

@@ -12,12 +12,12 @@ from kafka2hive.service.tables.ledgers import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class RegistrationOutcome:
-    """The outcome for pending registrations. `left` are still pending; `refusals` are Hive's errors for single partitions.
+    """The outcome for pending registrations. `pending` were not registered; `refusals` are Hive's errors for single partitions.
 
     `refused` is why Hive refuses some of them; None if it only gave no answer.
     """
 
-    left: frozenset[HivePartition] = frozenset()
+    pending: frozenset[HivePartition] = frozenset()
     refused: TableError | None = None
     refusals: Mapping[HivePartition, TableError] = field(default_factory=dict)
 
@@ -65,7 +65,7 @@ def forget(
     owned: OwnedLedger, outcome: RegistrationOutcome, named: Collection[Registration], now: str
 ) -> Forgetting:
     """Give up only what Hive has just refused; a registration that it has since accepted need not be given up."""
-    wanted = {p for p in outcome.left if any(r.names(p) for r in named)}
+    wanted = {p for p in outcome.pending if any(r.names(p) for r in named)}
     given_up = sorted(wanted & outcome.refusals.keys())
     recorded = tuple(
         ForgottenRegistration(
@@ -81,14 +81,14 @@ def forget(
     refused = outcome.refused
     if refused in outcome.refusals.values():
         refused = next(iter(refusals.values()), None)
-    left = RegistrationOutcome(outcome.left - set(given_up), refused, refusals)
+    rest = RegistrationOutcome(outcome.pending - set(given_up), refused, refusals)
     unclear = sorted(wanted - set(given_up))
     if not unclear or refused is not None:
-        return Forgetting(recorded, left, None)
+        return Forgetting(recorded, rest, None)
     error = ServiceUnavailable(
         "hive.not_refused",
         f"{owned.paths.table}: Hive gave no answer to the registration of {unclear[0].table} {unclear[0].path};"
         " only one that it refuses can be given up",
         "bring HiveServer2 back, then type the command again",
     )
-    return Forgetting(recorded, left, error)
+    return Forgetting(recorded, rest, error)

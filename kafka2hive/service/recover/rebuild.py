@@ -72,10 +72,10 @@ def rebuild_ledger(
     if not take_over:
         _refuse_live_run(wiring, table)
     location = _location(wiring, table, kafka)
-    found = _find(wiring, table, location)
-    ledger_id = read_marker(files, location) or _only_ledger(location, found.ledger_files)
-    mine = [f for f in found.ledger_files if f.footer.ledger_id == ledger_id]
-    unknown = [path for path in found.untracked if _may_be_mine(path, ledger_id)]
+    table_files = _find(wiring, table, location)
+    ledger_id = read_marker(files, location) or _only_ledger(location, table_files.ledger_files)
+    mine = [f for f in table_files.ledger_files if f.footer.ledger_id == ledger_id]
+    unknown = [path for path in table_files.untracked if _may_be_mine(path, ledger_id)]
     if unknown:
         raise ManualActionRequired(
             "rebuild.untracked",
@@ -92,14 +92,14 @@ def rebuild_ledger(
         now=wiring.ports.clock.now(),
     )
     used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(
-        [*found.staging, *found.below], ledger_id
+        [*table_files.staging, *table_files.below], ledger_id
     )
     result = rebuild(place, mine, lambda r: accepted(acceptances, r.topic_partition, r.end), used)
-    _refuse_unseen_moves(files, location, found)
+    _refuse_unseen_moves(files, location, table_files)
     if not plan_only:
         announce()
         put_in_place(wiring.ports, paths, result)
-    return RebuiltLedger(result, len(mine), len(found.ledger_files) - len(mine))
+    return RebuiltLedger(result, len(mine), len(table_files.ledger_files) - len(mine))
 
 
 def _find(wiring: Wiring, table: str, location: str) -> _TableFiles:
@@ -148,11 +148,11 @@ def _has_stopped(wiring: Wiring, owner: str, table: str) -> bool:
     return condition is not None and isinstance(condition.state, Stopped)
 
 
-def _refuse_unseen_moves(files: FileSystem, location: str, found: _TableFiles) -> None:
+def _refuse_unseen_moves(files: FileSystem, location: str, table_files: _TableFiles) -> None:
     """Raise AmbiguousOutcome if a staged file has moved into a directory that had been listed before."""
     names = {s.name for s in children(files, staging_directory(location))}
-    names |= {name[0].in_state("pending") for s in found.shown if (name := DataFileName.parse(s.name))}
-    gone = [s.path for s in found.pending if s.name not in names]
+    names |= {name[0].in_state("pending") for s in table_files.shown if (name := DataFileName.parse(s.name))}
+    gone = [s.path for s in table_files.pending if s.name not in names]
     if gone:
         raise AmbiguousOutcome(
             "rebuild.moving",

@@ -232,12 +232,12 @@ class _Outside:
         tables = self._resolvable({partition.table for partition in unregistered})
         resolvable = frozenset(partition for partition in unregistered if partition.table in tables)
         attempt = register_now(self._metastore, self._catalogue.ensure, resolvable)
-        if registered := resolvable - attempt.left:
+        if registered := resolvable - attempt.pending:
             log.info("registered %d partitions in Hive", len(registered))
         refusals = [event for event in attempt.events if isinstance(event, RefusedByHive)]
         refusals.sort(key=lambda refused: bool(refused.partitions))  # whole tables first
         return RegistrationOutcome(
-            attempt.left | (unregistered - resolvable),
+            attempt.pending | (unregistered - resolvable),
             refusals[0].error if refusals else None,
             {partition: refused.error for refused in refusals for partition in refused.partitions},
         )

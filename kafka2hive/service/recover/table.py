@@ -78,9 +78,9 @@ def recover_table(
         owned = publish(wiring.ports, owned, repair).owned
     pending = frozenset(owned.state.unregistered)
     outcome = register(pending) if pending else RegistrationOutcome()
-    registered = pending - outcome.left
+    registered = pending - outcome.pending
     forgetting = forget(owned, outcome, request.forget, wiring.ports.clock.now())
-    if forgetting.outcome.left != pending:
+    if forgetting.outcome.pending != pending:
         update = RegistrationUpdate(registered=registered, forgotten=forgetting.recorded)
         owned = publish(wiring.ports, owned, update).owned
     if relocation and owned.state.location != relocation.after:

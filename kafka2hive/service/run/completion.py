@@ -103,15 +103,15 @@ class PluginPolicy:
 
     def complete(self, buckets: Sequence[OpenBucket], through: datetime.datetime) -> list[bool]:
         with foreign_code(PluginKind.COMPLETION_POLICY, self._name):
-            found = list(self._policy.complete(tuple(buckets), through))
-            told = f"{found!r:.200}"
-        if len(found) != len(buckets) or not all(type(yes) is bool for yes in found):
+            answers = list(self._policy.complete(tuple(buckets), through))
+            shown = f"{answers!r:.200}"
+        if len(answers) != len(buckets) or not all(type(yes) is bool for yes in answers):
             raise TableError(
                 "plugin.result",
-                f"{PluginKind.COMPLETION_POLICY.value} {self._name}: complete gave {told} for {len(buckets)} partitions",
+                f"{PluginKind.COMPLETION_POLICY.value} {self._name}: complete gave {shown} for {len(buckets)} partitions",
                 "correct the plug-in: it gives True or False for each; no partition was said to be complete",
             )
-        return found
+        return answers
 
 
 def _instant(ms: int) -> datetime.datetime:
@@ -236,10 +236,10 @@ class CompletionTracker:
 
     def _warn(self, table: Table, about: str, text: str) -> None:
         """Set the table's warning about this subject; an empty text clears it."""
-        told = (f"no partition is said to be complete: {text}",) if text else ()
-        if told and table.warnings.get(about) != told:
-            log.warning("%s: %s", table.name, told[0])
-        table.warnings[about] = told
+        texts = (f"no partition is said to be complete: {text}",) if text else ()
+        if texts and table.warnings.get(about) != texts:
+            log.warning("%s: %s", table.name, texts[0])
+        table.warnings[about] = texts
 
 
 def _unknown_to_hive(table: Table, owned: Owned) -> frozenset[HivePartition]:

@@ -223,7 +223,7 @@ class EpochLoop:
         others = [each for each in backlogs if each.table not in busy]
         idle = [self._owned_tables.tables[each.table] for each in others if not each.records]
         waiting = [self._owned_tables.tables[each.table] for each in others if each.records]
-        self._steps.record_beside(idle, waiting, is_busy=bool(busy))
+        self._steps.record_idle(idle, waiting, is_busy=bool(busy))
 
     def _next_try(self, once: OnceTarget, round_began: float) -> float | None:
         """When to look again for what was left out; None if all is dumped, or was tried often enough.

@@ -21,6 +21,9 @@ from kafka2hive.service.wiring import Wiring, hive_session
 
 log = logging.getLogger(__name__)
 
+SESSIONS = 4
+PATIENCE_SECONDS = 15.0  # a busy HiveServer2 takes some seconds for a statement
+
 
 class Gate:
     """The gate of a map without Hive: it compares nothing.
@@ -90,9 +93,9 @@ class HiveGate(Gate):
             return
         answer = self._answer(Question(name, conform))
         match answer:
-            case Agrees(there):
+            case Agrees(is_current):
                 self._refused.pop(name, None)
-                if there:
+                if is_current:
                     self._agreed[name] = spec
             case Differs(error):
                 self.differs(name, error)
@@ -114,11 +117,52 @@ class HiveGate(Gate):
         answer = self._answer(Question(name, conform=False))
         if isinstance(answer, Agrees):
             self._looked = True
-            if answer.there:
+            if answer.is_current:
                 self._agreed[name] = self._spec(name)
         elif isinstance(answer, Differs) and str(self._refused.get(name)) != str(answer.error):
             self._refused[name] = answer.error
             log.error("no dead letter can be committed: %s", answer.error)
+
+
+def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
+    """Build the gate of a map. It asks Hive in up to SESSIONS separate sessions, and connects at the first question."""
+    options = wiring.map.hive
+    if options is None:
+        return Gate()
+    asking = Asking(
+        lambda: asker(options, catalogue),
+        wiring.background,
+        wiring.ports.clock,
+        threads=SESSIONS,
+        longest_silence=PATIENCE_SECONDS,
+    )
+    return HiveGate(catalogue.spec, asking.answer, asking.forget, wiring.map.dead_letters.table)
+
+
+@contextmanager
+def asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
+    """Open one session, in which the returned function asks Hive; it is closed at the end of the block."""
+    session = hive_session(options)
+    try:
+        yield lambda question: ask_hive(session, catalogue, question)
+    finally:
+        session.close()
+
+
+def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answer:
+    """Compare one table of the map with Hive's, and make it match if `question.conform`. Errors become answers."""
+    try:
+        ask = catalogue.conform if question.conform else catalogue.compare
+        comparison = ask(session, question.table)
+    except HiveLoginRefused as error:
+        return NoAnswer(str(error), error)
+    except StatementFailed as error:
+        return NoAnswer(str(error), alone=True)
+    except (MetastoreUnavailable, ConfigError) as error:
+        return NoAnswer(str(error))
+    except TableError as error:
+        return Differs(error)
+    return Agrees(is_current=not isinstance(comparison, ToSend))
 
 
 def _recorded(table: Table) -> Collection[ComparedTable]:
@@ -139,47 +183,3 @@ def _not_compared(table: Table, name: str, answer: NoAnswer) -> ServiceUnavailab
         text,
         "bring HiveServer2 back; the table is tried again by itself",
     )
-
-
-SESSIONS = 4
-PATIENCE_SECONDS = 15.0  # a busy HiveServer2 takes some seconds for a statement
-
-
-def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
-    """Build the gate of a map. It asks Hive in up to SESSIONS separate sessions, and connects at the first question."""
-    options = wiring.map.hive
-    if options is None:
-        return Gate()
-    asking = Asking(
-        lambda: asker(options, catalogue),
-        wiring.background,
-        wiring.ports.clock,
-        threads=SESSIONS,
-        longest_silence=PATIENCE_SECONDS,
-    )
-    return HiveGate(catalogue.spec, asking.answer, asking.forget, wiring.map.dead_letters.table)
-
-
-@contextmanager
-def asker(options: HiveOptions, catalogue: Catalogue) -> Iterator[Ask]:
-    session = hive_session(options)
-    try:
-        yield lambda question: ask_hive(session, catalogue, question)
-    finally:
-        session.close()
-
-
-def ask_hive(session: Session, catalogue: Catalogue, question: Question) -> Answer:
-    """Compare one table of the map with Hive's."""
-    try:
-        ask = catalogue.conform if question.conform else catalogue.compare
-        answered = ask(session, question.table)
-    except HiveLoginRefused as error:
-        return NoAnswer(str(error), error)
-    except StatementFailed as error:
-        return NoAnswer(str(error), alone=True)
-    except (MetastoreUnavailable, ConfigError) as error:
-        return NoAnswer(str(error))
-    except TableError as error:
-        return Differs(error)
-    return Agrees(there=not isinstance(answered, ToSend))

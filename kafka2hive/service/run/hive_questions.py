@@ -14,9 +14,9 @@ _LINGER_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Agrees:
-    """Hive's table matches the map; if not `there`, it is still to be created or altered."""
+    """Hive's table matches the map; if not `is_current`, it is still to be created or altered."""
 
-    there: bool = True
+    is_current: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class OpenTransactions:
 
     _clock: Clock
     _held: dict[TopicPartition, Held] = field(default_factory=dict)
-    _told: set[TopicPartition] = field(default_factory=set)
+    _logged: set[TopicPartition] = field(default_factory=set)
 
     def looked(
         self, tables: Collection[Table], kafka_offsets: KafkaOffsets, others: Iterable[Table] = ()
@@ -62,11 +62,11 @@ class OpenTransactions:
         for tp in logs.latest.keys() & logs.high.keys():
             self._note(tp, logs.latest[tp].offset, held_back(logs, tp), now_ms)
         noticed = {tp for tp, held in self._held.items() if now_ms - held.since_ms >= NOTICED_SECONDS * 1000}
-        for tp in sorted(noticed - self._told):
+        for tp in sorted(noticed - self._logged):
             log.warning("%s", self._held[tp])
-        for tp in sorted(self._told - noticed):
+        for tp in sorted(self._logged - noticed):
             log.info("%s: the transaction is over, readers get on", tp)
-        self._told = noticed
+        self._logged = noticed
         for table in tables:
             of_table = [
                 self._held[tp] for tp in logs.cluster.topic_partitions(table.topics) if tp in self._held
@@ -75,9 +75,9 @@ class OpenTransactions:
                 sum(held.records for held in of_table),
                 min((held.since_ms for held in of_table), default=None),
             )
-            told = sorted(held for held in map(str, (h for h in of_table if h.topic_partition in noticed)))
-            more = (f"and {counted(len(told) - 5, 'topic partition')} more",) if len(told) > 5 else ()
-            table.warnings[_ABOUT] = (*told[:5], *more)
+            texts = sorted(held for held in map(str, (h for h in of_table if h.topic_partition in noticed)))
+            more = (f"and {counted(len(texts) - 5, 'topic partition')} more",) if len(texts) > 5 else ()
+            table.warnings[_ABOUT] = (*texts[:5], *more)
         for table in others:
             table.held, table.warnings[_ABOUT] = HeldRecords(), ()
 

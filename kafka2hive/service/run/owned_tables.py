@@ -70,7 +70,7 @@ class OwnedTables:
     _decided_until: float = field(default=-math.inf, init=False)
     _listed: dict[str, set[str]] = field(default_factory=dict, init=False)
     _undecided: frozenset[str] = field(default=frozenset(), init=False)
-    _told: set[str] = field(default_factory=set, init=False)
+    _logged: set[str] = field(default_factory=set, init=False)
     _group_compared: set[str] = field(default_factory=set, init=False)
 
     def refresh(self, topics: Collection[str]) -> None:
@@ -99,11 +99,11 @@ class OwnedTables:
 
     def _note_vanished(self) -> None:
         """Note topics that Kafka no longer lists, which a pattern's table keeps: deleted, or a broker's metadata are old."""
-        there = self._topics or frozenset()
+        topics = self._topics or frozenset()
         for name, table in self.tables.items():
             listed = self._listed.setdefault(name, set())
-            listed |= there.intersection(table.topics)
-            table.vanished = tuple(sorted(listed - there))
+            listed |= topics.intersection(table.topics)
+            table.vanished = tuple(sorted(listed - topics))
 
     def _read_topics(self) -> dict[str, frozenset[str]]:
         """Return, by table, the topics of its ledger's positions, else those it will read; no entry if its ledger is unknown."""
@@ -118,9 +118,9 @@ class OwnedTables:
         self.conflicts = routes.conflicts
         for conflict in routes.conflicts:
             log.log(
-                logging.DEBUG if str(conflict.error) in self._told else logging.ERROR, "%s", conflict.error
+                logging.DEBUG if str(conflict.error) in self._logged else logging.ERROR, "%s", conflict.error
             )
-            self._told.add(str(conflict.error))
+            self._logged.add(str(conflict.error))
         served = {table.name for table in routes.tables}
         self._undecided = frozenset(c.table for c in routes.conflicts) - served
         for name, table in self.tables.items():
@@ -182,8 +182,10 @@ class OwnedTables:
         self._gate.differs(refused.table, refused.error)
         table = self.tables.get(refused.table)
         if table is None:
-            log.log(logging.DEBUG if str(refused.error) in self._told else logging.ERROR, "%s", refused.error)
-            self._told.add(str(refused.error))
+            log.log(
+                logging.DEBUG if str(refused.error) in self._logged else logging.ERROR, "%s", refused.error
+            )
+            self._logged.add(str(refused.error))
             return
         if not refused.partitions:
             self._revoke(table)

@@ -78,12 +78,12 @@ class RegistryEvolution(Evolution):
         writers = self._looks.get(table.name, _Look()).new_writers
         self._looks[table.name] = _Look(self._wiring.ports.clock.monotonic())
         met = [self._met(writer, settings) for writer in sorted(writers, key=str)]
-        found = lacking(settings, [*met, *self._newest.of(table.rule, table.topics, settings)])
+        difference = lacking(settings, [*met, *self._newest.of(table.rule, table.topics, settings)])
         if table.rule.schema_evolution == "stop":
-            found.refuse(table.name)
+            difference.refuse(table.name)
             return None
-        self._warn(table, found.lost)
-        if not found.columns:
+        self._warn(table, difference.lost)
+        if not difference.columns:
             if writers:
                 raise TableError(
                     "schema.differs",
@@ -92,11 +92,11 @@ class RegistryEvolution(Evolution):
                 )
             return None
         at, epoch = self._wiring.ports.clock.now(), table.owned.ledger.next_epoch
-        for column, schema in found.columns:
+        for column, schema in difference.columns:
             log.info(
                 "%s: column %s %s is added: schema with %s", table.name, column.name, column.type, schema
             )
-        return NewColumns(added=found.added(at, epoch), registered=table.owned.registered)
+        return NewColumns(added=difference.added(at, epoch), registered=table.owned.registered)
 
     def takes(self, table: Table, error: Kafka2HiveError) -> bool:
         if (
@@ -124,10 +124,10 @@ class RegistryEvolution(Evolution):
         return written
 
     def _warn(self, table: Table, lost: tuple[str, ...]) -> None:
-        told = tuple(f"{text}: it is in no column" for text in lost)
-        if table.warnings.get(WARNED_BY, ()) != told:
-            table.warnings[WARNED_BY] = told
-            for text in told:
+        texts = tuple(f"{text}: it is in no column" for text in lost)
+        if table.warnings.get(WARNED_BY, ()) != texts:
+            table.warnings[WARNED_BY] = texts
+            for text in texts:
                 log.warning("%s: %s", table.name, text)
 
 

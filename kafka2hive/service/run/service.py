@@ -117,7 +117,7 @@ class Run:
         if selects is not None:
             parts.owned_tables.check_select = selects.check
         parts.registrar.start()
-        with parts.liveness.beside(loop.stuck_seconds, parts.owned_tables.tables.values()):
+        with parts.liveness.heartbeats(loop.stuck_seconds, parts.owned_tables.tables.values()):
             # only live owners that this first start meets are fenced
             loop.start_tables(with_sql=self._request.take_over)
         parts.ownership.end_take_over()

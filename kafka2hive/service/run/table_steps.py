@@ -149,7 +149,7 @@ class TableSteps:
             pending = why is not None and table.open_registrations
             table.warnings["hive"] = (f"partitions are not registered in Hive: {why}",) if pending else ()
 
-    def record_beside(self, idle: Iterable[Table], waiting: Iterable[Table], *, is_busy: bool) -> None:
+    def record_idle(self, idle: Iterable[Table], waiting: Iterable[Table], *, is_busy: bool) -> None:
         """Record the registrations of `idle` tables, and the complete partitions of `waiting` ones.
 
         Tables in `waiting` have records that wait for their flush interval, so their next data epoch records their

@@ -129,10 +129,10 @@ class Catalogue:
         expected = self._expected[name]
         spec = expected.spec
         try:
-            found = describe(session, name)
+            description = describe(session, name)
         except MetastoreRefused as error:
             raise _refused(name, error) from error
-        if found is None:
+        if description is None:
             if not expected.create:
                 raise TableError(
                     "hive.no_table",
@@ -140,11 +140,11 @@ class Catalogue:
                     "create it, or set create: true",
                 )
             return ToSend(create_statements(spec, self._ledgers.get(name, "-")))
-        if expected.alter and (statements := alter_statements(spec, alterations(spec, found))):
+        if expected.alter and (statements := alter_statements(spec, alterations(spec, description))):
             return ToSend(statements)
-        check_table(spec, found)
+        check_table(spec, description)
         self._ensured.add(name)
-        return found
+        return description
 
     def conform(self, session: Session, name: str) -> TableDescription:
         """Create or alter Hive's table so that it matches the map, as far as the map allows it, and return it.
@@ -192,19 +192,19 @@ class Catalogue:
                 "add columns",
             )
         try:
-            found = self._outage.ask(lambda: describe(metastore.session, table.name))
+            description = self._outage.ask(lambda: describe(metastore.session, table.name))
         except MetastoreUnavailable as error:
             raise error.to_error(f"the schema of {table.name}: {error}") from error
         except MetastoreRefused as error:
             raise TableError("hive.refused", f"the schema of {table.name}: {error}") from error
-        if found is None:
+        if description is None:
             raise TableError(
                 "hive.no_table",
                 f"{table.name} is not in Hive and has no columns in the map",
                 "add columns, or create it",
             )
         taken = {name.lower() for _, name in table.rule.metadata}
-        return tuple(column for column in found.columns if column.name.lower() not in taken)
+        return tuple(column for column in description.columns if column.name.lower() not in taken)
 
 
 def _refused(name: str, error: MetastoreRefused) -> TableError:

@@ -71,21 +71,21 @@ def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | Unreada
         yield UnreadableLedger(table, error)
 
 
-def apart(found: Iterable[T | UnreadableLedger]) -> tuple[list[T], list[tuple[str, Kafka2HiveError]]]:
+def apart(results: Iterable[T | UnreadableLedger]) -> tuple[list[T], list[tuple[str, Kafka2HiveError]]]:
     """Separate the results from the errors, which come with their tables' names."""
-    results: list[T] = []
+    successes: list[T] = []
     errors: list[tuple[str, Kafka2HiveError]] = []
-    for one in found:
+    for one in results:
         if isinstance(one, UnreadableLedger):
             errors.append((one.table, one.error))
         else:
-            results.append(one)
-    return results, errors
+            successes.append(one)
+    return successes, errors
 
 
-def readable(found: Iterable[T | UnreadableLedger]) -> Iterator[T]:
+def readable(results: Iterable[T | UnreadableLedger]) -> Iterator[T]:
     """Yield the results. Raises the first error among them."""
-    for one in found:
+    for one in results:
         if isinstance(one, UnreadableLedger):
             raise one.error
         yield one
@@ -101,12 +101,12 @@ def other_ledgers(
     """
     others = [paths for paths in ledger_tables(wiring) if paths.table != table]
     others.sort(key=lambda paths: paths.table not in first)
-    for found in each_ledger(wiring, others, lambda view: [view.state]):
-        if isinstance(found, UnreadableLedger):
-            denied = isinstance(found.error.__cause__, Denied)
-            if not (denied or isinstance(found.error, ManualActionRequired)):
-                raise found.error
-        yield found
+    for state in each_ledger(wiring, others, lambda view: [view.state]):
+        if isinstance(state, UnreadableLedger):
+            denied = isinstance(state.error.__cause__, Denied)
+            if not (denied or isinstance(state.error, ManualActionRequired)):
+                raise state.error
+        yield state
 
 
 def literal_rules(wiring: Wiring) -> dict[str, TableRule]:
@@ -115,12 +115,12 @@ def literal_rules(wiring: Wiring) -> dict[str, TableRule]:
 
 
 def vanished_ledgers(
-    wiring: Wiring, wanted: Collection[str], there: set[str]
+    wiring: Wiring, wanted: Collection[str], present: set[str]
 ) -> list[tuple[str, Kafka2HiveError]]:
     """Return errors for tables of the map (or those in `wanted`) without a ledger whose owner marker shows that there was one."""
     errors: list[tuple[str, Kafka2HiveError]] = []
     for name, rule in literal_rules(wiring).items():
-        if name in there or (wanted and name not in wanted):
+        if name in present or (wanted and name not in wanted):
             continue
         try:
             refuse_vanished_ledger(wiring.ports.files, rule.location, wiring.paths(name).table_directory)
@@ -130,10 +130,10 @@ def vanished_ledgers(
 
 
 def unknown_tables(
-    wiring: Wiring, named: Collection[str], there: Collection[str]
+    wiring: Wiring, named: Collection[str], present: Collection[str]
 ) -> list[tuple[str, ConfigError]]:
-    """Return errors for `named` tables that are neither in the map nor have a ledger (`there`); they are probably mistyped."""
-    known = {*literal_rules(wiring), *there}
+    """Return errors for `named` tables that are neither in the map nor have a ledger (`present`); they are probably mistyped."""
+    known = {*literal_rules(wiring), *present}
     return [(name, no_such_table(name, known)) for name in sorted(set(named) - known)]
 
 

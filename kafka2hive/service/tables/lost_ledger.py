@@ -48,9 +48,9 @@ class LostLedgerCheck:
         with self._asking:
             wanted = self._topics_of_round().topic_partitions(table.topics)
         offsets = self._kafka.group_offsets(self._group, wanted)
-        left, unreadable = self._unexplained(table, tables, offsets)
-        if left:
-            tp, offset = min(left.items())
+        unexplained, unreadable = self._unexplained(table, tables, offsets)
+        if unexplained:
+            tp, offset = min(unexplained.items())
             raise ManualActionRequired(
                 "ledger.lost_positions",
                 f"{table.paths.table_directory} is not there, but group {self._group} has read {tp} up to"
@@ -83,10 +83,10 @@ class LostLedgerCheck:
         }
         if not ahead:
             return
-        left, unreadable = self._unexplained(table, tables, ahead)
-        if not left:
+        unexplained, unreadable = self._unexplained(table, tables, ahead)
+        if not unexplained:
             return
-        tp, offset = min(left.items())
+        tp, offset = min(unexplained.items())
         at = positions.get(tp, 0)
         may_explain = [u for u in unreadable if u.table in _sharing(table, tables)]
         if may_explain:
@@ -155,20 +155,20 @@ class LostLedgerCheck:
         self, table: MapTable, tables: Collection[MapTable], offsets: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, int], list[UnreadableLedger]]:
         """Return the group's `offsets` that no other ledger has reached, and the ledgers that cannot be read."""
-        left = {tp: offset for tp, offset in offsets.items() if offset > 0}
+        unexplained = {tp: offset for tp, offset in offsets.items() if offset > 0}
         unreadable: list[UnreadableLedger] = []
-        if not left:
-            return left, unreadable
-        for found in other_ledgers(self._wiring, table.name, _sharing(table, tables)):
-            if isinstance(found, UnreadableLedger):
-                unreadable.append(found)
+        if not unexplained:
+            return unexplained, unreadable
+        for state in other_ledgers(self._wiring, table.name, _sharing(table, tables)):
+            if isinstance(state, UnreadableLedger):
+                unreadable.append(state)
                 continue
-            for position in found.positions:
-                if position.end >= left.get(position.topic_partition, math.inf):
-                    del left[position.topic_partition]
-            if not left:
+            for position in state.positions:
+                if position.end >= unexplained.get(position.topic_partition, math.inf):
+                    del unexplained[position.topic_partition]
+            if not unexplained:
                 break
-        return left, unreadable
+        return unexplained, unreadable
 
 
 def _sharing(table: MapTable, tables: Collection[MapTable]) -> set[str]:

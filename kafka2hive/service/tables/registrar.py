@@ -40,12 +40,12 @@ RegistrarEvent = RegisteredInHive | RefusedByHive
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of one try. `left` holds all partitions that are not registered, including the `refused` ones.
+    """The outcome of one try. `pending` holds all partitions that are not registered, including the `refused` ones.
 
     `no_answer`: why Hive did not answer about the others.
     """
 
-    left: frozenset[HivePartition]
+    pending: frozenset[HivePartition]
     refused: frozenset[HivePartition]
     events: tuple[RegistrarEvent, ...]
     no_answer: MetastoreUnavailable | None = None
@@ -178,7 +178,7 @@ class Registrar:
             self._thread.join(RETRY_SECONDS)
 
     def register_pending(self) -> frozenset[HivePartition]:
-        """Make one try in the caller's thread, and return what it left."""
+        """Make one try in the caller's thread, and return the partitions that are still pending."""
         with self._condition:
             unregistered = frozenset(self._unregistered)
         try:
@@ -186,14 +186,14 @@ class Registrar:
         except Kafka2HiveError as error:
             log.error("registering in Hive failed, it is tried again: %s", error)
             return unregistered
-        registered = unregistered - attempt.left
+        registered = unregistered - attempt.pending
         with self._condition:
             self._checked |= registered
             self._refused = attempt.refused
             self._no_answer = attempt.no_answer
             self._unregistered -= registered
             self._events += attempt.events
-        return attempt.left
+        return attempt.pending
 
     def _work(self) -> None:
         while True:
@@ -204,16 +204,16 @@ class Registrar:
                 if self._ending:
                     return
                 self._busy, self._once_more = True, False
-            left = self.register_pending()
+            failed = self.register_pending()
             with self._condition:
-                if left:
+                if failed:
                     self._busy = False
                     self._condition.notify_all()
                     # new partitions do not wait until the refused ones are tried again
-                    self._condition.wait_for(partial(self._is_new_beside, left), RETRY_SECONDS)
+                    self._condition.wait_for(partial(self._has_other_work, failed), RETRY_SECONDS)
 
-    def _is_new_beside(self, left: frozenset[HivePartition]) -> bool:
-        return self._ending or self._once_more or bool(self._unregistered - left)
+    def _has_other_work(self, failed: frozenset[HivePartition]) -> bool:
+        return self._ending or self._once_more or bool(self._unregistered - failed)
 
 
 class NoRegistrar:

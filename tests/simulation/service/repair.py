@@ -102,7 +102,7 @@ class _Command:
         attempt = register_now(hive, lambda name: None, unregistered)
         refusals = [event for event in attempt.events if isinstance(event, RefusedByHive)]
         return RegistrationOutcome(
-            attempt.left,
+            attempt.pending,
             refusals[0].error if refusals else None,
             {partition: refused.error for refused in refusals for partition in refused.partitions},
         )

@@ -66,7 +66,7 @@ class Liveness:
         self._heartbeat.send()
 
     @contextmanager
-    def beside(self, stuck_seconds: Callable[[], float], tables: Collection[Table]) -> Iterator[None]:
+    def heartbeats(self, stuck_seconds: Callable[[], float], tables: Collection[Table]) -> Iterator[None]:
         """Send heartbeats from another thread during the first take-over, which may take long, while it makes progress."""
         done = threading.Event()
 

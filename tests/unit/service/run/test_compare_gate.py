@@ -260,7 +260,7 @@ def test_a_refused_partition_keeps_its_table_aside_until_hive_registers_it(tmp_p
 
 def test_a_dead_letter_table_that_does_not_exist_does_not_count_as_compared(tmp_path: Path) -> None:
     wiring, hive = _with_any_dead_letters(make_wiring(tmp_path)), Hive()
-    hive.answers[LETTERS] = Agrees(there=False)
+    hive.answers[LETTERS] = Agrees(is_current=False)
     loop, owned_tables = begin(wiring, Kafka(), hive.gate())
     epoch = next_epoch(loop)
     owned = owned_tables.tables["air.early"].owned
@@ -276,7 +276,7 @@ def test_a_dead_letter_table_that_does_not_exist_does_not_count_as_compared(tmp_
 
 def test_a_table_that_does_not_exist_is_made_before_it_counts_as_compared(tmp_path: Path) -> None:
     hive = Hive()
-    hive.answers["air.early"] = Agrees(there=False)
+    hive.answers["air.early"] = Agrees(is_current=False)
     begin(make_wiring(tmp_path), Kafka(), hive.gate())
     assert Question("air.early", conform=True) in hive.asked
 
