@@ -36,13 +36,7 @@ SERVICE_LOOP = (
         ("a partition is complete before Hive knows it", ("if each.partition not in unknown]", "]")),
         (
             "a partition whose registration was given up is complete",
-            (
-                (
-                    "(owned.open_registrations - table.in_hive) | {each.partition for each in"
-                    " owned.state.forgotten}"
-                ),
-                "owned.open_registrations - table.in_hive",
-            ),
+            ("return waiting | {each.partition for each in owned.state.forgotten}", "return waiting"),
         ),
         (
             "a policy is asked at each commit",
@@ -298,7 +292,10 @@ SERVICE_LOOP = (
         ),
         (
             "a registered partition stays refused",
-            ("                del table.refused[partition]", "                pass"),
+            (
+                "after_registration(partitions, confirmed)",
+                "after_registration(frozenset(), confirmed)",
+            ),
         ),
         (
             "a table waits on although its partitions are registered",

@@ -246,7 +246,8 @@ def _unknown_to_hive(table: Table, owned: Owned) -> frozenset[HivePartition]:
     """Return partitions that Hive does not have. What Hive has confirmed once in this run counts as known: each epoch with
     more files registers it again, so steady late records would otherwise postpone a certificate for ever.
     """
-    return (owned.open_registrations - table.in_hive) | {each.partition for each in owned.state.forgotten}
+    waiting = owned.open_registrations - table.hive.confirmed
+    return waiting | {each.partition for each in owned.state.forgotten}
 
 
 def _is_topic_of(rule: TableRule, topic: str) -> bool:

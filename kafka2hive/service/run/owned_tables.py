@@ -189,8 +189,7 @@ class OwnedTables:
             return
         if not refused.partitions:
             self._revoke(table)
-        table.refused.update(dict.fromkeys(refused.partitions, refused.error))
-        table.in_hive -= refused.partitions
+        table.hive = table.hive.after_refusal(refused.partitions, refused.error)
         if not table.is_waiting(self._now()):
             self.set_aside(table, refused.error)
 
@@ -199,11 +198,9 @@ class OwnedTables:
         for table in self.tables.values():
             if confirmed := partitions & table.open_registrations:
                 table.ownership = replace(table.owned, registered=table.owned.registered | confirmed)
-                table.in_hive |= confirmed
-            waited = bool(table.refused)
-            for partition in partitions & table.refused.keys():
-                del table.refused[partition]
-            if waited and not table.refused and not table.needs_manual_action:
+            waited = bool(table.hive.refusals)
+            table.hive = table.hive.after_registration(partitions, confirmed)
+            if waited and not table.hive.refusals and not table.needs_manual_action:
                 log.info("%s goes on: Hive takes its partitions now", table.name)
                 table.state = table.ownership
 
@@ -257,7 +254,7 @@ class OwnedTables:
         return aside + tuple((conflict.table, conflict.error) for conflict in self.conflicts)
 
     def _refuse_what_hive_refuses(self, table: Table, change: Change) -> None:
-        for error in table.refused.values():
+        for error in table.hive.refusals.values():
             raise error
         try:
             self._gate.check(table, change)

@@ -4,7 +4,7 @@ The ledger is the only durable state, so a crash loses nothing that is kept here
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.keys import TableRule, TableSettings
@@ -104,6 +104,25 @@ class SetAside:
 
 
 @dataclass(frozen=True, slots=True)
+class HiveAnswers:
+    """What Hive has answered in this run about a table's partitions: `refusals`, and those `confirmed` as registered."""
+
+    refusals: Mapping[HivePartition, TableError] = field(default_factory=dict)
+    confirmed: frozenset[HivePartition] = frozenset()
+
+    def after_refusal(self, partitions: frozenset[HivePartition], error: TableError) -> "HiveAnswers":
+        refusals = {**self.refusals, **dict.fromkeys(partitions, error)}
+        return HiveAnswers(refusals, self.confirmed - partitions)
+
+    def after_registration(
+        self, partitions: frozenset[HivePartition], confirmed: frozenset[HivePartition]
+    ) -> "HiveAnswers":
+        """Drop the refusals of `partitions`, and add those of the table that Hive has `confirmed`."""
+        refusals = {p: error for p, error in self.refusals.items() if p not in partitions}
+        return HiveAnswers(refusals, self.confirmed | confirmed)
+
+
+@dataclass(frozen=True, slots=True)
 class CompletionProgress:
     """How far a table is on the way to complete partitions.
 
@@ -163,8 +182,7 @@ class Table:
     | `in_map` | its rule, topics and added columns | OwnedTables |
     | `vanished` | topics that Kafka listed earlier in this run and does not list now: deleted, or old metadata | OwnedTables |
     | `state` | unowned, owned or set aside | OwnedTables |
-    | `refused` | Hive partitions that Hive does not register | OwnedTables |
-    | `in_hive` | Hive partitions that Hive has confirmed in this run | OwnedTables |
+    | `hive` | Hive's answers about its partitions | OwnedTables |
     | `failures` | failures since the last published epoch; a take-over does not reset it | OwnedTables |
     | `record_sizes` | the sizes of its records | itself: see `RecordSizes.learn` |
     | `lag` | the lag, in offsets; None before it was counted | Backlogs |
@@ -179,12 +197,11 @@ class Table:
     in_map: MapTable
     vanished: tuple[str, ...] = ()
     state: Unowned | Owned | SetAside = Unowned()
-    refused: dict[HivePartition, TableError] = field(default_factory=dict)
+    hive: HiveAnswers = field(default_factory=HiveAnswers)
     failures: int = 0
     record_sizes: RecordSizes = field(default_factory=RecordSizes)
     lag: int | None = None
     held: HeldRecords = HeldRecords()
-    in_hive: set[HivePartition] = field(default_factory=set)
     completion: CompletionProgress = CompletionProgress()
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -245,9 +262,8 @@ class Table:
     def set_aside(self, error: Kafka2HiveError, now: float) -> SetAside:
         """Set the table aside: without an end after a ManualActionRequired, otherwise with waits that double.
 
-        Only OwnedTables calls it.
         The waits grow from 5 s to 5 min, or to 30 s if a service was unavailable, because it may be back at any moment.
-        `now` is in monotonic seconds.
+        `now` is in monotonic seconds. Only OwnedTables calls it.
         """
         self.failures += 1
         longest = (
@@ -282,7 +298,7 @@ class Table:
         return aside is not None and aside.needs_manual_action
 
     def serves(self, now: float) -> bool:
-        return self.is_held and not self.refused and not self.is_waiting(now)
+        return self.is_held and not self.hive.refusals and not self.is_waiting(now)
 
     @property
     def is_held(self) -> bool:

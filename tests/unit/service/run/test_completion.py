@@ -21,7 +21,7 @@ from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import Certificate, ForgottenRegistration, OpenPartition, Tracking
 from kafka2hive.service.run.completion import ASK_SECONDS, CompletionTracker
 from kafka2hive.service.tables.read_through import Ends, ReadThrough
-from kafka2hive.service.tables.table_state import MapTable, Table, Unowned
+from kafka2hive.service.tables.table_state import HiveAnswers, MapTable, Table, Unowned
 from tests.harness import epoch_loop
 from tests.harness.cli_ledger import local, wired
 from tests.harness.clock import SkippedTime
@@ -274,7 +274,7 @@ def test_a_partition_that_hive_has_taken_once_does_not_wait_for_each_later_file(
     story = read(Story(waits_for_hive=True))
     first, second = (opened(path).partition for path in DAYS)
     restate(story.table, unregistered=(first, second))
-    story.table.in_hive = {first}
+    story.table.hive = HiveAnswers(confirmed=frozenset({first}))
     assert story.due() == {DAYS[0]}
 
 

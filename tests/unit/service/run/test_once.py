@@ -353,7 +353,7 @@ def test_what_hive_takes_does_not_take_a_table_up_that_needs_a_person(tmp_path: 
     owned_tables.set_aside(early, ManualActionRequired("ledger.missing", "gone", "mend"))
     hive.events.append(RegisteredInHive(frozenset({day})))
     loop.plan()
-    assert early.needs_manual_action and early.refused == {}
+    assert early.needs_manual_action and early.hive.refusals == {}
 
 
 def test_a_run_of_once_does_not_wait_for_a_table_that_needs_a_person(tmp_path: Path) -> None:
