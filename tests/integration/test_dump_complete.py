@@ -210,7 +210,7 @@ def test_days_are_certified_once_they_are_in_hive_again_after_late_records_and_b
         run.wait_until(lambda: counted(hive, broken, "dt") == counts, "dumping", pause=1)
         assert run.terminate() == 143, run.tail()
     (warning,) = found[broken]["warnings"]
-    assert warning.startswith("no partition is said to be complete: ")
+    assert warning.startswith("no partition becomes complete: ")
     assert "the calendar of holidays does not answer" in warning
     assert found[days]["warnings"] == found[full]["warnings"] == []
 

@@ -4,9 +4,10 @@ It needs no Spark and no JVM. Only `--refetch` imports pyarrow, because it decod
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.look import View
@@ -40,7 +41,7 @@ from kafka2hive.service.tables.ledgers import (
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
 from kafka2hive.service.tables.registrar import RefusedByHive, register_now
 from kafka2hive.service.tables.routes import MapTables, routed_by_ledgers
-from kafka2hive.service.tables.start_preview import KafkaLook, StartPreview, look_at_kafka
+from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
@@ -99,29 +100,36 @@ def recover(
         ]
 
     results, errors = apart(each_ledger(wiring, selected, work))
-    seen = KafkaLook()
+    kafka_error = None
     if planned:
-        routed = routed_by_ledgers(wiring, (view.state for view in planned))
-        seen = look_at_kafka(kafka, planned, routed)
-        starts = StartPreview(
-            _wiring=wiring,
-            _kafka=kafka,
-            _look=seen,
-            _routed=routed,
-            _acceptances=request.accept_gap,
-            _accept_location=request.accept_location,
-        )
-        for view in planned:
-            done, failures = apart(
-                attempt(
-                    view.paths.table,
-                    partial(planned_table, wiring, view, starts, request, repairs if seen.logs else None),
-                )
-            )
-            results += done
-            errors += failures
+        plans, kafka_error = _plans(wiring, request, planned, kafka, repairs)
+        done, failures = apart(plans)
+        results += done
+        errors += failures
     results += (failed(*error) for error in (*errors, *vanished_ledgers(wiring, request.tables, tables)))
-    return RecoverResult(tuple(sorted(results, key=lambda result: result.table)), seen.silent)
+    return RecoverResult(tuple(sorted(results, key=lambda result: result.table)), kafka_error)
+
+
+def _plans(
+    wiring: Wiring, request: RecoverRequest, views: list[View], kafka: Kafka | None, repairs: Repairs
+) -> tuple[Iterator[RecoveredTable | UnreadableLedger], str | None]:
+    """Return the plans of these tables for `--plan`, and why Kafka did not answer, if so."""
+    routed = routed_by_ledgers(wiring, (view.state for view in views))
+    look = look_at_kafka(kafka, views, routed)
+    starts = StartPreview(
+        _wiring=wiring,
+        _kafka=kafka,
+        _look=look,
+        _routed=routed,
+        _acceptances=request.accept_gap,
+        _accept_location=request.accept_location,
+    )
+    known = repairs if look.logs else None
+    plans = (
+        attempt(view.paths.table, partial(planned_table, wiring, view, starts, request, known))
+        for view in views
+    )
+    return chain.from_iterable(plans), look.silent
 
 
 def _refuse_unknown_places(

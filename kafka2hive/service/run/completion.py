@@ -109,7 +109,7 @@ class PluginPolicy:
             raise TableError(
                 "plugin.result",
                 f"{PluginKind.COMPLETION_POLICY.value} {self._name}: complete gave {shown} for {len(buckets)} partitions",
-                "correct the plug-in: it gives True or False for each; no partition was said to be complete",
+                "correct the plug-in: it gives True or False for each; no partition became complete",
             )
         return answers
 
@@ -236,7 +236,7 @@ class CompletionTracker:
 
     def _warn(self, table: Table, about: str, text: str) -> None:
         """Set the table's warning about this subject; an empty text clears it."""
-        texts = (f"no partition is said to be complete: {text}",) if text else ()
+        texts = (f"no partition becomes complete: {text}",) if text else ()
         if texts and table.warnings.get(about) != texts:
             log.warning("%s: %s", table.name, texts[0])
         table.warnings[about] = texts

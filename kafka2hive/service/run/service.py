@@ -197,7 +197,7 @@ class Run:
         registrar, hive = self._parts.registrar, self._wiring.map.hive
         if not registrar.settle(SETTLE_SECONDS if self._request.once else HEARTBEAT_SECONDS):
             log.warning(
-                "Hive is not told everything: the rest is in the ledgers, the next start registers it"
+                "some partitions are not registered in Hive: the ledgers keep them, and the next start registers them"
             )
         pending, why = registrar.untold, registrar.no_answer
         registrar.end()

@@ -1,4 +1,4 @@
-"""One table of a run: what the driver remembers about it between epochs.
+"""A table of the map (MapTable), and what a run's driver remembers about it between epochs (Table).
 
 The ledger is the only durable state, so a crash loses nothing that is kept here.
 """
@@ -175,7 +175,7 @@ class RecordSizes:
 
 @dataclass(slots=True)
 class Table:
-    """The state of one table, which several modules of a run write. Each field has one writer unless noted.
+    """The state of one table of a run. Each field is written by one class, and most hold values that it replaces as a whole.
 
     | field | meaning | written by |
     |---|---|---|

@@ -184,7 +184,7 @@ def test_what_the_map_names_and_kafka_has_lost_is_a_warning_and_no_time_goes_on(
     story.looks(dict.fromkeys(gone, 5), T2)
     assert story.through() == T1
     (warning,) = story.warnings
-    assert warning.startswith("no partition is said to be complete: ")
+    assert warning.startswith("no partition becomes complete: ")
     assert f"{'b' if B0 not in gone else 'a'} is not in Kafka any more" in warning
     story.looks({A0: 5, A1: 5, B0: 5}, T3)
     assert story.through() == T3 and story.warnings == []
@@ -332,7 +332,7 @@ def test_a_policy_that_fails_is_a_warning_and_data_go_on_without_a_certificate()
     story.policy.error = TableError("plugin.failed", "no calendar", "wait")
     assert story.due() == set()
     (warning,) = story.warnings
-    assert warning.startswith("no partition is said to be complete: ") and "no calendar" in warning
+    assert warning.startswith("no partition becomes complete: ") and "no calendar" in warning
     story.clock.seconds += ASK_SECONDS
     said = story.completion.ask(story.table, moves(a=(A0, 0, 5)))
     assert said == Completeness(through="1970-01-01T00:16:40Z", success_file="_SUCCESS")
