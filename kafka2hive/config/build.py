@@ -29,8 +29,8 @@ from kafka2hive.config.rules.service import filesystem_of
 from kafka2hive.config.rules.table_options import (
     GROUP,
     DeclaredColumn,
+    after_sql,
     before_sql,
-    behind_sql,
     bucket_time,
     declared_columns,
     epoch_milliseconds,
@@ -164,7 +164,7 @@ def _start(table: TableKeys) -> StartPolicy:
 
 def _rule(table: TableKeys, storage: StorageOptions, line: int) -> TableRule:
     template = location_template(table, storage)
-    columns = declared_columns(behind_sql(table))
+    columns = declared_columns(after_sql(table))
     bucket = table.bucket
     event = EventField("") if bucket.field is None else event_field(bucket.field, columns)
     name = table.table if GROUP.search(table.table) else table.table.lower()
@@ -200,7 +200,7 @@ def _columns(declared: Iterable[DeclaredColumn]) -> tuple[Column, ...]:
             path=() if c.path is None else c.keys,
             unit=c.unit,
             part=c.part,
-            leeway=c.whole_leeway,
+            leeway=c.full_leeway,
         )
         for c in declared
     )

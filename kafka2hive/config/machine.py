@@ -40,12 +40,12 @@ def check_this_machine(service_map: ServiceMap, environ: Mapping[str, str], libr
     if hive and hive.ca_file is not None:
         hive_tls(hive.ca_file)
     if uses_gssapi(dict(service_map.kafka.properties)) and not has_gssapi():
-        raise no_gssapi()
+        raise gssapi_missing()
     if library is None and any(rule.writer.format == "avro" for rule in service_map.tables):
         raise avro_needs_library()
 
 
-def no_gssapi() -> ConfigError:
+def gssapi_missing() -> ConfigError:
     """Return the error for a Kafka client that cannot log in with Kerberos."""
     return ConfigError(
         "kafka.gssapi",
@@ -122,7 +122,7 @@ def _check_keytab(keytab: str, principal: str) -> None:
             f"the keytab {keytab} cannot be read: {error.strerror}",
             "put it there, readable only by the service's user (mode 0400)",
         ) from None
-    except NoKeytab as error:
+    except InvalidKeytab as error:
         raise ConfigError(
             "kerberos.keytab", f"{keytab} is not a keytab: it {error}", "export it again with ktadd"
         ) from None
@@ -155,7 +155,7 @@ def _check_tokens(storage: StorageOptions, environ: Mapping[str, str]) -> None:
         return
     try:
         services = hdfs_services(Path(path).read_bytes())
-    except (OSError, NoTokenFile) as error:
+    except (OSError, InvalidTokenFile) as error:
         reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
         raise ConfigError(
             "kerberos.token",
@@ -198,18 +198,18 @@ def hive_tls(ca_file: str | None) -> ssl.SSLContext:
         ) from None
 
 
-class NoKeytab(ValueError):
+class InvalidKeytab(ValueError):
     """The bytes are not a keytab of version 2, or end within an entry."""
 
 
 def principals(content: bytes) -> frozenset[str]:
-    """Return the principals of a keytab as `kinit` writes them, `name/host@REALM`. Raises NoKeytab."""
+    """Return the principals of a keytab as `kinit` writes them, `name/host@REALM`. Raises InvalidKeytab."""
     if content[:2] != _KEYTAB_VERSION:
-        raise NoKeytab("does not begin like a keytab")
+        raise InvalidKeytab("does not begin like a keytab")
     try:
         return frozenset(_principal(entry) for entry in _entries(content))
     except (struct.error, UnicodeDecodeError) as error:
-        raise NoKeytab("is damaged") from error
+        raise InvalidKeytab("is damaged") from error
 
 
 def _entries(content: bytes) -> Iterator[bytes]:
@@ -221,7 +221,7 @@ def _entries(content: bytes) -> Iterator[bytes]:
         if length == 0:
             return
         if at + abs(length) > len(content):
-            raise NoKeytab("is cut off")
+            raise InvalidKeytab("is cut off")
         if length > 0:
             yield content[at : at + length]
         at += abs(length)
@@ -235,52 +235,52 @@ def _principal(entry: bytes) -> str:
         (length,) = struct.unpack_from(">H", entry, at)
         text = entry[at + 2 : at + 2 + length]
         if len(text) < length:
-            raise NoKeytab("is cut off")
+            raise InvalidKeytab("is cut off")
         texts.append(text.decode())
         at += 2 + length
     realm, *parts = texts
     return f"{'/'.join(parts)}@{realm}"
 
 
-class NoTokenFile(ValueError):
+class InvalidTokenFile(ValueError):
     """The bytes are not a token file of format 0, or end within a token."""
 
 
 def hdfs_services(content: bytes) -> frozenset[str]:
-    """Return `host:port` or `ha-hdfs:nameservice` of each token for HDFS. Raises NoTokenFile."""
+    """Return `host:port` or `ha-hdfs:nameservice` of each token for HDFS. Raises InvalidTokenFile."""
     if content[: len(_TOKEN_FILE_MAGIC)] != _TOKEN_FILE_MAGIC:
-        raise NoTokenFile("does not begin like a token file of Hadoop")
-    reader = _TokenFile(content, len(_TOKEN_FILE_MAGIC))
+        raise InvalidTokenFile("does not begin like a token file of Hadoop")
+    reader = _TokenReader(content, len(_TOKEN_FILE_MAGIC))
     services = set()
-    for _ in range(reader.number()):
-        _alias, _identifier, _password = reader.part(), reader.part(), reader.part()
-        kind, service = reader.part(), reader.part()
+    for _ in range(reader.read_number()):
+        _alias, _identifier, _password = reader.read_part(), reader.read_part(), reader.read_part()
+        kind, service = reader.read_part(), reader.read_part()
         if kind == _HDFS_TOKEN_KIND:
             services.add(service.decode(errors="replace"))
     return frozenset(services)
 
 
-class _TokenFile:
-    """A position in the bytes of a token file (Hadoop's Credentials)."""
+class _TokenReader:
+    """Reads the bytes of a token file (Hadoop's Credentials) from a position that moves forward."""
 
     def __init__(self, content: bytes, at: int) -> None:
         self._content, self._at = content, at
 
-    def part(self) -> bytes:
-        """Read a length, and as many bytes."""
-        return self._take(self.number())
+    def read_part(self) -> bytes:
+        """Read a length, then that number of bytes."""
+        return self._take(self.read_number())
 
-    def number(self) -> int:
+    def read_number(self) -> int:
         """Read Hadoop's variable-length integer (WritableUtils): one byte, or the number of bytes that follow."""
         (first,) = self._take(1)
         if first < 0x80:
             return first
         if not 0x88 <= first <= 0x8F:
-            raise NoTokenFile("is damaged")  # a negative number
+            raise InvalidTokenFile("is damaged")  # a negative number
         return int.from_bytes(self._take(0x90 - first))
 
     def _take(self, length: int) -> bytes:
         if self._at + length > len(self._content):
-            raise NoTokenFile("is cut off")
+            raise InvalidTokenFile("is cut off")
         self._at += length
         return self._content[self._at - length : self._at]

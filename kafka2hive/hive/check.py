@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from kafka2hive.config.keys import Column
 from kafka2hive.config.keys.writer import LINE_FORMATS
-from kafka2hive.hive import hiveql as text
+from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.stored_as import other_properties, stored_as
-from kafka2hive.hive.tables import TableSpec, declared
+from kafka2hive.hive.tables import TableSpec, column_list
 from kafka2hive.model.column_types import is_wider, type_words
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.hive_type_parser import ALIASES
@@ -154,16 +154,16 @@ def _change_of_columns(spec: TableSpec, table: TableDescription) -> str:
     for column in spec.columns:
         other = present.get(column.name.lower())
         if other is None:
-            changes.append(f"ADD COLUMNS ({declared([column])})")
+            changes.append(f"ADD COLUMNS ({column_list([column])})")
         elif not same_type(column.type, other.type):
             if not can_widen(spec, column.type, other.type):
                 return ""
-            changes.append(f"CHANGE COLUMN {text.identifier(column.name)} {declared([column])}")
+            changes.append(f"CHANGE COLUMN {hiveql.identifier(column.name)} {column_list([column])}")
     if not changes:
         return ""
     cascade = " CASCADE" if spec.partition_columns else ""
     statements = "; ".join(
-        f"ALTER TABLE {text.table_name(spec.table)} {change}{cascade}" for change in changes
+        f"ALTER TABLE {hiveql.table_name(spec.table)} {change}{cascade}" for change in changes
     )
     return f"{statements} in Hive, or correct the map's columns; with schema_evolution: add a run does this itself"
 
@@ -236,13 +236,13 @@ def alter_statements(spec: TableSpec, changes: Alterations) -> tuple[str, ...]:
     statement that has run before, and nothing changes. CASCADE changes the Hive partitions too; otherwise Hive would read
     them with the columns that they were created with.
     """
-    alter = f"ALTER TABLE {text.table_name(spec.table)}"
+    alter = f"ALTER TABLE {hiveql.table_name(spec.table)}"
     # Hive refuses CASCADE if the table is not partitioned
     cascade = " CASCADE" if spec.partition_columns else ""
     statements = [
-        f"{alter} CHANGE COLUMN {text.identifier(column.name)} {declared([column])}{cascade}"
+        f"{alter} CHANGE COLUMN {hiveql.identifier(column.name)} {column_list([column])}{cascade}"
         for column in changes.widened
     ]
     if changes.added:
-        statements.append(f"{alter} ADD COLUMNS ({declared(changes.added)}){cascade}")
+        statements.append(f"{alter} ADD COLUMNS ({column_list(changes.added)}){cascade}")
     return tuple(statements)

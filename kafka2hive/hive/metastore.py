@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kafka2hive.config.keys import HiveOptions
-from kafka2hive.hive import hiveql as text
+from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import parse_description
 from kafka2hive.hive.session import HiveSession, NoSuchPartition
 from kafka2hive.model.files import HivePartition
@@ -34,7 +34,7 @@ class PartitionBatch:
 
     def statements(self, if_not_exists: bool) -> tuple[str, ...]:
         """Return statements to run in this order in one session. Without `if_not_exists`, success means that all are new."""
-        head = f"ALTER TABLE {text.table_name(self.partitions[0].table)} ADD"
+        head = f"ALTER TABLE {hiveql.table_name(self.partitions[0].table)} ADD"
         add = " ".join([head + " IF NOT EXISTS" * if_not_exists, *map(_clause, self.partitions)])
         if not self.with_default:
             return (add,)
@@ -51,7 +51,7 @@ def batches(partitions: Iterable[HivePartition]) -> Iterator[PartitionBatch]:
     key: tuple[str, bool] | None = None
     size = 0
     for partition in sorted({partition for partition in partitions if partition.path}):
-        its_key = (partition.table, text.has_default_value(partition.path))
+        its_key = (partition.table, hiveql.has_default_value(partition.path))
         its_size = len(_clause(partition)) + 1
         full = len(batch) == _STATEMENT_PARTITIONS or size + its_size > _STATEMENT_CHARACTERS
         if batch and key is not None and (full or its_key != key):
@@ -65,7 +65,7 @@ def batches(partitions: Iterable[HivePartition]) -> Iterator[PartitionBatch]:
 
 
 def _clause(partition: HivePartition) -> str:
-    return f"{text.partition_spec(partition.path)} LOCATION {text.literal(partition.location)}"
+    return f"{hiveql.partition_spec(partition.path)} LOCATION {hiveql.literal(partition.location)}"
 
 
 class HiveMetastore:
@@ -107,9 +107,9 @@ class HiveMetastore:
         if partition in self._new:
             self._new.discard(partition)
             return partition.location
-        spec = f" {text.partition_spec(partition.path)}" if partition.path else ""
+        spec = f" {hiveql.partition_spec(partition.path)}" if partition.path else ""
         try:
-            rows = self.session.run(f"DESCRIBE FORMATTED {text.table_name(partition.table)}{spec}")
+            rows = self.session.run(f"DESCRIBE FORMATTED {hiveql.table_name(partition.table)}{spec}")
         except NoSuchPartition:
             return None
         return parse_description(rows).location

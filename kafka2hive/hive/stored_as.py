@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka2hive.config.keys import FileFormat, TextOptions
-from kafka2hive.hive import hiveql as text
+from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.plugins import HiveStorage
 
@@ -79,7 +79,7 @@ def stored_as(format: FileFormat, storage: HiveStorage | None) -> StoredAs:
 def storage_clause(format: FileFormat, options: TextOptions, storage: HiveStorage | None = None) -> str:
     """Return the storage clause of CREATE TABLE. Only text needs `options`, only a plug-in `storage`."""
     properties = serde_properties(options) if storage is None else storage.serde_properties
-    pairs = ((text.literal(key), text.literal(value)) for key, value in properties.items())
+    pairs = ((hiveql.literal(key), hiveql.literal(value)) for key, value in properties.items())
     declared = stored_as(format, storage).declared
     return declared.format(properties=", ".join(f"{key}={value}" for key, value in pairs))
 

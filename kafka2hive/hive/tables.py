@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from kafka2hive.config.keys import Column, FileFormat, TextOptions
 from kafka2hive.config.keys.bucket_path import read_bucket_path
-from kafka2hive.hive import hiveql as text
+from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import LEDGER_PROPERTY, TableDescription, parse_description
 from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.hive.stored_as import storage_clause
@@ -21,8 +21,8 @@ class TableSpec:
     """A table as the map wants it. `columns` include metadata columns, but not partition columns.
 
     `location` is the full path of the table's directory, `comment` is shown by Hive. `bucket_path` is the template of the
-    partition columns' values; if it is empty, the columns in Hive must hold any text. `storage` says how Hive reads a
-    plug-in's files.
+    partition columns' values; if it is empty, those columns need a type that holds any text. `storage` says how Hive
+    reads a plug-in's files.
     """
 
     table: str
@@ -37,7 +37,7 @@ class TableSpec:
 
 
 def compared_table(spec: TableSpec) -> ComparedTable:
-    """Return what the ledger records after a successful comparison. If two are equal, the comparison need not be repeated."""
+    """Return what the ledger records once Hive's table matches `spec`. An equal record means: do not compare again."""
 
     def text_of(columns: Sequence[Column]) -> str:
         return ", ".join(f"{column.name} {column.type}" for column in columns)
@@ -71,23 +71,25 @@ def create_statements(spec: TableSpec, ledger_id: str) -> tuple[str, str]:
     create database managed directory") unless the statement names it.
     """
     database, directory = spec.table.partition(".")[0], parent(spec.location)
-    location = f" LOCATION {text.literal(directory)}" if directory.endswith(f"/{database}.db") else ""
-    make_database = f"CREATE DATABASE IF NOT EXISTS {text.identifier(database)}{location}"
+    location = f" LOCATION {hiveql.literal(directory)}" if directory.endswith(f"/{database}.db") else ""
+    make_database = f"CREATE DATABASE IF NOT EXISTS {hiveql.identifier(database)}{location}"
     return make_database, create_statement(spec, ledger_id)
 
 
 def create_statement(spec: TableSpec, ledger_id: str) -> str:
     """Return CREATE TABLE for the table of the map."""
-    parts = [f"CREATE EXTERNAL TABLE IF NOT EXISTS {text.table_name(spec.table)} ({declared(spec.columns)})"]
+    parts = [
+        f"CREATE EXTERNAL TABLE IF NOT EXISTS {hiveql.table_name(spec.table)} ({column_list(spec.columns)})"
+    ]
     if spec.comment:
-        parts.append(f"COMMENT {text.literal(spec.comment)}")
+        parts.append(f"COMMENT {hiveql.literal(spec.comment)}")
     if spec.partition_columns:
-        parts.append(f"PARTITIONED BY ({declared(spec.partition_columns)})")
+        parts.append(f"PARTITIONED BY ({column_list(spec.partition_columns)})")
     parts.append(
-        f"{storage_clause(spec.format, spec.text, spec.storage)} LOCATION {text.literal(spec.location)}"
+        f"{storage_clause(spec.format, spec.text, spec.storage)} LOCATION {hiveql.literal(spec.location)}"
     )
     properties = {LEDGER_PROPERTY: ledger_id, "external.table.purge": "false"}
-    pairs = ", ".join(f"{text.literal(key)}={text.literal(value)}" for key, value in properties.items())
+    pairs = ", ".join(f"{hiveql.literal(key)}={hiveql.literal(value)}" for key, value in properties.items())
     parts.append(f"TBLPROPERTIES ({pairs})")
     return " ".join(parts)
 
@@ -98,13 +100,13 @@ def describe(session: Session, table: str) -> TableDescription | None:
     Raises MetastoreUnavailable, MetastoreRefused.
     """
     try:
-        return parse_description(session.run(f"DESCRIBE FORMATTED {text.table_name(table)}"))
+        return parse_description(session.run(f"DESCRIBE FORMATTED {hiveql.table_name(table)}"))
     except NoSuchTable:
         return None
 
 
-def declared(columns: Sequence[Column]) -> str:
-    """Return names and types, quoted for a statement."""
+def column_list(columns: Sequence[Column]) -> str:
+    """Return the columns' names and types, quoted for a statement."""
     return ", ".join(
-        f"{text.identifier(column.name)} {with_quoted_fields(column.type)}" for column in columns
+        f"{hiveql.identifier(column.name)} {with_quoted_fields(column.type)}" for column in columns
     )

@@ -40,18 +40,18 @@ _MOCK_CLUSTER = "mockCluster"
 class KafkaAdmin:
     """The Kafka port over librdkafka's admin client. It connects at the first request and is safe for any thread.
 
-    `timeout_seconds` bounds each request, or, with `altogether`, all requests together, counted from the first one.
+    `timeout_seconds` bounds each request, or, with `shared_timeout`, all requests together, counted from the first one.
     Raises ServiceUnavailable (`kafka.unavailable`) if no broker answers, AccessRefused if brokers refuse the client
     (kafka/refusal.py), and ConfigError (`kafka.properties`, `kafka.gssapi`) if librdkafka refuses the map's properties.
     """
 
     def __init__(
-        self, options: KafkaOptions, timeout_seconds: float = 30.0, *, altogether: bool = False
+        self, options: KafkaOptions, timeout_seconds: float = 30.0, *, shared_timeout: bool = False
     ) -> None:
         self._options = options
         self._limit = timeout_seconds
         self._until = math.inf
-        self._altogether = altogether
+        self._shared_timeout = shared_timeout
         self._client: Any = None
         self._client_log = ClientLog(log)
         self._leaderless: set[TopicPartition] = set()
@@ -148,7 +148,7 @@ class KafkaAdmin:
     def _timeout(self) -> float:
         """Return the seconds left for the next request."""
         now = time.monotonic()
-        if self._altogether and self._until == math.inf:
+        if self._shared_timeout and self._until == math.inf:
             self._until = now + self._limit
         return max(min(self._limit, self._until - now), _LEAST_SECONDS)
 

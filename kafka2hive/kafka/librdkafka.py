@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from kafka2hive.config.keys import KafkaOptions
-from kafka2hive.config.machine import no_gssapi
+from kafka2hive.config.machine import gssapi_missing
 from kafka2hive.kafka.client_log import ClientLog
 from kafka2hive.kafka.refusal import ClientRefusal, explain
 from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
@@ -141,7 +141,7 @@ def refused_properties(properties: Sequence[tuple[str, str]], error: Exception) 
     """Return the error for properties from which librdkafka makes no client: a wrong value, or a missing file."""
     why = reason(properties, error)
     if "No provider for SASL mechanism GSSAPI" in why:
-        return no_gssapi()
+        return gssapi_missing()
     return ConfigError(
         "kafka.properties",
         f"librdkafka refuses the map's kafka properties: {why}",

@@ -65,9 +65,9 @@ class Wiring:
         root = self.map.storage.ledger_root
         return OwnershipCheck(self.ports, root, self.processes, take_over=take_over, is_left=is_left)
 
-    def kafka(self, timeout_seconds: float = 30.0, *, altogether: bool = False) -> Kafka:
-        """Return the map's Kafka cluster; the time limit applies to each request, or with `altogether` to all of them."""
-        return KafkaAdmin(self.map.kafka, timeout_seconds, altogether=altogether)
+    def kafka(self, timeout_seconds: float = 30.0, *, shared_timeout: bool = False) -> Kafka:
+        """Return the map's Kafka cluster; the time limit applies to each request, or with `shared_timeout` to all of them."""
+        return KafkaAdmin(self.map.kafka, timeout_seconds, shared_timeout=shared_timeout)
 
     def hive(self) -> Hive | None:
         return HiveMetastore(self.map.hive) if self.map.hive else None

@@ -27,7 +27,7 @@ ColumnValues = tuple[dict[str, pa.Array], dict[int, Reason]]
 
 
 class RawKeyColumns:
-    """Columns that each take the whole key as a text."""
+    """Columns that each take the whole key as a text; they are NULL for a null key."""
 
     def __init__(self, columns: Sequence[Column], zone: str, changes: Changes | None = None) -> None:
         self._columns = [
@@ -57,7 +57,7 @@ class RawKeyColumns:
 
 
 class DecodedKeyColumns:
-    """Columns that each take the value at their path in the decoded key; they are NULL for a record without a key."""
+    """Columns that each take the value at their path in the decoded key; they are NULL for a null key."""
 
     def __init__(
         self,

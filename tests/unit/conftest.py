@@ -17,9 +17,9 @@ def nobody_is_asked_for_long() -> Iterator[None]:
     """Where a map's Kafka is `NOBODY`, the answer is no after half a second instead of five or ten."""
     ask = Wiring.kafka
 
-    def kafka(wiring: Wiring, timeout_seconds: float = 30.0, *, altogether: bool = False) -> Kafka:
+    def kafka(wiring: Wiring, timeout_seconds: float = 30.0, *, shared_timeout: bool = False) -> Kafka:
         is_away = ("bootstrap.servers", NOBODY) in wiring.map.kafka.properties
-        return ask(wiring, _SECONDS if is_away else timeout_seconds, altogether=altogether)
+        return ask(wiring, _SECONDS if is_away else timeout_seconds, shared_timeout=shared_timeout)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Wiring, "kafka", kafka)

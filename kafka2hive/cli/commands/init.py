@@ -47,7 +47,7 @@ def init(
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
-        kafka = wiring.kafka(kafka_timeout, altogether=True)
+        kafka = wiring.kafka(kafka_timeout, shared_timeout=True)
         result = init_ledgers(wiring, kafka) if order is None else import_positions(wiring, kafka, order)
         show(json, color, partial(init_document, service_map.service, result), partial(render_init, result))
         return int(result.exit_code)

@@ -83,7 +83,7 @@ def _look_up(
         raise typer.BadParameter("--table is for positions of tables, not with --from", param_hint="--table")
     parsed = None if source is None else options.parsed(OffsetSource.parse, source, "--from")
     wiring = wire(service_map)
-    kafka = wiring.kafka(kafka_timeout, altogether=True)
+    kafka = wiring.kafka(kafka_timeout, shared_timeout=True)
     if parsed is not None:
         return source_offsets(wiring, kafka, parsed)
     return table_offsets(wiring, kafka, tuple(tables or ()))

@@ -29,7 +29,7 @@ def plan(
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
-        result = look(wiring, wiring.kafka(kafka_timeout, altogether=True), table or ())
+        result = look(wiring, wiring.kafka(kafka_timeout, shared_timeout=True), table or ())
         show(json, color, partial(plan_document, service_map.service, result), partial(render_plan, result))
         return int(result.exit_code)
 

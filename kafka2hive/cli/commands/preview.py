@@ -42,7 +42,7 @@ def preview(
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
-        result = look(wiring, wiring.kafka(kafka_timeout, altogether=True), table or (), records, first)
+        result = look(wiring, wiring.kafka(kafka_timeout, shared_timeout=True), table or (), records, first)
         show(
             json,
             color,

@@ -48,7 +48,7 @@ def status(
         name, hive = service_map.service, service_map.hive is not None
 
         def once() -> int:
-            kafka = wiring.kafka(kafka_timeout, altogether=True)
+            kafka = wiring.kafka(kafka_timeout, shared_timeout=True)
             result = find_status(wiring, kafka, tuple(table or ()))
             if watch is not None and sys.stdout.isatty():
                 sys.stdout.write(_CLEAR)
@@ -63,14 +63,14 @@ def status(
 
 
 def _repeat(once: Callable[[], int], seconds: float) -> int:
-    """Call `once` every `seconds` until a signal, and return that signal's exit code; an error is only shown."""
+    """Call `once` every `seconds` until a signal, and return that signal's exit code; errors are shown and do not end it."""
     from kafka2hive.cli.terminal.outcome import say
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.service.run.result import exit_code
     from kafka2hive.service.run.signals import Interrupted, StopSignals, is_interruption
 
-    # The signal's number is recorded, too: if the signal arrives while a Kafka client is being closed, it interrupts
-    # nothing, because confluent_kafka drops the exception that the handler raises then.
+    # The loop also checks the recorded signal: while a Kafka client is being closed, confluent_kafka drops the exception
+    # that the signal's handler raises, so the exception alone would not end the loop.
     signals = StopSignals()
     signals.listen()
     try:

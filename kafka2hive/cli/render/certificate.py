@@ -20,8 +20,8 @@ _STATES = {
 def render_certificate(name: PartitionName, report: PartitionReport, screen: Screen) -> str:
     """Return the state of the partition, then its certificates, then what is wrong with them."""
     amount = f"{counted(report.rows, 'row')} in {counted(report.files, 'file')}"
-    late = report.open
-    more = f"{counted(late.rows, 'row')} in {counted(late.files, 'file')}" if late else "files"
+    uncounted = report.open
+    more = f"{counted(uncounted.rows, 'row')} in {counted(uncounted.files, 'file')}" if uncounted else "files"
     state = _STATES[report.completion].format(
         amount=amount, more=more, where=f" in {report.location}" if report.location else ""
     )
@@ -43,7 +43,7 @@ def render_certificate(name: PartitionName, report: PartitionReport, screen: Scr
 
 def certificate_document(service: str, name: PartitionName, report: PartitionReport) -> Document:
     """Return the document of `certificate`; `open` is null if every file is counted by a certificate."""
-    late = report.open
+    uncounted = report.open
     return document(
         "certificate",
         report.exit_code,
@@ -65,7 +65,9 @@ def certificate_document(service: str, name: PartitionName, report: PartitionRep
             }
             for path, written_at, each in report.certificates
         ],
-        open=None if late is None else {"files": late.files, "rows": late.rows, "opened_at": late.opened_at},
+        open=None
+        if uncounted is None
+        else {"files": uncounted.files, "rows": uncounted.rows, "opened_at": uncounted.opened_at},
         findings=[
             {"code": each.code, "where": each.where, "message": each.message} for each in report.findings
         ],

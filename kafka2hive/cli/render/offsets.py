@@ -17,18 +17,17 @@ _COLUMNS = ("topic partition", "position", "log begins", "log ends", "waiting")
 
 
 def offsets_table(offsets: Iterable[PlacedOffset]) -> RenderableType:
-    """Return a table of positions; `?` is what Kafka did not give."""
+    """Return a table of positions; `?` stands for a number that Kafka did not report."""
     rows = grid(*_COLUMNS, right=_COLUMNS[1:])
-    for each in offsets:
-        ends = (
-            "?" if number is None else f"{number:,}" for number in (each.earliest, each.latest, each.waiting)
-        )
-        rows.add_row(str(each.topic_partition), f"{each.offset:,}", *ends)
+    for placed in offsets:
+        known = (placed.earliest, placed.latest, placed.waiting)
+        numbers = ("?" if number is None else f"{number:,}" for number in known)
+        rows.add_row(str(placed.topic_partition), f"{placed.offset:,}", *numbers)
     return rows
 
 
 def offsets_list(offsets: Iterable[PlacedOffset]) -> list[Document]:
-    """Return positions for a JSON document; null is what Kafka did not give."""
+    """Return positions for a JSON document; null stands for a number that Kafka did not report."""
     return [
         {
             "topic": each.topic_partition.topic,
@@ -54,7 +53,7 @@ def render_offsets(result: OffsetsResult, screen: Screen) -> str:
 def offsets_csv(result: OffsetsResult) -> str:
     """Return one line for each topic partition.
 
-    Raises ConfigError if two tables stand at different offsets of one, because a line can hold one of them only.
+    Raises ConfigError if two tables have different positions in one topic partition: its line can hold only one offset.
     """
     lines: dict[tuple[str, int], tuple[int, str]] = {}
     for owned in result.owners:

@@ -23,7 +23,7 @@ OWNED = {
     "sasl.jaas.config": "a Java property; write sasl.username and sasl.password",
     "ssl.truststore.location": "a Java property; write ssl.ca.location with a PEM file",
 }
-ONLY = {
+FIXED_VALUES = {
     "isolation.level": ("read_committed", "records of aborted transactions must not reach a table"),
     "allow.auto.create.topics": ("false", "reading must not create topics"),
     "check.crcs": ("true", "records are checked on their way"),

@@ -148,7 +148,7 @@ def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> 
         )
         return
     try:
-        paths = [column.keys, *column.whole_leeway.others]
+        paths = [column.keys, *column.full_leeway.others]
         if len(set(paths)) < len(paths):
             checked.add((*path, "from"), "a path is repeated")
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The rules of the plug-ins that a table names: they must be installed and used by their kind."""
+"""The rules of the plug-ins that a table names: each must be installed and fit the formats that the table sets."""
 
 import re
 from typing import get_args

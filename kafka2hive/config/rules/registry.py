@@ -66,7 +66,7 @@ def _check_credentials(options: RegistryOptions, problems: Problems) -> None:
 
 
 def check_schemas(checked: CheckedTable, has_registry: bool) -> None:
-    """Check that a table with format avro or protobuf has schemas for its records, and its keys about schemas."""
+    """Check that an avro or protobuf table has a source of schemas, and the options that concern schemas."""
     table = checked.table
     for format, fault_of in (("avro", fault_of_schema), ("protobuf", fault_of_proto)):
         key = f"{format}_schema"
@@ -91,7 +91,7 @@ def check_schemas(checked: CheckedTable, has_registry: bool) -> None:
 
 
 def _check_evolution(checked: CheckedTable) -> None:
-    """Check the keys about new fields, for a table whose records do not name a schema or that ignores them."""
+    """Reject options for new fields if the table ignores new fields, or if its records do not name their schemas."""
     table = checked.table
     own_schema = {"avro": table.avro_schema, "protobuf": table.protobuf_schema}
     if table.schema_evolution != "ignore" and table.format in own_schema and own_schema[table.format] is None:
@@ -103,7 +103,7 @@ def _check_evolution(checked: CheckedTable) -> None:
 
 
 def _check_framing(checked: CheckedTable) -> None:
-    """Check the keys about the heads of records and keys, for a table without schema ids."""
+    """Reject options for schema ids if neither the values nor the decoded keys of the table's records have any."""
     table = checked.table
     formats = {table.format} if getattr(table, f"{table.format}_schema", None) is None else set()
     if any(column.part is RecordPart.KEY for column in declared_columns(table)):
@@ -117,7 +117,7 @@ def _check_framing(checked: CheckedTable) -> None:
 
 
 def _contradicts(checked: CheckedTable, key: str) -> bool:
-    """Return whether schema and format were meant for each other; a table may override a format of `defaults`."""
+    """Return whether schema and format contradict each other: not if a table overrides the format of `defaults` alone."""
     return key in checked.own.given or "format" not in checked.own.given
 
 
@@ -142,7 +142,7 @@ def fault_of_schema(text: str) -> str:
 
 
 def check_registry_is_used(sections: MapSections, tables: list[CheckedTable], problems: Problems) -> None:
-    """Check that a table of the map uses its registry; `tables` holds all of them."""
+    """Check that at least one of the map's `tables` uses the registry section, if there is one."""
     with_schemas = [checked for checked in tables if checked.table.format in ("avro", "protobuf")]
     users = [c for c in with_schemas if getattr(c.table, f"{c.table.format}_schema") is None]
     if sections.has_registry and tables and not users and not any(map(uses_registry_for_keys, tables)):

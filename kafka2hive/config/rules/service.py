@@ -5,7 +5,14 @@ import re
 from urllib.parse import urlsplit
 
 from kafka2hive.config.keys.declaration import LEFT_OUT, key_names
-from kafka2hive.config.keys.librdkafka import NAMES, ONLY, OWNED, PROTOCOLS, fault_of_value, is_property
+from kafka2hive.config.keys.librdkafka import (
+    FIXED_VALUES,
+    NAMES,
+    OWNED,
+    PROTOCOLS,
+    fault_of_value,
+    is_property,
+)
 from kafka2hive.config.keys.service import DeadLetterOptions, KafkaOptions, SparkOptions, StorageOptions
 from kafka2hive.config.rules.hive import check_hive
 from kafka2hive.config.rules.kerberos import check_kerberos
@@ -22,7 +29,7 @@ _SPARK_OWNED = {
 
 
 def filesystem_of(uri: str) -> str:
-    """Return scheme and authority, e.g. `hdfs://namenode:8020` or `file://`; a rename cannot leave them."""
+    """Return scheme and authority, e.g. `hdfs://namenode:8020` or `file://`. A rename cannot move a file to another one."""
     parts = urlsplit(uri)
     return f"{parts.scheme}://{parts.netloc}"
 
@@ -91,9 +98,9 @@ def _check_kafka(properties: dict[str, object], problems: Problems) -> None:
         path = ("kafka", name)
         if name in OWNED:
             problems.add(path, f"kafka2hive sets this property itself: {OWNED[name]}")
-        elif name in ONLY:
-            if str(value).lower() != ONLY[name][0]:
-                problems.add(path, f"must be {ONLY[name][0]}: {ONLY[name][1]}")
+        elif name in FIXED_VALUES:
+            if str(value).lower() != FIXED_VALUES[name][0]:
+                problems.add(path, f"must be {FIXED_VALUES[name][0]}: {FIXED_VALUES[name][1]}")
         elif name not in keys and not is_property(name):
             problems.add(path, "not a property of librdkafka", closest(name, NAMES | keys))
         elif name not in keys and (fault := fault_of_value(name, value)):

@@ -29,7 +29,7 @@ def check_source(checked: CheckedTable) -> None:
         )
         checked.add(path, message)
     if keeps_before(table.source) and any(
-        column.path is not None or column.unit is not None or column.whole_leeway != STRICT
+        column.path is not None or column.unit is not None or column.full_leeway != STRICT
         for column in declared_columns(table)
         if column.part is RecordPart.VALUE
     ):

@@ -16,7 +16,7 @@ from kafka2hive.config.rules.source import check_csv, check_source
 from kafka2hive.config.rules.table_options import (
     GROUP,
     CheckedTable,
-    behind_sql,
+    after_sql,
     declared_columns,
     epoch_milliseconds,
 )
@@ -27,10 +27,13 @@ _SELECT = re.compile(r"\s*(select|from)\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FULL_PATH = re.compile(r"[a-z][a-z0-9+.-]*://")
 _RECORDS = re.compile(r"\brecords\b", re.IGNORECASE)
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_FORMATS_OF_ROWS = {"lines": ("json", "csv"), "array": ("json", "json_schema")}
+"""The formats whose messages may hold several rows, by the value of `rows`."""
 
 
 def _sides_of_sql(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
-    """Check the keys about SQL; return the table as its records are decoded and as its SELECT fills it.
+    """Check the options for SQL. Return the table with the columns that are decoded, and with those that the SELECT fills.
 
     Without `records` both are the table itself.
     """
@@ -53,7 +56,7 @@ def _sides_of_sql(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
     if not table.columns:
         checked.add(checked.path("columns"), "are required with records: they are the result of sql")
     decoded = checked.decoded()
-    filled = replace(checked, table=behind_sql(table))
+    filled = replace(checked, table=after_sql(table))
     for column in declared_columns(filled.table):
         if column.path is not None or column.unit is not None or column.part is not RecordPart.VALUE:
             checked.add(
@@ -81,11 +84,6 @@ def _check_statement(checked: CheckedTable, text: str) -> None:
         checked.add(path, "the SELECT must read the table records, which holds the decoded records")
     if COORDINATES in text.lower():
         checked.add(path, f"{COORDINATES} is a name that kafka2hive uses itself")
-
-
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_FORMATS_OF_ROWS = {"lines": ("json", "csv"), "array": ("json", "json_schema")}
-"""By `rows`: the formats whose messages may hold several rows."""
 
 
 def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive: bool) -> None:

@@ -1,4 +1,4 @@
-"""A table's options with all defaults, for the rules and for build; and a table while it is checked."""
+"""A table's options with all defaults, for the rules and for `config.build`, and the table as the rules check it."""
 
 import re
 from dataclasses import dataclass, replace
@@ -58,8 +58,8 @@ class DeclaredColumn:
     other_paths: tuple[str, ...] = ()
 
     @property
-    def whole_leeway(self) -> Leeway:
-        """The leeway with the other paths. Raises ValueError if one of them is malformed."""
+    def full_leeway(self) -> Leeway:
+        """The leeway, including the further paths of `from`. Raises ValueError if one of them is malformed."""
         if not self.other_paths:
             return self.leeway
         return replace(self.leeway, others=tuple(map(parse_json_path, self.other_paths)))
@@ -82,7 +82,7 @@ class DeclaredColumn:
 
 
 def declared_columns(table: TableKeys) -> list[DeclaredColumn]:
-    """Return the declared columns and those of a change log after them; by default a raw table has `value binary`."""
+    """Return the declared columns, then those that a change log adds; without any, a raw table has `value binary`."""
     columns = _map_columns(table)
     if not table.columns or change_log_of(table.source) is None:
         return columns
@@ -94,12 +94,12 @@ def declared_columns(table: TableKeys) -> list[DeclaredColumn]:
 
 
 def before_sql(table: TableKeys) -> TableKeys:
-    """Return the table as its records are decoded, before its SELECT."""
+    """Return the table with the columns that are decoded from its records, before its SELECT."""
     return replace(table, columns=table.records or table.columns, records=(), sql=None)
 
 
-def behind_sql(table: TableKeys) -> TableKeys:
-    """Return the table as its SELECT fills it: format and source no longer matter."""
+def after_sql(table: TableKeys) -> TableKeys:
+    """Return the table with the columns that its SELECT fills; format and source get values to which no rule objects."""
     if not table.records:
         return table
     return replace(table, records=(), format="json", key_format="raw", source="events")
@@ -168,7 +168,7 @@ def epoch_milliseconds(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTable:
-    """A table while it is checked: `own` as written at `index` of the map, `table` with all defaults."""
+    """A table that the rules check: `own` has only the keys that the map writes at `index`, `table` all defaults, too."""
 
     own: TableKeys
     table: TableKeys
@@ -188,7 +188,7 @@ class CheckedTable:
         return (*base, *deeper)
 
     def decoded(self) -> "CheckedTable":
-        """Return the same table as its records are decoded."""
+        """Return this table with the columns that are decoded from its records."""
         if not self.table.records:
             return self
         return replace(self, table=before_sql(self.table), columns_key="records")

@@ -1,4 +1,7 @@
-"""Decide which Hive partitions are open and which become complete in the next snapshot; build a certificate's text. Pure."""
+"""Record in the next snapshot which Hive partitions are open and which are complete; build a certificate's text. Pure.
+
+`service/run/completion.py` decides which partitions are complete.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace

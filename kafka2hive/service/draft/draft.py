@@ -101,7 +101,7 @@ def _topics(request: DraftRequest, draft: Draft, environ: Mapping[str, str]) -> 
     pattern = re.compile(request.pattern)
     matches = sorted(
         t
-        for t in wiring.kafka(request.kafka_seconds, altogether=True).cluster().topics
+        for t in wiring.kafka(request.kafka_seconds, shared_timeout=True).cluster().topics
         if pattern.fullmatch(t) and not t.startswith("__")
     )
     if not matches and not request.topics:
@@ -115,7 +115,7 @@ def _draft_topic(draft: Draft, request: DraftRequest, environ: Mapping[str, str]
     options, root = wiring.map.registry, wiring.map.storage.ledger_root
     writers = process_schemas(options, wiring.ports.files, root, keeps=False) if options is not None else None
     topic_sample = read_newest(
-        wiring, wiring.kafka(request.kafka_seconds, altogether=True), draft.topic, request.records
+        wiring, wiring.kafka(request.kafka_seconds, shared_timeout=True), draft.topic, request.records
     )
     table = _table_in_hive(wiring, draft) if draft.hive else None
     return draft_table(draft=draft, sample=topic_sample, writers=writers, environ=environ, table=table)

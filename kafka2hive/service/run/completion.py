@@ -31,7 +31,7 @@ _POLICY = "completion policy"
 _GONE = "completion topics"
 
 
-class Decides(Protocol):
+class PartitionDecider(Protocol):
     """Decides for one table which partitions are complete; `name` is written into its certificates."""
 
     name: str
@@ -83,7 +83,9 @@ class Decider:
 
 
 class AfterDelay:
-    """A partition is complete `delay` after its bucket's end, or after it was opened if that is later (late or old records)."""
+    """The policy of `completion.delay`: a partition is complete that long after its bucket's end, or after it was opened if
+    that is later (late or old records).
+    """
 
     def __init__(self, delay: datetime.timedelta) -> None:
         self._delay = delay
@@ -129,8 +131,8 @@ class CompletionTracker:
 
     _clock: Clock
     _waits_for_hive: bool
-    _decider_of: Callable[[TableRule, str], Decides] = Decider
-    _deciders: dict[str, Decides] = field(default_factory=dict)
+    _decider_of: Callable[[TableRule, str], PartitionDecider] = Decider
+    _deciders: dict[str, PartitionDecider] = field(default_factory=dict)
 
     def note_ends(self, table: Table, logs: Logs, at_ms: int) -> None:
         """Note the high watermarks of Kafka's logs, which were read at `at_ms` (wall clock) or later."""

@@ -120,10 +120,10 @@ def test_names_of_secrets_are_known(name: str) -> None:
 def test_the_installed_librdkafka_knows_every_listed_property() -> None:
     from confluent_kafka import Consumer, KafkaException
 
-    from kafka2hive.config.keys.librdkafka import NAMES, ONLY, OWNED
+    from kafka2hive.config.keys.librdkafka import FIXED_VALUES, NAMES, OWNED
 
     unknown = []
-    for name in sorted(NAMES | OWNED.keys() | ONLY.keys()):
+    for name in sorted(NAMES | OWNED.keys() | FIXED_VALUES.keys()):
         try:
             Consumer({"group.id": "names", "log_level": 0, name: "\x01"}).close()
         except KafkaException as error:

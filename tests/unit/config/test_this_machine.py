@@ -11,8 +11,8 @@ import pytest
 from kafka2hive.config.keys import KerberosOptions, StorageOptions
 from kafka2hive.config.load import load_text
 from kafka2hive.config.machine import (
-    NoKeytab,
-    NoTokenFile,
+    InvalidKeytab,
+    InvalidTokenFile,
     check_this_machine,
     hadoop_key,
     hdfs_services,
@@ -61,7 +61,7 @@ def test_a_truncated_keytab_is_damaged_or_holds_only_complete_entries() -> None:
     for length in range(len(content)):
         try:
             assert principals(content[:length]) <= {"etl@K2H.TEST"}
-        except NoKeytab as error:
+        except InvalidKeytab as error:
             assert re.search("keytab|cut off|damaged", str(error))
 
 
@@ -162,7 +162,7 @@ def test_a_token_file_must_have_a_token_for_the_storage(tmp_path: Path) -> None:
 def test_a_truncated_token_file_is_refused() -> None:
     end = TOKENS.rindex(b"\x0f127.0.0.1:13376\x00") + 16
     for length in range(end):
-        with pytest.raises(NoTokenFile):
+        with pytest.raises(InvalidTokenFile):
             hdfs_services(TOKENS[:length])
     assert hdfs_services(TOKENS[:end]) == {"127.0.0.1:13376"}
 
