@@ -21,7 +21,7 @@ from tests.fuzz.mutate import SPECIAL, damaged
 from tests.harness.compiled_library import needs_compiled
 
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns"]
-OFFERED_AT = 3
+OFFERED_AT = 4
 OFFERED = """\
 AvroDecoder (types, words, head, utc)
 Batch
@@ -51,6 +51,7 @@ Librdkafka.version
 ProtobufDecoder (types, words, head, utc)
 Records
 Records.bytes ($self)
+Records.compact ($self)
 Records.count_below ($self, offset)
 Records.headers ($self, positions=None)
 Records.joined

@@ -128,6 +128,8 @@ def test_both_clients_hand_out_equal_columns(kafka: KafkaBroker, unique: str) ->
             assert columns(a, np.array(some)) == columns(b, np.array(some))
             assert columns(a, np.array([], np.int64)) == columns(b, np.array([], np.int64))
             assert columns(a.slice(10, 400)) == columns(b.slice(10, 400))
+            assert columns(a.slice(10, 60).compact()) == columns(b.slice(10, 60).compact())
+            assert columns(b.compact()) == columns(b)
             for x, y in zip(a.values_and_times(), b.values_and_times(), strict=True):
                 y.validate(full=True)
                 assert x.equals(y)
@@ -135,6 +137,30 @@ def test_both_clients_hand_out_equal_columns(kafka: KafkaBroker, unique: str) ->
             assert (a.value_bytes(), a.last()) == (b.value_bytes(), b.last())
             for offset in (-1, 0, 1, 77, len(a) - 1, len(a), len(a) + 1):
                 assert a.count_below(offset) == b.count_below(offset) == min(max(offset, 0), len(a))
+
+
+@needs_compiled
+def test_compact_records_do_not_keep_the_memory_of_their_delivery(kafka: KafkaBroker, unique: str) -> None:
+    kafka.create_topic(unique, partitions=PARTITIONS)
+    produce(kafka.bootstrap, unique, [bytes(10_000)] * 1_200, 3)
+    consumer = TaskConsumer((("bootstrap.servers", kafka.bootstrap),), NativeClient)
+    consumer.assign([Place(unique, number, 0) for number in range(PARTITIONS)])
+    kept: list[Records] = []
+    before, read = resident(), 0
+    for _ in range(10):
+        while read < 1_200:
+            for run in consumer.consume(16_000, 0.1).runs():
+                read += len(run.records)
+                kept.append(run.records.slice(0, 2).compact())
+        consumer.assign([Place(unique, number, 0) for number in range(PARTITIONS)])
+        read = 0
+    consumer.close()
+    assert resident() - before < 60 * MIB, "120 MB were read"
+
+
+def resident() -> int:
+    """Return the memory of this process in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @needs_compiled

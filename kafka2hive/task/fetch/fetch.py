@@ -75,6 +75,13 @@ class _Held:
     records: list[Records] = field(default_factory=list)
     count: int = 0
     bytes: int = 0
+    compact: int = 0
+
+    def compact_new(self) -> None:
+        """Let go of the deliveries of which the new records are a small part; `compact` says how many are not new."""
+        if new := self.records[self.compact :]:
+            self.records[self.compact :] = [new[0].joined(new[1:]).compact()]
+            self.compact = len(self.records)
 
 
 class Fetch:
@@ -160,6 +167,8 @@ class Fetch:
             found += self._take(run.key, run.records)
         for event in events:
             found += self._on_event(event, now)
+        for table in {self._readings[run.key].table for run in runs if run.key in self._readings}:
+            self._held[table].compact_new()
         ended, self._read_to_end = self._read_to_end, []
         self._release(ended)
         yield from found

@@ -153,6 +153,9 @@ class NativeRecords:
     def joined(self, others: Sequence["NativeRecords"]) -> "NativeRecords":
         return NativeRecords(self._records.joined([self._records, *(other._records for other in others)]))
 
+    def compact(self) -> "NativeRecords":
+        return NativeRecords(self._records.compact())
+
     def value_bytes(self) -> int:
         return int(self._records.bytes())
 

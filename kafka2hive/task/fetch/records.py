@@ -45,6 +45,10 @@ class Records(Protocol):
         """Return these records and those of `others`, which are of the same class."""
         ...
 
+    def compact(self) -> "Records":
+        """Return the same records, which no longer keep the memory of much more than themselves."""
+        ...
+
     def value_bytes(self) -> int:
         """Return the sum of the values' sizes."""
         ...
@@ -164,6 +168,9 @@ class MessageRecords:
 
     def joined(self, others: Sequence["MessageRecords"]) -> "MessageRecords":
         return MessageRecords([message for records in (self, *others) for message in records.messages])
+
+    def compact(self) -> "MessageRecords":
+        return self  # each message has its own memory
 
     def value_bytes(self) -> int:
         return sum(map(len, self.messages))

@@ -223,6 +223,11 @@ impl PyRecords {
         PyRecords(self.0.slice(start, end))
     }
 
+    /// The same records without the memory of others, if that is more than their own.
+    fn compact(&self) -> PyRecords {
+        PyRecords(self.0.compact())
+    }
+
     /// The sum of the values' sizes.
     fn bytes(&self) -> usize {
         self.0.bytes()

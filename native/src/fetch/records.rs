@@ -40,6 +40,9 @@ impl Parts {
 /// Names and values of one record's headers, as ranges of the bytes of all headers.
 type HeaderRanges = Vec<(Range<usize>, Option<Range<usize>>)>;
 
+/// Of each record beside its value, key and headers: offset, leader epoch, timestamp, two ends and two flags.
+const RECORD_BYTES: usize = 38;
+
 /// What one delivery held.
 pub struct Delivery {
     runs: Vec<(String, i32, Range<usize>)>,
@@ -72,6 +75,19 @@ impl<'a> Source<'a> {
             value: message.value(),
             key: message.key(),
             headers: message.headers(),
+        }
+    }
+
+    fn again((delivery, place): Place<'a>) -> Self {
+        let bytes = |range: &Range<usize>| &delivery.header_bytes[range.clone()];
+        let headers = delivery.headers.get(place).and_then(Option::as_ref);
+        Source {
+            offset: delivery.offsets[place],
+            leader_epoch: delivery.leader_epochs[place],
+            timestamp: delivery.timestamps[place],
+            value: delivery.values.get(place),
+            key: delivery.keys.get(place),
+            headers: headers.map(|ranges| ranges.iter().map(|(name, value)| (bytes(name), value.as_ref().map(bytes))).collect()),
         }
     }
 }
@@ -163,6 +179,17 @@ impl Delivery {
     pub fn bytes(&self) -> usize {
         self.values.data.len()
     }
+
+    /// About how much memory it takes.
+    fn size(&self) -> usize {
+        self.size_of(&(0..self.offsets.len())) + self.header_bytes.len()
+    }
+
+    /// About how much of it these places need, without headers.
+    fn size_of(&self, places: &Range<usize>) -> usize {
+        let bytes = |parts: &Parts| parts.ends[places.end] - parts.ends[places.start];
+        bytes(&self.values) + bytes(&self.keys) + places.len() * RECORD_BYTES
+    }
 }
 
 /// Which bytes of a record.
@@ -216,6 +243,22 @@ impl Records {
             }
         }
         Records { pieces }
+    }
+
+    /// The same records. Those that are less than half of a delivery are copied, so that they do not keep all of it.
+    pub fn compact(&self) -> Records {
+        let is_large = |(delivery, places): &(Arc<Delivery>, Range<usize>)| 2 * delivery.size_of(places) >= delivery.size();
+        if self.pieces.iter().all(is_large) {
+            return self.clone();
+        }
+        let size = self.bytes();
+        let mut builder = Builder::with_capacity(self.len(), size);
+        for place in self.all() {
+            builder.push(Source::again(place));
+        }
+        let delivery = Arc::new(builder.finish());
+        let places = 0..delivery.offsets.len();
+        Records { pieces: vec![(delivery, places)] }
     }
 
     /// How many there are.
@@ -377,6 +420,26 @@ mod tests {
         assert!(joined.slice(3, 3).is_empty());
         assert!(some.chosen([0, 3].into_iter()).is_none());
         assert!(some.chosen([-1].into_iter()).is_none());
+    }
+
+    #[test]
+    fn a_small_part_of_a_delivery_is_copied_and_a_large_one_is_not() {
+        let delivery = delivery();
+        let runs = Records::runs(&delivery);
+        let whole = Records::joined(runs.iter().map(|(_, _, records)| records)).compact();
+        assert!(Arc::ptr_eq(&whole.pieces[0].0, &delivery));
+        for (_, _, records) in runs {
+            let compact = records.compact();
+            assert!(!Arc::ptr_eq(&compact.pieces[0].0, &delivery));
+            assert!(Arc::ptr_eq(&compact.compact().pieces[0].0, &compact.pieces[0].0));
+            assert_eq!((compact.last(), compact.sizes()), (records.last(), records.sizes()));
+            for (before, after) in records.all().into_iter().zip(compact.all()) {
+                assert_eq!(headers(before), headers(after));
+                assert_eq!(before.0.values.get(before.1), after.0.values.get(after.1));
+                assert_eq!(before.0.keys.get(before.1), after.0.keys.get(after.1));
+                assert_eq!(before.0.timestamps[before.1], after.0.timestamps[after.1]);
+            }
+        }
     }
 
     #[test]
