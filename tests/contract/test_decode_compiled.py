@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -249,7 +250,8 @@ def test_the_sources_of_both_sides_have_the_same_interface_number() -> None:
 
 @needs_compiled
 def test_what_the_library_offers_changes_with_its_interface_number_only() -> None:
-    offered = {name: getattr(LIBRARY, name) for name in dir(LIBRARY) if not name.startswith("_")}
+    of_package = {name: getattr(LIBRARY, name) for name in dir(LIBRARY) if not name.startswith("_")}
+    offered = {name: value for name, value in of_package.items() if not isinstance(value, ModuleType)}
     for kind in [value for value in offered.values() if isinstance(value, type)]:
         offered |= {f"{kind.__name__}.{name}": value for name, value in vars(kind).items()}
     names = [n for n, value in offered.items() if "__" not in n and not isinstance(value, int | str)]
