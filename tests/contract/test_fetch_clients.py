@@ -270,9 +270,9 @@ def test_log_lines_and_errors_of_the_client_are_heard(
         assert time.monotonic() < deadline
         assert not consumer.consume(10, 0.1).runs()
     assert "KafkaError{code=_" in consumer.last_error
-    line = next(record for record in caplog.records if "Connection refused" in record.message)
+    line = next(record for record in caplog.records if "Connection refused" in record.getMessage())
     assert line.levelname == "ERROR"
-    assert line.message.startswith("FAIL [rdkafka#consumer-")
+    assert line.getMessage().startswith("FAIL [rdkafka#consumer-")
 
 
 def test_a_client_that_was_closed_is_an_error_and_no_crash(kafka: KafkaBroker) -> None:
