@@ -163,11 +163,12 @@ class Fetch:
         Each release takes a round trip to the client's thread, and the client keeps fetching what is not released.
         """
         found: list[Event] = []
+        tables = {self._readings[run.key].table for run in runs if run.key in self._readings}
         for run in runs:
             found += self._take(run.key, run.records)
         for event in events:
             found += self._on_event(event, now)
-        for table in {self._readings[run.key].table for run in runs if run.key in self._readings}:
+        for table in tables & self._held.keys():
             self._held[table].compact_new()
         ended, self._read_to_end = self._read_to_end, []
         self._release(ended)
