@@ -36,7 +36,7 @@ def default_fault(kind: str, text: str) -> str:
         return "" if _is_day(text) else f"{text!r} is not a date (YYYY-MM-DD)"
     decimal = _DECIMAL.fullmatch(kind)
     if kind not in (*_BITS, "double", "float") and decimal is None:
-        return f"is used with string, numbers, boolean and date, not with {kind}"
+        return f"a default must be a string, number, boolean or date, not {kind}"
     if _NUMBER.fullmatch(text) is None:
         return f"{text!r} is not a number"
     if kind in _BITS:
@@ -126,10 +126,10 @@ def _rename_hint(checked: CheckedTable, column: DeclaredColumn) -> str:
 def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
     """Check where the column's value comes from, its unit and its leeway."""
     if column.unit is not None and column.type.strip().lower() not in ("timestamp", "date"):
-        message = f"is used with a timestamp or a date, {column.name} is {column.type}"
+        message = f"is used only with a timestamp or a date; {column.name} is {column.type}"
         checked.add((*path, "unit"), message)
     if column.leeway.fraction != "exact" and column.type.strip().lower() != "timestamp":
-        checked.add((*path, "fraction"), f"is used with a timestamp, {column.name} is {column.type}")
+        checked.add((*path, "fraction"), f"is used only with a timestamp; {column.name} is {column.type}")
     if column.leeway.decimals != "text":
         _check_decimals(checked, (*path, "decimals"), column)
     if column.leeway.unknown_enum != "refuse":
@@ -162,7 +162,7 @@ def _check_decimals(checked: CheckedTable, path: Path, column: DeclaredColumn) -
     elif column.part is not RecordPart.VALUE or table.format not in ("json", "json_schema"):
         checked.add(path, "base64 is for fields of values in JSON: other formats have a type for decimals")
     elif not column.type.strip().lower().startswith("decimal"):
-        checked.add(path, f"is used with a decimal, {column.name} is {column.type}")
+        checked.add(path, f"is used only with a decimal; {column.name} is {column.type}")
 
 
 def _check_unknown_enum(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
@@ -171,7 +171,7 @@ def _check_unknown_enum(checked: CheckedTable, path: Path, column: DeclaredColum
     if format != "protobuf":
         checked.add(path, "is for enums of Protobuf: in other formats an enum's values are always names")
     elif column.type.strip().lower() != "string":
-        checked.add(path, f"is used with a string, {column.name} is {column.type}")
+        checked.add(path, f"is used only with a string; {column.name} is {column.type}")
 
 
 def _check_default(checked: CheckedTable, path: Path, column: DeclaredColumn, text: str) -> None:
@@ -240,7 +240,7 @@ def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
         message = f"{table.key_format} needs a registry section: a key names its schema by id"
         checked.add(checked.path("key_format"), message)
     if not has_keys and "key_format" in checked.own.given:
-        checked.add(checked.path("key_format"), "is used with columns that have key: {type: .., key: $.id}")
+        checked.add(checked.path("key_format"), "is used only if a column has key: {type: .., key: $.id}")
 
 
 def uses_registry_for_keys(checked: CheckedTable) -> bool:

@@ -21,7 +21,10 @@ def check_plugins(checked: CheckedTable) -> None:
         check_installed(checked, PluginKind.BUCKETER, table.bucket.plugin, checked.path("bucket", "plugin"))
     if table.format != "plugin":
         if "plugin" in checked.own.given:
-            checked.add(checked.path("plugin"), f"is used with format plugin, the table's is {table.format}")
+            checked.add(
+                checked.path("plugin"),
+                f"only format plugin has this key; the table's format is {table.format}",
+            )
         return
     if table.plugin is None:
         checked.add(checked.path("format"), "plugin needs a section plugin with the decoder's name")
@@ -43,7 +46,7 @@ def _check_writer(checked: CheckedTable) -> None:
     writer, path = checked.table.writer, checked.path("writer", "plugin")
     if (writer.format == "plugin") != (writer.plugin is not None):
         message = (
-            f"is used with format plugin, the writer's is {writer.format}"
+            f"only format plugin has this key; the writer's format is {writer.format}"
             if writer.plugin is not None
             else "is missing: format plugin needs a writer's name"
         )

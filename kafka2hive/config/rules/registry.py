@@ -29,7 +29,7 @@ def check_registry(options: RegistryOptions, problems: Problems) -> None:
         )
     _check_credentials(options, problems)
     if options.key_file is not None and options.certificate_file is None:
-        problems.add(("registry", "key_file"), "is used with certificate_file")
+        problems.add(("registry", "key_file"), "is used only with certificate_file")
     for key in ("ca_file", "certificate_file"):
         if getattr(options, key) is not None and urlsplit(options.urls[0]).scheme == "http":
             problems.add(("registry", key), "is used only with https://")
@@ -73,7 +73,8 @@ def check_schemas(checked: CheckedTable, has_registry: bool) -> None:
         text = getattr(table, key)
         if table.format != format:
             if text is not None and _contradicts(checked, key):
-                checked.add(checked.path(key), f"is used with format {format}, the table's is {table.format}")
+                message = f"only format {format} has this key; the table's format is {table.format}"
+                checked.add(checked.path(key), message)
         elif text is not None:
             if fault := fault_of(text):
                 checked.add(checked.path(key), fault)
@@ -86,7 +87,9 @@ def check_schemas(checked: CheckedTable, has_registry: bool) -> None:
     _check_evolution(checked)
     _check_framing(checked)
     if table.protobuf_message is not None and table.protobuf_schema is None:
-        message = "is used with protobuf_schema: records that name their schema by id also name the message"
+        message = (
+            "is used only with protobuf_schema: records that name their schema by id also name the message"
+        )
         checked.add(checked.path("protobuf_message"), message)
 
 
@@ -98,7 +101,7 @@ def _check_evolution(checked: CheckedTable) -> None:
         return
     for key in ("ignored_fields", "subject"):
         if key in checked.own.given:
-            message = "is used with schema_evolution add or stop, and avro or protobuf records that name their schema by id"
+            message = "is used only with schema_evolution add or stop, for avro or protobuf records that name their schema by id"
             checked.add(checked.path(key), message)
 
 
@@ -109,10 +112,12 @@ def _check_framing(checked: CheckedTable) -> None:
     if any(column.part is RecordPart.KEY for column in declared_columns(table)):
         formats.add(table.key_format)
     if "framing" in checked.own.given and not formats & {"avro", "protobuf", "json_schema"}:
-        message = "is used with avro, protobuf or json_schema records or keys that name their schema by id"
+        message = (
+            "is used only with avro, protobuf or json_schema records or keys that name their schema by id"
+        )
         checked.add(checked.path("framing"), message)
     if "protobuf_indexes" in checked.own.given and "protobuf" not in formats:
-        message = "is used with protobuf records or keys that name their schema by id"
+        message = "is used only with protobuf records or keys that name their schema by id"
         checked.add(checked.path("protobuf_indexes"), message)
 
 

@@ -92,7 +92,9 @@ def check_csv(checked: CheckedTable) -> None:
     table = checked.table
     if table.format != "csv":
         if "csv" in checked.own.given:
-            checked.add(checked.path("csv"), f"is used with format csv, the table's is {table.format}")
+            checked.add(
+                checked.path("csv"), f"only format csv has this key; the table's format is {table.format}"
+            )
         return
     _check_characters(checked)
     _check_header(checked)

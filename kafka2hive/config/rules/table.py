@@ -184,8 +184,10 @@ def _check_rows(checked: CheckedTable) -> None:
     if change_log_of(table.source):
         checked.add(path, f"{table.rows} is for events: a message of a change log has one envelope")
     elif table.format not in _FORMATS_OF_ROWS[table.rows]:
-        known = " and ".join(_FORMATS_OF_ROWS[table.rows])
-        checked.add(path, f"{table.rows} is for format {known}: the table's is {table.format}")
+        known = " or ".join(_FORMATS_OF_ROWS[table.rows])
+        checked.add(
+            path, f"{table.rows} is used only with format {known}; the table's format is {table.format}"
+        )
 
 
 def _check_location(checked: CheckedTable, storage: StorageOptions | None) -> None:

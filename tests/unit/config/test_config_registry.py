@@ -85,7 +85,7 @@ def test_a_schema_is_in_the_map_or_in_a_file(tmp_path: Path) -> None:
         (f"{URL}, token: t, username: u, password: p", "registry.token: excludes username and password"),
         (f'{URL}, token: "t\\nx"', "registry.token: a token must be one word of ASCII characters"),
         (f"{URL}, ca_file: /a.pem", "registry.ca_file: is used only with https://"),
-        ("url: 'https://a', key_file: /a.pem", "registry.key_file: is used with certificate_file"),
+        ("url: 'https://a', key_file: /a.pem", "registry.key_file: is used only with certificate_file"),
         (f"{URL}, timeout: 3", "registry.timeout: expected a duration with its unit"),
         (f"{URL}, user: x", "registry.user: unknown key (did you mean username?)"),
         ("token: t", "registry.url: is required"),
@@ -105,17 +105,17 @@ def test_a_wrong_registry_is_reported_with_its_line(keys: str, problem: str) -> 
         (PLAIN % '"long"', "m:6: tables[0].avro_schema: expected the schema of a record"),
         (PLAIN % '{"type": "record"}', "m:6: tables[0].avro_schema: the schema of the record has no list of fields"),
         (TABLE.replace("format: avro", "avro_schema: {type: record}"), "m:6: tables[0].avro_schema: expected a text"),
-        (PLAIN.replace("format: avro", "format: raw") % SCHEMA, "m:6: tables[0].avro_schema: is used with format avro"),
-        (PLAIN.replace("format: avro, ", "") % SCHEMA, "m:6: tables[0].avro_schema: is used with format avro"),
+        (PLAIN.replace("format: avro", "format: raw") % SCHEMA, "m:6: tables[0].avro_schema: only format avro has this key"),
+        (PLAIN.replace("format: avro, ", "") % SCHEMA, "m:6: tables[0].avro_schema: only format avro has this key"),
         (f"defaults: {{avro_schema: '{SCHEMA}'}}\n{TABLE.replace(', format: avro', '')}",
-         "m:5: defaults.avro_schema: is used with format avro, the table's is json"),
+         "m:5: defaults.avro_schema: only format avro has this key; the table's format is json"),
         (f"registry: {{{URL}}}\n{TABLE.replace('avro', 'json')}", "m:5: registry: no table uses it: no table has format"),
         (f"registry: {{{URL}}}\n{PLAIN % SCHEMA}", "m:5: registry: no table uses it: all tables with format avro have"),
         (PROTO % "syntax", "m:6: tables[0].protobuf_schema: expected a Protobuf schema as text, or file:/path of one"),
         (TABLE.replace("avro", "protobuf"), "m:6: tables[0].format: format protobuf needs a registry section"),
         (f"registry: {{{URL}}}\n{PROTO % 'message M {}'}", "m:5: registry: no table uses it: all tables with format protobuf"),
-        (PROTO.replace("format: protobuf", "format: raw") % "message", "m:6: tables[0].protobuf_schema: is used with format"),
-        (TABLE.replace("avro", "json, protobuf_message: a.M"), "m:6: tables[0].protobuf_message: is used with protobuf_schema"),
+        (PROTO.replace("format: protobuf", "format: raw") % "message", "m:6: tables[0].protobuf_schema: only format protobuf"),
+        (TABLE.replace("avro", "json, protobuf_message: a.M"), "m:6: tables[0].protobuf_message: is used only with"),
         (f"registry: {{{URL}}}\n{TABLE.replace('{carrier: string}', '{carrier: {type: string, from: x}}')}",
          "m:7: tables[0].columns.carrier.from: a path is $"),
     ],
@@ -155,7 +155,7 @@ def test_ignored_fields_and_subjects_need_records_that_name_schemas(keys: str, g
     if good:
         assert load_text(text, "m", {}).tables[0].schema_evolution != "ignore"
     else:
-        assert "is used with schema_evolution add or stop" in problems_of(text)[0]
+        assert "is used only with schema_evolution add or stop" in problems_of(text)[0]
 
 
 def test_the_framing_applies_to_values_and_keys() -> None:
@@ -167,9 +167,12 @@ def test_the_framing_applies_to_values_and_keys() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("format: json, framing: id8", "framing: is used with avro, protobuf or json_schema"),
-        (f"format: avro, framing: id8, avro_schema: '{SCHEMA}'", "framing: is used with avro, protobuf or"),
-        ("format: avro, protobuf_indexes: unsigned", "protobuf_indexes: is used with protobuf records"),
+        ("format: json, framing: id8", "framing: is used only with avro, protobuf or json_schema"),
+        (
+            f"format: avro, framing: id8, avro_schema: '{SCHEMA}'",
+            "framing: is used only with avro, protobuf or",
+        ),
+        ("format: avro, protobuf_indexes: unsigned", "protobuf_indexes: is used only with protobuf records"),
         ("format: avro, framing: glue", "framing: expected id4, id8 or header"),
     ],
 )

@@ -229,7 +229,7 @@ TABLE = "tables:\n  - table: air.t\n    topics: [t]\n    columns: {n: bigint}\n"
     ("lines", "told"),
     [
         ("format: plugin", "plugin needs a section plugin with the decoder's name"),
-        ("plugin: {name: numbers}", "is used with format plugin, the table's is json"),
+        ("plugin: {name: numbers}", "only format plugin has this key; the table's format is json"),
         (
             "format: plugin\n    plugin: {name: nubmers}",
             "no package offers nubmers in kafka2hive.decoders; installed here: gone, numbers",

@@ -323,7 +323,10 @@ def test_a_file_without_the_map_has_rows_but_no_columns() -> None:
     ("lines", "message"),
     [
         ("writer: {format: plugin}", "is missing: format plugin needs a writer's name"),
-        ("writer: {plugin: {name: streams}}", "is used with format plugin, the writer's is parquet"),
+        (
+            "writer: {plugin: {name: streams}}",
+            "only format plugin has this key; the writer's format is parquet",
+        ),
         ("writer: {format: plugin, plugin: {name: stream}}", "installed here: streams, swallows"),
         ("writer: {format: plugin, plugin: {name: orc}}", "and not a built-in format"),
         ("writer: {format: plugin, plugin: {name: a.gz}}", "1 to 16 letters a-z and digits"),

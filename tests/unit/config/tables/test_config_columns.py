@@ -183,8 +183,11 @@ def test_a_columns_leeway_is_refused_where_it_makes_no_sense() -> None:
     )
     assert [column.leeway.fraction for column in table.columns] == ["exact", "truncate", "truncate"]
     for wrong, message in (
-        ("{type: date, fraction: truncate}", "fraction: is used with a timestamp, x is date"),
-        ("{type: 'array<timestamp>', fraction: truncate}", "is used with a timestamp, x is array<timestamp>"),
+        ("{type: date, fraction: truncate}", "fraction: is used only with a timestamp; x is date"),
+        (
+            "{type: 'array<timestamp>', fraction: truncate}",
+            "is used only with a timestamp; x is array<timestamp>",
+        ),
         ("{type: timestamp, fraction: round}", "expected exact or truncate"),
     ):
         text = "\n".join(map(str, problems_of(f"{FILMS}    columns: {{id: bigint, x: {wrong}}}\n")))
@@ -240,8 +243,8 @@ def test_a_column_may_have_several_paths() -> None:
         ("'decimal(5,2)'", "'1.005'", "1.005 does not fit decimal(5,2)"),
         ("date", "'2013-02-28'", ""),
         ("date", "'2013-02-29'", "is not a date"),
-        ("timestamp", "'2013-02-28T00:00'", "not with timestamp"),
-        ("array<int>", "1", "not with array<int>"),
+        ("timestamp", "'2013-02-28T00:00'", "not timestamp"),
+        ("array<int>", "1", "not array<int>"),
     ],
 )
 def test_a_default_must_be_a_value_of_its_column(kind: str, default: str, message: str) -> None:
@@ -269,7 +272,7 @@ def test_a_default_is_refused_where_it_makes_no_sense(lines: str, message: str) 
     ("lines", "message"),
     [
         ("columns: {x: {type: 'decimal(5,2)', decimals: base64}}", ""),
-        ("columns: {x: {type: int, decimals: base64}}", "is used with a decimal, x is int"),
+        ("columns: {x: {type: int, decimals: base64}}", "is used only with a decimal; x is int"),
         (
             "columns: {x: {type: 'decimal(5,2)', decimals: base64}}\n    format: csv",
             "is for fields of values in JSON",

@@ -34,7 +34,7 @@ def test_defaults_may_set_csv_for_the_tables_in_csv() -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("csv: {delimiter: ';'}", "is used with format csv, the table's is json"),
+        ("csv: {delimiter: ';'}", "only format csv has this key; the table's format is json"),
         ("format: csv\n    csv: {delimiter: ''}", "expected one ASCII character"),
         ("format: csv\n    csv: {delimiter: '||'}", "expected one ASCII character"),
         ("format: csv\n    csv: {delimiter: '¦'}", "expected one ASCII character"),

@@ -70,7 +70,7 @@ def test_a_column_of_an_enum_decides_about_numbers_without_a_name(keys: str, wor
         ),
         (
             "format: protobuf\n    columns: {a: {type: int, unknown_enum: name}}",
-            "is used with a string, a is int",
+            "is used only with a string; a is int",
         ),
         ("format: protobuf\n    columns: {a: {type: string, unknown_enum: number}}", "expected refuse, name"),
     ],
@@ -104,7 +104,7 @@ def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
         ("columns: {a: {type: int, key: $.id}, b: int}", "without key_format the whole key is taken"),
         ("key_format: json\n    columns: {a: {type: int, key: $}, b: int}", "$ is for key_format raw"),
         ("key_format: json\n    columns: {a: {type: int, key: id}, b: int}", "it begins with $, as in $.id"),
-        ("key_format: json\n    columns: {b: int}", "key_format: is used with columns that have key"),
+        ("key_format: json\n    columns: {b: int}", "key_format: is used only if a column has key"),
         (
             "key_format: avro\n    columns: {a: {type: int, key: $.id}, b: int}",
             "avro needs a registry section",
@@ -113,7 +113,7 @@ def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
             "key_format: protobuf\n    columns: {a: {type: int, key: $.id}, b: int}",
             "protobuf needs a registry section",
         ),
-        ("columns: {a: {type: int, header: h, unit: ms}, b: int}", "is used with a timestamp or a date"),
+        ("columns: {a: {type: int, header: h, unit: ms}, b: int}", "is used only with a timestamp or a date"),
         ("format: raw\n    columns: {a: {type: int, header: h}}", "a raw table has exactly one column"),
         (
             "columns: {a: {type: timestamp, key: $}, b: int}\n    bucket: {field: $.a}",

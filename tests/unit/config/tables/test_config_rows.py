@@ -41,12 +41,18 @@ def test_the_example_loads() -> None:
     ("lines", "message"),
     [
         ("rows: many", "expected one, lines or array"),
-        ("rows: array\n    format: csv", "array is for format json and json_schema: the table's is csv"),
+        (
+            "rows: array\n    format: csv",
+            "array is used only with format json or json_schema; the table's format is csv",
+        ),
         (
             "rows: lines\n    format: json_schema",
-            "lines is for format json and csv: the table's is json_schema",
+            "lines is used only with format json or csv; the table's format is json_schema",
         ),
-        ("rows: array\n    format: raw", "array is for format json and json_schema: the table's is raw"),
+        (
+            "rows: array\n    format: raw",
+            "array is used only with format json or json_schema; the table's format is raw",
+        ),
         ("rows: array\n    source: debezium", "a message of a change log has one envelope"),
         ("rows: lines\n    sql: SELECT * FROM records", "is for messages of one row"),
         ("source: canal\n    sql: SELECT * FROM records", "is for messages of one row"),
