@@ -220,10 +220,10 @@ def _conflicts(claims: list[_Claim], keeper: _Claim | None) -> list[RouteConflic
 def _why(claim: _Claim, other: _Claim, keeper: _Claim | None) -> str:
     name = claim.table
     if claim.rule is other.rule:
-        mine, others = claim.source, other.source
-        if mine == others:  # crm.eu_a.b and crm.eu.a_b by crm.{1}_{2}
-            mine, others = claim.example, other.example
-        why = f"{others} and {mine} would both become {name}"
+        source, other_source = claim.source, other.source
+        if source == other_source:  # crm.eu_a.b and crm.eu.a_b by crm.{1}_{2}
+            source, other_source = claim.example, other.example
+        why = f"{other_source} and {source} would both become {name}"
     else:
         why = f"the name {name} already belongs to line {other.rule.line}"
     if keeper is not None and keeper.read:

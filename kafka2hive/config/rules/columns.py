@@ -239,7 +239,7 @@ def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
     if has_keys and table.key_format in NAMED_BY_ID and not has_registry:
         message = f"{table.key_format} needs a registry section: a key names its schema by id"
         checked.add(checked.path("key_format"), message)
-    if not has_keys and "key_format" in checked.own.given:
+    if not has_keys and "key_format" in checked.map_keys.given:
         checked.add(checked.path("key_format"), "is used only if a column has key: {type: .., key: $.id}")
 
 

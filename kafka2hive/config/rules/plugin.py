@@ -20,7 +20,7 @@ def check_plugins(checked: CheckedTable) -> None:
     if table.bucket.plugin is not None:
         check_installed(checked, PluginKind.BUCKETER, table.bucket.plugin, checked.path("bucket", "plugin"))
     if table.format != "plugin":
-        if "plugin" in checked.own.given:
+        if "plugin" in checked.map_keys.given:
             checked.add(
                 checked.path("plugin"),
                 f"only format plugin has this key; the table's format is {table.format}",

@@ -100,7 +100,7 @@ def _check_evolution(checked: CheckedTable) -> None:
     if table.schema_evolution != "ignore" and table.format in own_schema and own_schema[table.format] is None:
         return
     for key in ("ignored_fields", "subject"):
-        if key in checked.own.given:
+        if key in checked.map_keys.given:
             message = "is used only with schema_evolution add or stop, for avro or protobuf records that name their schema by id"
             checked.add(checked.path(key), message)
 
@@ -111,19 +111,19 @@ def _check_framing(checked: CheckedTable) -> None:
     formats = {table.format} if getattr(table, f"{table.format}_schema", None) is None else set()
     if any(column.part is RecordPart.KEY for column in declared_columns(table)):
         formats.add(table.key_format)
-    if "framing" in checked.own.given and not formats & {"avro", "protobuf", "json_schema"}:
+    if "framing" in checked.map_keys.given and not formats & {"avro", "protobuf", "json_schema"}:
         message = (
             "is used only with avro, protobuf or json_schema records or keys that name their schema by id"
         )
         checked.add(checked.path("framing"), message)
-    if "protobuf_indexes" in checked.own.given and "protobuf" not in formats:
+    if "protobuf_indexes" in checked.map_keys.given and "protobuf" not in formats:
         message = "is used only with protobuf records or keys that name their schema by id"
         checked.add(checked.path("protobuf_indexes"), message)
 
 
 def _contradicts(checked: CheckedTable, key: str) -> bool:
     """Return whether schema and format contradict each other: not if a table overrides the format of `defaults` alone."""
-    return key in checked.own.given or "format" not in checked.own.given
+    return key in checked.map_keys.given or "format" not in checked.map_keys.given
 
 
 def fault_of_proto(text: str) -> str:

@@ -91,7 +91,7 @@ def _steps(column: DeclaredColumn) -> int:
 def check_csv(checked: CheckedTable) -> None:
     table = checked.table
     if table.format != "csv":
-        if "csv" in checked.own.given:
+        if "csv" in checked.map_keys.given:
             checked.add(
                 checked.path("csv"), f"only format csv has this key; the table's format is {table.format}"
             )

@@ -32,7 +32,7 @@ _FORMATS_OF_ROWS = {"lines": ("json", "csv"), "array": ("json", "json_schema")}
 """The formats whose messages may hold several rows, by the value of `rows`."""
 
 
-def _sides_of_sql(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
+def _decoded_and_filled(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
     """Check the options for SQL. Return the table with the columns that are decoded, and with those that the SELECT fills.
 
     Without `records` both are the table itself.
@@ -90,7 +90,7 @@ def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive:
     _check_topics(checked)
     _check_name(checked)
     _check_start(checked)
-    decoded, filled = _sides_of_sql(checked)
+    decoded, filled = _decoded_and_filled(checked)
     check_source(decoded)
     check_csv(decoded)
     _check_rows(checked)
@@ -178,7 +178,7 @@ def _check_rows(checked: CheckedTable) -> None:
     if table.sql is not None and table.may_hold_several:
         message = "is for messages of one row: rows of one message have the same offset and cannot be counted"
         checked.add(checked.path("sql"), message)
-    if table.rows == "one" or "rows" not in checked.own.given:
+    if table.rows == "one" or "rows" not in checked.map_keys.given:
         return
     path = checked.path("rows")
     if change_log_of(table.source):

@@ -168,22 +168,24 @@ def epoch_milliseconds(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTable:
-    """A table that the rules check: `own` has only the keys that the map writes at `index`, `table` all defaults, too."""
+    """A table that the rules check: `map_keys` has only the keys that the map has at `index`, `table` also the defaults."""
 
-    own: TableKeys
+    map_keys: TableKeys
     table: TableKeys
     index: int
     problems: Problems
     columns_key: str = "columns"
 
     @classmethod
-    def of(cls, own: TableKeys, defaults: TableOptions, index: int, problems: Problems) -> "CheckedTable":
-        return cls(own, with_defaults(own, defaults), index, problems)
+    def of(
+        cls, map_keys: TableKeys, defaults: TableOptions, index: int, problems: Problems
+    ) -> "CheckedTable":
+        return cls(map_keys, with_defaults(map_keys, defaults), index, problems)
 
     def path(self, key: str, *deeper: str | int) -> Path:
         """Return the place of a key: in the table, or in `defaults` if the table inherits it."""
         key = self.columns_key if key == "columns" else key
-        is_inherited = key in OPTIONS and key not in self.own.given
+        is_inherited = key in OPTIONS and key not in self.map_keys.given
         base: Path = ("defaults", key) if is_inherited else ("tables", self.index, key)
         return (*base, *deeper)
 

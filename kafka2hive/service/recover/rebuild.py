@@ -74,7 +74,7 @@ def rebuild_ledger(
     location = _location(wiring, table, kafka)
     table_files = _find(wiring, table, location)
     ledger_id = read_marker(files, location) or _only_ledger(location, table_files.ledger_files)
-    mine = [f for f in table_files.ledger_files if f.footer.ledger_id == ledger_id]
+    ledger_files = [f for f in table_files.ledger_files if f.footer.ledger_id == ledger_id]
     unknown = [path for path in table_files.untracked if _may_be_mine(path, ledger_id)]
     if unknown:
         raise ManualActionRequired(
@@ -94,12 +94,12 @@ def rebuild_ledger(
     used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(
         [*table_files.staging, *table_files.below], ledger_id
     )
-    result = rebuild(place, mine, lambda r: accepted(acceptances, r.topic_partition, r.end), used)
+    result = rebuild(place, ledger_files, lambda r: accepted(acceptances, r.topic_partition, r.end), used)
     _refuse_unseen_moves(files, location, table_files)
     if not plan_only:
         announce()
         put_in_place(wiring.ports, paths, result)
-    return RebuiltLedger(result, len(mine), len(table_files.ledger_files) - len(mine))
+    return RebuiltLedger(result, len(ledger_files), len(table_files.ledger_files) - len(ledger_files))
 
 
 def _find(wiring: Wiring, table: str, location: str) -> _TableFiles:
@@ -185,8 +185,8 @@ def _read(
     for status, footer in zip(statuses, footers, strict=True):
         parsed = DataFileName.parse(status.name)
         fits = parsed is not None and parsed[1] == ("final" if final else "pending")
-        mine = footer is not None and footer.table == table
-        if parsed and footer and fits and mine and parsed[0].ledger == ledger_tag(footer.ledger_id):
+        is_of_table = footer is not None and footer.table == table
+        if parsed and footer and fits and is_of_table and parsed[0].ledger == ledger_tag(footer.ledger_id):
             ledger_files.append(
                 LedgerFile(path=status.path, name=parsed[0], final=final, length=status.length, footer=footer)
             )

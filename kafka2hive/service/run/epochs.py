@@ -245,7 +245,7 @@ class EpochLoop:
         kafka_offsets = self._kafka.look(tables)
         looked_at = {table.name for table in tables}
         others = (table for name, table in self._owned_tables.tables.items() if name not in looked_at)
-        self._transactions.looked(tables, kafka_offsets, others)
+        self._transactions.update(tables, kafka_offsets, others)
         offsets_of = self._judged(tables, kafka_offsets)
         if self._once is not None:
             self._once.note(tables, kafka_offsets)

@@ -51,7 +51,7 @@ class OpenTransactions:
     _held: dict[TopicPartition, Held] = field(default_factory=dict)
     _logged: set[TopicPartition] = field(default_factory=set)
 
-    def looked(
+    def update(
         self, tables: Collection[Table], kafka_offsets: KafkaOffsets, others: Iterable[Table] = ()
     ) -> None:
         """Note what is held back; a table that has waited for NOTICED_SECONDS gets a warning.

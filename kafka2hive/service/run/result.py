@@ -67,11 +67,11 @@ def no_table_can_go_on(tables: Collection["Table"]) -> bool:
     return bool(tables) and all(table.needs_manual_action for table in tables)
 
 
-def not_registered(untold: Collection[HivePartition], why: MetastoreUnavailable) -> ServiceUnavailable:
+def not_registered(unregistered: Collection[HivePartition], why: MetastoreUnavailable) -> ServiceUnavailable:
     """Return the error of a `--once` run whose rows are committed, but in partitions that are not registered in Hive."""
-    tables = ", ".join(sorted({partition.table for partition in untold}))
+    tables = ", ".join(sorted({partition.table for partition in unregistered}))
     return why.to_error(
-        f"{len(untold)} of the partitions that hold rows are not registered in Hive ({tables}), all rows are"
+        f"{len(unregistered)} of the partitions that hold rows are not registered in Hive ({tables}), all rows are"
         f" committed: {why}",
         "; the next run, or `kafka2hive recover`, registers them",
     )

@@ -199,7 +199,7 @@ class Run:
             log.warning(
                 "some partitions are not registered in Hive: the ledgers keep them, and the next start registers them"
             )
-        pending, why = registrar.untold, registrar.no_answer
+        pending, why = registrar.unanswered, registrar.no_answer
         registrar.end()
         if hive is None or not pending or not self._request.once:
             return None

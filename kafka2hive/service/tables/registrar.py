@@ -158,7 +158,7 @@ class Registrar:
             return not self._unregistered
 
     @property
-    def untold(self) -> frozenset[HivePartition]:
+    def unanswered(self) -> frozenset[HivePartition]:
         """The pending partitions that Hive did not refuse: it gave no answer about them."""
         with self._condition:
             return frozenset(self._unregistered) - self._refused
@@ -234,7 +234,7 @@ class NoRegistrar:
         return True
 
     @property
-    def untold(self) -> frozenset[HivePartition]:
+    def unanswered(self) -> frozenset[HivePartition]:
         return frozenset()
 
     @property

@@ -439,9 +439,9 @@ class Process:
         self.loop.record_registrations()
         if self.order.beats:
             self.beat.end()
-        untold = self.registrar.untold
+        unanswered = self.registrar.unanswered
         why = self.registrar.no_answer or MetastoreUnavailable("no answer yet")
-        return not_registered(untold, why) if untold else None
+        return not_registered(unanswered, why) if unanswered else None
 
     def _check_drained(self) -> None:
         """Check that everything that Kafka held at the start is dumped. Raises Violation."""

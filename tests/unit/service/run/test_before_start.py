@@ -187,7 +187,7 @@ def test_at_the_end_a_registration_under_way_is_waited_for_and_no_longer() -> No
     registrar.enqueue(frozenset({owed}))
     hive.under_way.wait()
     assert registrar.settle(3600), "an hour is longer than this test may take"
-    assert registrar.untold == frozenset()
+    assert registrar.unanswered == frozenset()
     registrar.end()
 
 
@@ -199,7 +199,7 @@ def test_at_the_end_hive_is_asked_once_more_and_not_waited_for() -> None:
     assert registrar.settle(3600)
     registrar.enqueue(frozenset({owed}))
     assert not registrar.settle(3600), "an hour is longer than this test may take"
-    assert registrar.untold == {owed} and 1 <= hive.calls <= 2
+    assert registrar.unanswered == {owed} and 1 <= hive.calls <= 2
     assert not registrar.settle(3600)
     registrar.end()
     assert hive.calls <= 3
@@ -223,7 +223,7 @@ def test_what_hive_said_last_ends_the_run_that_could_not_register(
     registrar.enqueue(frozenset({owed}))
     registrar.register_pending()
     assert registrar.no_answer is not None
-    ended = not_registered(registrar.untold, registrar.no_answer)
+    ended = not_registered(registrar.unanswered, registrar.no_answer)
     assert ended.code == code and ended.exit_code is ExitCode.UNAVAILABLE
     assert (
         "1 of the partitions that hold rows" in ended.message and "a.b: Connection refused" in ended.message
