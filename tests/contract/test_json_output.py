@@ -178,7 +178,7 @@ def _init() -> InitResult:
     return InitResult(
         (
             InitTable("air.flights", f"{root}/air.flights", Beginning.MADE),
-            InitTable("air.planes", f"{root}/air.planes", Beginning.THERE),
+            InitTable("air.planes", f"{root}/air.planes", Beginning.EXISTS),
             InitTable(
                 "air.crew",
                 f"{root}/air.crew",

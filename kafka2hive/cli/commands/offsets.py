@@ -1,4 +1,4 @@
-"""`kafka2hive offsets`: positions, of the tables or of another tool."""
+"""`kafka2hive offsets`: the positions of the tables or of another tool."""
 
 import logging
 from functools import partial
@@ -80,7 +80,9 @@ def _look_up(
     from kafka2hive.service.wiring import wire
 
     if source is not None and tables:
-        raise typer.BadParameter("--table is for positions of tables, not with --from", param_hint="--table")
+        raise typer.BadParameter(
+            "give either --table or --from: a source has no tables", param_hint="--table"
+        )
     parsed = None if source is None else options.parsed(OffsetSource.parse, source, "--from")
     wiring = wire(service_map)
     kafka = wiring.kafka(kafka_timeout, shared_timeout=True)

@@ -1,4 +1,4 @@
-"""Text, CSV and JSON of `offsets`, and the positions that `init --offsets-from` imports."""
+"""Text, CSV and JSON of `kafka2hive offsets`, and the positions that `init --offsets-from` imports."""
 
 import csv
 from collections.abc import Iterable
@@ -30,13 +30,13 @@ def offsets_list(offsets: Iterable[PlacedOffset]) -> list[Document]:
     """Return positions for a JSON document; null stands for a number that Kafka did not report."""
     return [
         {
-            "topic": each.topic_partition.topic,
-            "partition": each.topic_partition.number,
-            "next_offset": each.offset,
-            "log_start": each.earliest,
-            "log_end": each.latest,
+            "topic": placed.topic_partition.topic,
+            "partition": placed.topic_partition.number,
+            "next_offset": placed.offset,
+            "log_start": placed.earliest,
+            "log_end": placed.latest,
         }
-        for each in offsets
+        for placed in offsets
     ]
 
 
@@ -57,14 +57,14 @@ def offsets_csv(result: OffsetsResult) -> str:
     """
     lines: dict[tuple[str, int], tuple[int, str]] = {}
     for owned in result.owners:
-        for each in owned.offsets:
-            key = (each.topic_partition.topic, each.topic_partition.number)
-            offset, owner = lines.setdefault(key, (each.offset, owned.owner))
-            if offset != each.offset:
+        for placed in owned.offsets:
+            key = (placed.topic_partition.topic, placed.topic_partition.number)
+            offset, owner = lines.setdefault(key, (placed.offset, owned.owner))
+            if offset != placed.offset:
                 raise ConfigError(
                     "offsets.differ",
-                    f"{each.topic_partition}: {owner} stands at {offset}, {owned.owner} at {each.offset}",
-                    "export one table: --table",
+                    f"{placed.topic_partition}: {owner} has position {offset}, {owned.owner} has {placed.offset}",
+                    "export one table: --table DB.TABLE",
                 )
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""`kafka2hive certificate DB.TABLE/dt=2026-11-22`: the completeness of a Hive partition, and the audit of its certificates.
+"""The completeness of a Hive partition and the audit of its certificates, for `kafka2hive certificate`.
 
 Only reads. The checks share no code with the module that writes certificates.
 """
@@ -26,7 +26,7 @@ from kafka2hive.storage.port import Clock, FileStatus, NotFound, StorageError
 
 LEAST_POLL_SECONDS = 5.0
 IDLE_SHARE = 10
-"""`await_completion` sleeps this many times as long as a look takes."""
+"""`await_completion` sleeps this many times as long as one report takes."""
 
 NAME = "DB.TABLE/PARTITION"
 
@@ -59,12 +59,12 @@ class Completion(StrEnum):
 
     COMPLETE = "complete"
     LATE = "late"
-    """It was complete, but more records have come since; another certificate is due."""
+    """It was complete, but late records have come; another certificate is due."""
     OPEN = "open"
     UNREGISTERED = "unregistered"
     """It is complete on HDFS, but Hive does not know it yet."""
     ABSENT = "absent"
-    """No record has come for it so far."""
+    """It has no record yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +92,14 @@ class PartitionReport:
 
     @property
     def exit_code(self) -> ExitCode:
-        """Return STOP if a certificate is untrue, DONE if the partition is complete, SET_ASIDE if it is not yet."""
+        """STOP if a certificate is untrue, DONE if the partition is complete, otherwise SET_ASIDE."""
         if self.findings:
             return ExitCode.STOP
         return ExitCode.DONE if self.completion is Completion.COMPLETE else ExitCode.SET_ASIDE
 
 
 def certificate(wiring: Wiring, name: PartitionName, metastore: Metastore | None) -> PartitionReport:
-    """Look up one Hive partition, and audit its certificates if it has any.
+    """Report on one Hive partition, and audit its certificates.
 
     Raises ConfigError (no such table, or its partitions are not tracked), ManualActionRequired, ServiceUnavailable.
     """
@@ -131,7 +131,7 @@ def await_completion(
 ) -> PartitionReport:
     """Ask until the partition is complete, a certificate is untrue, or `seconds` are over, and return the last report.
 
-    `tell` receives each change. Raises what `ask` raises; a service that does not answer is asked again until the end.
+    `tell` receives each change. Raises what `ask` raises, except that ServiceUnavailable is retried until the time is over.
     """
     end = clock.monotonic() + seconds
     last = ""
@@ -232,7 +232,7 @@ class _Partition:
         return join(self.view.state.location, self.name.path)
 
     def _locations(self, still_open: OpenPartition | None) -> Iterator[str]:
-        """Yield the directories to look into; Hive is asked only if the first one has nothing."""
+        """Yield the directories that may hold the files; Hive is asked only if the first one has none."""
         location = self._location(still_open)
         yield location
         if self.metastore is None:
@@ -326,7 +326,7 @@ class _Partition:
                 yield file
 
     def _children(self, directory: str) -> dict[str, FileStatus]:
-        """List a directory once; one that does not exist has no children."""
+        """Return a directory's files by name, listed once; a missing directory has none."""
         if directory not in self._directories:
             try:
                 listed = self.wiring.ports.files.list(directory)

@@ -1,4 +1,4 @@
-"""`kafka2hive offsets`: positions of the tables, or of another tool, next to the ends of Kafka's logs. Only reads."""
+"""The positions of the tables or of another tool, next to the ends of Kafka's logs, for `kafka2hive offsets`. Only reads."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class OwnedOffsets:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsResult:
-    """All positions that were found, and the tables whose ledgers cannot be read."""
+    """The positions of all owners, and an error for each table that is unknown or whose ledger cannot be read."""
 
     owners: tuple[OwnedOffsets, ...]
     errors: tuple[tuple[str, Kafka2HiveError], ...] = ()
@@ -34,13 +34,13 @@ class OffsetsResult:
 
 
 def table_offsets(wiring: Wiring, kafka: Kafka, tables: Collection[str]) -> OffsetsResult:
-    """Return the positions of the service's tables; `tables` empty: of all. Raises ServiceUnavailable."""
+    """Return the positions of `tables`, or of all tables of the service if it is empty. Raises ServiceUnavailable."""
     ledgers = ledger_tables(wiring)
     unknown = unknown_tables(wiring, tables, {paths.table for paths in ledgers})
-    meant = [paths for paths in ledgers if not tables or paths.table in tables]
-    states, errors = apart(each_ledger(wiring, meant, lambda view: [view.state]))
-    mine = [state for state in states if tables or state.service == wiring.map.service]
-    ends = {state.table: {p.topic_partition: p.end for p in state.positions} for state in mine}
+    selected = [paths for paths in ledgers if not tables or paths.table in tables]
+    states, errors = apart(each_ledger(wiring, selected, lambda view: [view.state]))
+    shown = [state for state in states if tables or state.service == wiring.map.service]
+    ends = {state.table: {p.topic_partition: p.end for p in state.positions} for state in shown}
     owners = _placed(kafka, ends)
     return OffsetsResult(owners, (*unknown, *errors))
 
@@ -55,10 +55,9 @@ def source_offsets(wiring: Wiring, kafka: Kafka, source: OffsetSource) -> Offset
 
 
 def _placed(kafka: Kafka, offsets: Mapping[str, Mapping[TopicPartition, int]]) -> tuple[OwnedOffsets, ...]:
-    """Put the ends of the logs next to the offsets, as far as Kafka gives them."""
-    topics = sorted({tp.topic for each in offsets.values() for tp in each})
+    """Return each owner's positions with the ends of their logs; an end that Kafka does not report is None."""
+    topics = sorted({tp.topic for positions in offsets.values() for tp in positions})
     logs = logs_of(kafka, kafka.cluster(set(topics).__contains__), topics)
-
     return tuple(
         OwnedOffsets(
             owner,
@@ -69,8 +68,8 @@ def _placed(kafka: Kafka, offsets: Mapping[str, Mapping[TopicPartition, int]]) -
                     logs.earliest[tp].offset if tp in logs.earliest else None,
                     logs.latest[tp].offset if tp in logs.latest else None,
                 )
-                for tp, offset in sorted(each.items())
+                for tp, offset in sorted(positions.items())
             ),
         )
-        for owner, each in offsets.items()
+        for owner, positions in offsets.items()
     )

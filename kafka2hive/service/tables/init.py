@@ -1,4 +1,4 @@
-"""`kafka2hive init` makes the ledgers of the map's tables without a run; a run makes that of a new table by the same code."""
+"""Create the ledgers of the map's tables for `kafka2hive init`; a run creates that of a new table by the same code."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -38,13 +38,13 @@ class Beginning(Enum):
     MADE = "made"
     IMPORTED = "positions imported"
     PLANNED = "would import positions"
-    THERE = "already there"
+    EXISTS = "already there"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class InitTable:
-    """One table of the map; `error` with FAILED, `positions` with IMPORTED and PLANNED."""
+    """The outcome for one table: `error` is set if FAILED, `positions` if IMPORTED or PLANNED."""
 
     table: str
     directory: str
@@ -55,7 +55,7 @@ class InitTable:
 
 @dataclass(frozen=True, slots=True)
 class InitResult:
-    """The outcomes for all tables that the map makes of Kafka's present topics."""
+    """The outcomes for all tables of the map, given Kafka's present topics."""
 
     tables: tuple[InitTable, ...]
 
@@ -71,7 +71,7 @@ class InitResult:
 def begin_ledger(
     wiring: Wiring, lost_ledger: LostLedgerCheck, table: MapTable, tables: Collection[MapTable]
 ) -> None:
-    """Make a table's ledger (R1), unless the table or the group's offsets show that there was one before.
+    """Create a table's ledger (R1), unless its owner marker or the group's offsets show that it had one before.
 
     `tables` are all tables of the service. A second call changes nothing; see `init` for a crash.
     Raises ManualActionRequired, AmbiguousOutcome, TableError, ServiceUnavailable.
@@ -90,9 +90,9 @@ class ImportOrder:
 
 
 def import_positions(wiring: Wiring, kafka: Kafka, order: ImportOrder) -> InitResult:
-    """Begin the ledger of each of the map's tables at the positions that another tool left.
+    """Create each table's ledger with the positions that another tool left.
 
-    A table that has positions already is refused. A crash leaves tables that have their positions and tables that have
+    A table that already has positions is refused. A crash leaves tables that have their positions and tables that have
     none; the same command again gives the others theirs.
     Raises ConfigError (the source), ServiceUnavailable.
     """
@@ -102,7 +102,7 @@ def import_positions(wiring: Wiring, kafka: Kafka, order: ImportOrder) -> InitRe
     wanted = cluster.topic_partitions(sorted({topic for table in routes.tables for topic in table.topics}))
     foreign = read_offsets(order.source, wiring, kafka, wanted)
     logs = logs_of(kafka, cluster, sorted({tp.topic for tp in wanted}))
-    begin = _Import(
+    importer = _Import(
         wiring=wiring,
         foreign=foreign,
         logs=logs,
@@ -110,7 +110,7 @@ def import_positions(wiring: Wiring, kafka: Kafka, order: ImportOrder) -> InitRe
         lost_ledger=LostLedgerCheck(kafka, wiring.map.kafka.committed_group, wiring),
         plan_only=order.plan_only,
     )
-    return InitResult((*map(begin.of, routes.tables), *_refused(wiring, routes.conflicts)))
+    return InitResult((*map(importer.of, routes.tables), *_refused(wiring, routes.conflicts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class _Import:
             if state is not None and state.positions:
                 raise ConfigError(
                     "offsets.not_first",
-                    f"{table.name} has positions already: only a table that has read nothing can take over others",
+                    f"{table.name} already has positions: only a table that has read nothing can take over another tool's",
                     f"`kafka2hive reset --table {table.name}` starts the table over",
                 )
             topic_partitions = self.logs.cluster.topic_partitions(table.topics)
@@ -168,8 +168,8 @@ class _Import:
         if owned.state.positions:
             raise TableError(
                 "offsets.not_first",
-                f"{table.name} was begun by another process",
-                "look at `kafka2hive status`",
+                f"{table.name} got positions from another process meanwhile",
+                "`kafka2hive status` names its owner",
             )
         positions = tuple(
             Position(
@@ -187,15 +187,15 @@ class _Import:
 
 
 def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
-    """Make the ledgers that are missing. Kafka is asked for topics (patterns) and group offsets (rule R1).
+    """Create the ledgers that are missing. Kafka is asked for topics (patterns) and group offsets (rule R1).
 
     Raises ServiceUnavailable if Kafka does not answer.
     """
     lost_ledger = LostLedgerCheck(kafka, wiring.map.kafka.committed_group, wiring)
     routes = topic_routes(wiring, kafka.cluster(lambda _topic: False).topics)
     tell_missing(routes.tables)
-    begun = [_init(wiring, lost_ledger, table, routes.tables) for table in routes.tables]
-    return InitResult((*begun, *_refused(wiring, routes.conflicts)))
+    outcomes = [_init(wiring, lost_ledger, table, routes.tables) for table in routes.tables]
+    return InitResult((*outcomes, *_refused(wiring, routes.conflicts)))
 
 
 def _refused(wiring: Wiring, conflicts: Collection[RouteConflict]) -> list[InitTable]:
@@ -208,7 +208,7 @@ def _refused(wiring: Wiring, conflicts: Collection[RouteConflict]) -> list[InitT
 def _init(
     wiring: Wiring, lost_ledger: LostLedgerCheck, table: MapTable, tables: Collection[MapTable]
 ) -> InitTable:
-    """Make one table's ledger. If a topic of it does not exist, nothing is made: that is probably a mistake in the map."""
+    """Create one table's ledger, unless one of its topics does not exist: that is probably a mistake in the map."""
     directory = table.paths.table_directory
     if table.missing:
         error = unknown_topics(table.name, table.missing)
@@ -221,4 +221,4 @@ def _init(
             return InitTable(table.name, directory, Beginning.MADE)
     except Kafka2HiveError as error:
         return InitTable(table.name, directory, Beginning.FAILED, error)
-    return InitTable(table.name, directory, Beginning.THERE)
+    return InitTable(table.name, directory, Beginning.EXISTS)

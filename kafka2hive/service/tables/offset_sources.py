@@ -47,11 +47,11 @@ class OffsetSource:
 
     @staticmethod
     def parse(text: str) -> "OffsetSource":
-        """Raises ConfigError (`usage.offset_source`)."""
+        """Return the source that `text` names, such as `spark:CHECKPOINT#3`. Raises ConfigError (`usage.offset_source`)."""
         kind, _, place = text.partition(":")
         batch = None
-        if kind == SourceKind.SPARK and (found := re.fullmatch(r"(.+)#(\d+)", place)):
-            place, batch = found[1], int(found[2])
+        if kind == SourceKind.SPARK and (match := re.fullmatch(r"(.+)#(\d+)", place)):
+            place, batch = match[1], int(match[2])
         if kind not in list(SourceKind) or not place:
             raise ConfigError(
                 "usage.offset_source",
@@ -63,7 +63,7 @@ class OffsetSource:
 
 @dataclass(frozen=True, slots=True)
 class ForeignOffsets:
-    """What a source says. With `rest_is_unread`, it has read nothing of the topic partitions that it does not name."""
+    """The positions of a source. With `rest_is_unread`, it has read nothing of topic partitions without a position."""
 
     source: OffsetSource
     offsets: Mapping[TopicPartition, int]
@@ -72,7 +72,7 @@ class ForeignOffsets:
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlacedOffset:
-    """A position next to the ends of its log, `[earliest, latest)`; None: Kafka did not give them."""
+    """A position next to the ends of its log, `[earliest, latest)`; None if Kafka does not report them."""
 
     topic_partition: TopicPartition
     offset: int
@@ -88,18 +88,18 @@ class PlacedOffset:
 def read_offsets(
     source: OffsetSource, wiring: Wiring, kafka: Kafka, topic_partitions: Collection[TopicPartition]
 ) -> ForeignOffsets:
-    """Read a source; `topic_partitions` are those to ask a consumer group about.
+    """Read a source; a consumer group is asked only about `topic_partitions`.
 
-    Raises ConfigError (`offsets.*`: there is no such source, or it contradicts itself), ServiceUnavailable.
+    Raises ConfigError (`offsets.*`: the source does not exist or contradicts itself), ServiceUnavailable.
     """
     try:
         match source.kind:
             case SourceKind.GROUP:
-                found = kafka.group_offsets(source.place, topic_partitions)
-                if not found:
-                    message = f"consumer group {source.place} has no offset of the map's topics"
+                committed = kafka.group_offsets(source.place, topic_partitions)
+                if not committed:
+                    message = f"consumer group {source.place} has committed no offset of the map's topics"
                     raise ConfigError("offsets.none", message, "correct the group's name")
-                return ForeignOffsets(source, found, rest_is_unread=False)
+                return ForeignOffsets(source, committed, rest_is_unread=False)
             case SourceKind.SPARK:
                 return ForeignOffsets(source, _spark_offsets(wiring, source), rest_is_unread=True)
             case SourceKind.CONNECT:
@@ -116,28 +116,32 @@ def place_offsets(
 ) -> tuple[PlacedOffset, ...]:
     """Return a position for each topic partition, within its log.
 
-    Raises ConfigError: `offsets.missing` (the source has none for it) or `offsets.outside` (its log does not reach it);
-    ServiceUnavailable (Kafka does not give the ends of the log).
+    Raises ConfigError: `offsets.missing` (the source has none for it) or `offsets.outside` (it is outside its log);
+    ServiceUnavailable (Kafka does not report the ends of the log).
     """
     placed = []
     for tp in sorted(topic_partitions):
         if tp not in logs.earliest or tp not in logs.latest:
-            message = f"Kafka does not give the offsets of {tp}"
+            message = f"Kafka does not report the ends of the log of {tp}"
             raise ServiceUnavailable("kafka.unavailable", message, "give the command again")
         earliest, latest = logs.earliest[tp].offset, logs.latest[tp].offset
         offset = foreign.offsets.get(tp, earliest if foreign.rest_is_unread else None)
         if offset is None:
             raise ConfigError(
                 "offsets.missing",
-                f"{foreign.source} has no offset of {tp}",
-                "`kafka2hive offsets export --from` writes what it has as CSV: add the missing lines, and use csv:FILE",
+                f"{foreign.source} has no position for {tp}",
+                "write the others with `kafka2hive offsets export --from SOURCE`, add the missing lines, and use csv:FILE",
             )
         if not earliest <= offset <= latest:
-            gone = f"{earliest - offset} offsets are gone" if offset < earliest else "the topic was made anew"
+            gone = (
+                f"{earliest - offset} offsets are gone"
+                if offset < earliest
+                else "the topic was recreated or its log was truncated"
+            )
             raise ConfigError(
                 "offsets.outside",
-                f"{foreign.source} stands at {tp}@{offset}, but the log holds [{earliest}, {latest}): {gone}",
-                "decide where to begin, write that into a CSV file (topic,partition,offset), and use csv:FILE",
+                f"{foreign.source} has position {tp}@{offset}, but the log holds [{earliest}, {latest}): {gone}",
+                "decide where to begin, write it to a CSV file (topic,partition,offset), and use csv:FILE",
             )
         placed.append(PlacedOffset(tp, offset, earliest, latest))
     return tuple(placed)
@@ -153,7 +157,7 @@ def _spark_offsets(wiring: Wiring, source: OffsetSource) -> dict[TopicPartition,
     done = _batches(wiring, join(checkpoint, "commits"))
     if not planned or not done:
         missing = "offsets" if not planned else "commits"
-        message = f"{source.place} is no checkpoint of a streaming query that finished a batch: no file in {missing}/"
+        message = f"{source.place} is not the checkpoint of a streaming query that has finished a batch: {missing}/ has no file"
         raise ConfigError(
             "offsets.none", message, "name the query's checkpointLocation, on the map's storage"
         )
@@ -165,7 +169,7 @@ def _spark_offsets(wiring: Wiring, source: OffsetSource) -> dict[TopicPartition,
     if source.batch is None and newest > batch:
         raise ConfigError(
             "offsets.unfinished",
-            f"{source.place}: batch {newest} has begun and is not committed, so its rows may be in the old table or not",
+            f"{source.place}: batch {newest} has begun and is not committed: its rows may or may not be in the old table",
             f"let the query finish it; or look into the old table and choose: spark:{source.place}#{batch} if it has no"
             f" row of batch {newest}, spark:{source.place}#{newest} if it has all",
         )
@@ -176,7 +180,7 @@ def _spark_offsets(wiring: Wiring, source: OffsetSource) -> dict[TopicPartition,
             if isinstance(numbers, dict) and all(str(n).isdigit() for n in numbers):
                 offsets.update({TopicPartition(topic, int(n)): int(offset) for n, offset in numbers.items()})
     if not offsets:
-        raise ConfigError("offsets.none", f"{path} holds no offsets of Kafka", "name another checkpoint")
+        raise ConfigError("offsets.none", f"{path} has no Kafka offsets", "name another checkpoint")
     return offsets
 
 
@@ -189,7 +193,7 @@ def _on_storage(wiring: Wiring, place: str) -> str:
         return place
     message = f"{place} is not on the map's storage {root}"
     raise ConfigError(
-        "offsets.storage", message, "copy it there; or write the offsets into a CSV file, and use csv:FILE"
+        "offsets.storage", message, "copy it there; or write the offsets to a CSV file, and use csv:FILE"
     )
 
 
@@ -211,7 +215,7 @@ def _json_values(text: str) -> Iterator[dict[str, object]]:
 
 
 def _object(value: object) -> dict[str, object] | None:
-    """Return an object, also one that is written as a text."""
+    """Return an object, or the one that a string holds as JSON."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = json.loads(value)
@@ -229,9 +233,9 @@ def _connect_offsets(wiring: Wiring, source: OffsetSource) -> dict[TopicPartitio
     offsets: dict[TopicPartition, int] = {}
     place = _on_storage(wiring, source.place)
     for file in files_below(wiring.ports.files, wiring.ports.concurrency, [place], enters):
-        if (found := _CONNECT_FILE.fullmatch(base_name(file.path))) is not None:
-            tp = TopicPartition(found["topic"], int(found["number"]))
-            offsets[tp] = max(offsets.get(tp, 0), int(found["end"]) + 1)
+        if (match := _CONNECT_FILE.fullmatch(base_name(file.path))) is not None:
+            tp = TopicPartition(match["topic"], int(match["number"]))
+            offsets[tp] = max(offsets.get(tp, 0), int(match["end"]) + 1)
     if not offsets:
         message = f"no file below {source.place} is named topic+partition+first+last"
         raise ConfigError(
@@ -265,5 +269,7 @@ def _csv_offsets(source: OffsetSource) -> dict[TopicPartition, int]:
             "offsets.csv", f"{source.place}: {error}", "name a file that can be read"
         ) from error
     if not offsets:
-        raise ConfigError("offsets.none", f"{source.place} has no line", "write topic,partition,offset lines")
+        raise ConfigError(
+            "offsets.none", f"{source.place} has no lines", "write topic,partition,offset lines"
+        )
     return offsets

@@ -102,7 +102,7 @@ def test_init_says_what_it_made_and_what_was_there() -> None:
     result = InitResult(
         (
             InitTable("air.flights", "file:///l/air.flights", Beginning.MADE),
-            InitTable("air.planes", "file:///l/air.planes", Beginning.THERE),
+            InitTable("air.planes", "file:///l/air.planes", Beginning.EXISTS),
         )
     )
     assert render_init(result, PIPE).splitlines() == [
