@@ -118,12 +118,12 @@ def _in_place(files: FileSystem, path: str, state: Snapshot, certificate: Certif
 
 def _delete_drafts(files: FileSystem, state: Snapshot, directory: str, names: set[str]) -> None:
     """Delete the drafts of this ledger's certificates up to this one: leftovers of crashes, because each draft has a new name."""
-    mine = CertificateName(ledger_tag(state.ledger_id), state.generation, state.epoch)
+    certificate = CertificateName(ledger_tag(state.ledger_id), state.generation, state.epoch)
     for name in sorted(names):
         draft = certificate_of_draft(name)
         if (
             draft
-            and draft.ledger == mine.ledger
-            and (draft.generation, draft.epoch) <= (mine.generation, mine.epoch)
+            and draft.ledger == certificate.ledger
+            and (draft.generation, draft.epoch) <= (certificate.generation, certificate.epoch)
         ):
             files.delete(join(directory, name))

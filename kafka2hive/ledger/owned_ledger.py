@@ -91,10 +91,10 @@ def list_own_directory(files: FileSystem, owned: OwnedLedger) -> tuple[FileStatu
         raise StateUnknown("ledger.no_answer", f"listing {owned.directory}: {error}") from error
 
 
-def fenced(paths: LedgerPaths, mine: Generation) -> Fenced:
+def fenced(paths: LedgerPaths, generation: Generation) -> Fenced:
     """Return the error for a generation directory that is gone."""
     return Fenced(
         "ledger.fenced",
-        f"{paths.generation(mine)} is gone: another run took {paths.table} over",
+        f"{paths.generation(generation)} is gone: another run took {paths.table} over",
         "nothing: the run that took it over goes on; start this one again only if that one was a mistake",
     )

@@ -75,7 +75,7 @@ def rebuild_ledger(
     table_files = _find(wiring, table, location)
     ledger_id = read_marker(files, location) or _only_ledger(location, table_files.ledger_files)
     ledger_files = [f for f in table_files.ledger_files if f.footer.ledger_id == ledger_id]
-    unknown = [path for path in table_files.untracked if _may_be_mine(path, ledger_id)]
+    unknown = [path for path in table_files.untracked if _may_be_of_ledger(path, ledger_id)]
     if unknown:
         raise ManualActionRequired(
             "rebuild.untracked",
@@ -233,7 +233,7 @@ def _used(statuses: Iterable[FileStatus], ledger_id: str) -> set[tuple[int, int]
     return used
 
 
-def _may_be_mine(path: str, ledger_id: str) -> bool:
+def _may_be_of_ledger(path: str, ledger_id: str) -> bool:
     """Whether a file may belong to this ledger, because its name carries no other ledger's tag."""
     parsed = DataFileName.parse(path.rpartition("/")[2])
     return parsed is None or parsed[0].ledger == ledger_tag(ledger_id)
