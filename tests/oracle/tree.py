@@ -1,11 +1,14 @@
 """Files below a directory, on HDFS or on local disk, by full URI."""
 
 import os
+import time
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from hdfs_native import Client
+
+_MORE_READS = 5
 
 
 class Tree(Protocol):
@@ -51,6 +54,17 @@ class HdfsTree:
         return [status.path.rstrip("/").rpartition("/")[2] for status in children if status.isdir]
 
     def read(self, path: str) -> bytes:
+        """The whole file. There is one DataNode: if it drops a connection, ask again; what stays unreadable is an error."""
+        for _ in range(_MORE_READS):
+            try:
+                return self._read(path)
+            except RuntimeError as error:
+                if "DataTransferError" not in str(error):
+                    raise
+                time.sleep(1)
+        return self._read(path)
+
+    def _read(self, path: str) -> bytes:
         with self._client.read(urlsplit(path).path) as file:
             return bytes(file.read())
 
