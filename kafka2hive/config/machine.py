@@ -146,7 +146,7 @@ def _check_transfer_protection(storage: StorageOptions, environ: Mapping[str, st
 
 
 def _check_tokens(storage: StorageOptions, environ: Mapping[str, str]) -> None:
-    """Check that the token file has a token for the NameNode, unless the map logs in by itself.
+    """Check that the token file has a token for the NameNode, unless the map has a Kerberos login.
 
     hdfs-native ignores tokens of other services without an error.
     """
@@ -271,7 +271,10 @@ class _TokenReader:
         return self._take(self.read_number())
 
     def read_number(self) -> int:
-        """Read Hadoop's variable-length integer (WritableUtils): one byte, or the number of bytes that follow."""
+        """Read Hadoop's variable-length integer (WritableUtils).
+
+        A first byte below 0x80 is the number; 0x8F to 0x88 say that the number is in the 1 to 8 bytes that follow.
+        """
         (first,) = self._take(1)
         if first < 0x80:
             return first

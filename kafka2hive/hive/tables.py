@@ -37,7 +37,10 @@ class TableSpec:
 
 
 def compared_table(spec: TableSpec) -> ComparedTable:
-    """Return what the ledger records once Hive's table matches `spec`. An equal record means: do not compare again."""
+    """Return what the ledger records once Hive's table matches `spec`.
+
+    If the ledger already records the same, the table is not compared again.
+    """
 
     def text_of(columns: Sequence[Column]) -> str:
         return ", ".join(f"{column.name} {column.type}" for column in columns)
@@ -66,9 +69,9 @@ def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, 
 def create_statements(spec: TableSpec, ledger_id: str) -> tuple[str, str]:
     """Return the statements that create the database and an external table; they leave existing ones unchanged.
 
-    Dropping the table keeps the files. If the table is in a directory `<database>.db`, that is given as the database's
-    location: tasks may have created it already, and Hive 4 refuses a database whose default directory exists ("Unable to
-    create database managed directory") unless the statement names it.
+    Dropping the table keeps the files. If the table's parent directory is `<database>.db`, the statement gives that directory
+    as the database's location: tasks may have created it already, and Hive 4 refuses a database whose default directory
+    exists ("Unable to create database managed directory") unless the statement names the directory.
     """
     database, directory = spec.table.partition(".")[0], parent(spec.location)
     location = f" LOCATION {hiveql.literal(directory)}" if directory.endswith(f"/{database}.db") else ""

@@ -19,7 +19,7 @@ _PIECE = re.compile(r"%(?P<code>.?)|(\{\{|\}\})|\{(?P<field>[^{}]*)\}|(?P<brace>
 _DIGITS = {"Y": 4, "G": 4, "j": 3}
 """The number of digits of a time code; 2 for all others."""
 _TWO_DIGIT_YEARS = 69
-"""The first two-digit year that is of the last century, as in strptime."""
+"""The first two-digit year that means 19xx, as in strptime; smaller ones mean 20xx."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class BucketPath:
 
 
 def read_bucket_path(text: str) -> BucketPath:
-    """Parse a path with all its faults. An empty one has no levels."""
+    """Parse a path and collect all its faults. An empty path has no levels."""
     levels: list[tuple[str, tuple[Part, ...]]] = []
     faults: list[str] = []
     for level in text.split("/") if text else []:
@@ -86,7 +86,7 @@ def _parts(template: str, level: str, faults: list[str]) -> Iterator[Part]:
     for piece in _PIECE.finditer(template):
         code, field, brace = piece["code"], piece["field"], piece["brace"]
         if code is not None and code != "%":
-            if code not in TIME_CODES or not code:
+            if code not in TIME_CODES or not code:  # every text contains the empty code of a % at the end
                 allowed = " ".join(f"%{known}" for known in TIME_CODES)
                 faults.append(f"%{code} is not supported; expected one of {allowed} %%")
             yield Code(code)
@@ -95,7 +95,7 @@ def _parts(template: str, level: str, faults: list[str]) -> Iterator[Part]:
         elif brace:
             faults.append(f"a single {brace} in {level!r}: write {brace * 2} for a brace")
         else:
-            yield piece["text"] or piece[0][0]
+            yield piece["text"] or piece[0][0]  # text, or one character for `{{`, `}}` or `%%`
 
 
 def period_of(path: BucketPath) -> str | None:
@@ -183,7 +183,7 @@ def _end(unit: str, numbers: Mapping[str, int]) -> datetime.datetime:
         return datetime.datetime.fromisocalendar(numbers["G"], numbers["V"], 1) + datetime.timedelta(weeks=1)
     year = numbers["Y"] if "Y" in numbers else _four_digits(numbers["y"])
     if unit == "year":
-        return datetime.datetime(year, 1, 1).replace(year=year + 1)
+        return datetime.datetime(year, 1, 1).replace(year=year + 1)  # the constructor rejects year 0
     if unit == "month":
         month = datetime.datetime(year, numbers["m"], 1).month
         return datetime.datetime(year + month // 12, month % 12 + 1, 1)

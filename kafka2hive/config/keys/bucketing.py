@@ -22,8 +22,9 @@ class BucketTime(Enum):
 class Bucketing:
     """Which Hive partition a record belongs to.
 
-    `path` is e.g. `dt=%Y-%m-%d/hr=%H/c={country}`. `field` becomes the column with the event time (a timestamp, a date, or
-    a bigint of `unit`), `inner` the fields that lead to the time where that column is a struct.
+    `path` is e.g. `dt=%Y-%m-%d/hr=%H/c={country}`. `field` is as the map has it; `config.build` replaces it by the column
+    with the event time (a timestamp, a date, or a bigint of `unit`). If that column is a struct, `inner` gets the names of
+    the fields that lead to the time.
     """
 
     path: Annotated[
@@ -82,7 +83,7 @@ SuccessFile = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class CompletionOptions:
-    """When a Hive partition is complete, and what tells readers so."""
+    """When a Hive partition is complete, and how readers are told."""
 
     delay_seconds: Annotated[
         Duration,

@@ -90,19 +90,19 @@ _PLAIN_TYPES = re.compile(
 
 def check_columns(checked: CheckedTable, has_hive: bool) -> None:
     table = checked.table
-    lower: set[str] = set()
+    seen: set[str] = set()
     for column in declared_columns(table) if table.columns else ():
         name, path = column.name, checked.path("columns", column.place)
         if not _COLUMN.fullmatch(name):
             checked.add(
                 path, f"a column's name has letters, digits and _, at most 128{_rename_hint(checked, column)}"
             )
-        elif name.lower() in lower:
+        elif name.lower() in seen:
             checked.add(path, "the column is repeated (Hive ignores case)")
         else:
             _check_type(checked, path, column.type)
             _check_source(checked, path, column)
-        lower.add(name.lower())
+        seen.add(name.lower())
     of_value = [column for column in declared_columns(table) if column.part is RecordPart.VALUE]
     if table.format == "raw" and [c.type.lower() in ("binary", "string") for c in of_value] != [True]:
         message = "a raw table has exactly one column of the value, binary or string (default: value: binary)"
@@ -113,7 +113,7 @@ def check_columns(checked: CheckedTable, has_hive: bool) -> None:
 
 
 def _rename_hint(checked: CheckedTable, column: DeclaredColumn) -> str:
-    """Return how to write a column for a JSON key that cannot be a column's name, empty if that is not the mistake."""
+    """Return how to write the column if its name is a JSON key that Hive does not allow as a name, empty otherwise."""
     legal = re.sub(r"[^a-z0-9]+", "_", column.name.lower()).strip("_")
     if checked.table.format != "json" or column.path is not None or not _COLUMN.fullmatch(legal):
         return ""
@@ -188,7 +188,7 @@ def _check_default(checked: CheckedTable, path: Path, column: DeclaredColumn, te
 
 def _check_type(checked: CheckedTable, path: Path, text: str) -> None:
     if _PLAIN_TYPES.fullmatch(text):
-        return  # most maps need no import of Arrow
+        return  # most maps have only such types, and the parser below imports Arrow, which is slow
     from kafka2hive.model.hive_types import parse_hive_type
 
     try:
@@ -222,6 +222,7 @@ NAMED_BY_ID = ("avro", "protobuf")
 
 
 def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
+    """Check which part of the record fills each column: its value, its key or a header."""
     table = checked.table
     columns = declared_columns(table) if table.columns else []
     for column in columns:
@@ -279,4 +280,5 @@ def _check_key(checked: CheckedTable, path: Path, column: DeclaredColumn) -> Non
 
 
 def has_parts(kind: str) -> bool:
+    """Return whether Hive's type `kind` consists of other types: an array, a map or a struct."""
     return kind.strip().lower().startswith(("array", "map", "struct"))

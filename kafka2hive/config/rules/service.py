@@ -29,7 +29,7 @@ _SPARK_OWNED = {
 
 
 def filesystem_of(uri: str) -> str:
-    """Return scheme and authority, e.g. `hdfs://namenode:8020` or `file://`. A rename cannot move a file to another one."""
+    """Return scheme and authority, e.g. `hdfs://namenode:8020` or `file://`. No rename crosses file systems."""
     parts = urlsplit(uri)
     return f"{parts.scheme}://{parts.netloc}"
 

@@ -1,4 +1,4 @@
-"""A table's options with all defaults, for the rules and for `config.build`, and the table as the rules check it."""
+"""A table's options with all defaults, for the rules and for `config.build`, and CheckedTable, which the rules check."""
 
 import re
 from dataclasses import dataclass, replace
@@ -66,7 +66,7 @@ class DeclaredColumn:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The path to the value: by default the column's name, empty for a whole key.
+        """The keys on the path to the value: by default only the column's name, empty for a whole record key.
 
         Raises ValueError if the path is malformed.
         """
@@ -99,7 +99,10 @@ def before_sql(table: TableKeys) -> TableKeys:
 
 
 def after_sql(table: TableKeys) -> TableKeys:
-    """Return the table with the columns that its SELECT fills; format and source get values to which no rule objects."""
+    """Return the table with the columns that its SELECT fills.
+
+    The SELECT fills them and no decoder, so `format`, `key_format` and `source` get values that every rule accepts.
+    """
     if not table.records:
         return table
     return replace(table, records=(), format="json", key_format="raw", source="events")

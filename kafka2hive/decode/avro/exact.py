@@ -38,7 +38,7 @@ _SCALARS: dict[str, Skip] = {
 
 def skips(shapes: Sequence[Shape]) -> list[Skip]:
     """Return for each shape of a plan's table the function that skips its values; they call each other by number."""
-    table: list[Skip] = []
+    table: list[Skip] = []  # the functions keep this list, and find each other in it when they are called
     table += [_skip(kind, numbers, table) for kind, numbers in shapes]
     return table
 
@@ -143,7 +143,7 @@ def _moment(value: plan.AvroMoment, dtype: pa.DataType, zone: str) -> Read:
 
 
 _Fill = Callable[[AvroCursor, list[Any]], None]
-"""Reads a value on the way to the columns, and fills the columns of the row. Raises BinaryRefusal."""
+"""Reads a value and puts what columns take of it into the row. Raises BinaryRefusal."""
 
 
 class AvroExactDecoder:
@@ -192,7 +192,7 @@ class AvroExactDecoder:
         ]
         inner = self._way(target.inner, path) if target.inner else None
         skip = self._skips[target.shape]
-        ignored = f"field {path_text(path)}"
+        field = f"field {path_text(path)}"
 
         def fill(cursor: AvroCursor, row: list[Any]) -> None:
             start = cursor.at
@@ -209,7 +209,7 @@ class AvroExactDecoder:
                 try:
                     skip(cursor)
                 except BinaryRefusal as refusal:
-                    raise refusal.within(ignored) from None
+                    raise refusal.within(field) from None
 
         return fill
 
@@ -230,6 +230,7 @@ class AvroExactDecoder:
         return scalar(value, dtype, self._zone)
 
     def _step(self, step: plan.Step, dtype: pa.DataType) -> tuple[str, bool, Read]:
+        """Return the field's name, whether the struct takes it, and the function that reads it."""
         return (
             step.name,
             step.to >= 0,
@@ -251,6 +252,7 @@ def _fork(branches: Sequence[_Fill], cursor: AvroCursor, row: list[Any]) -> None
 
 
 def _unfit(why: str, cursor: AvroCursor, row: object = None) -> None:
+    """Reject a branch that fits no column; takes the arguments of a Read, and of a _Fill."""
     raise BinaryRefusal("avro.type", why)
 
 
