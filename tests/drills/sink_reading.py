@@ -38,7 +38,7 @@ def read_sink(tree: Tree, paths: Iterable[str], sent: int) -> SinkReading:
     for path in paths:
         files += 1
         try:
-            ids.update(pq.read_table(io.BytesIO(tree.read(path)), columns=["id"])["id"].to_pylist())
+            ids += ids_in(tree, path)
         except (pa.ArrowException, OSError):
             unreadable += 1
     known = sum(1 for number in ids if 0 <= number < sent)
@@ -50,6 +50,11 @@ def read_sink(tree: Tree, paths: Iterable[str], sent: int) -> SinkReading:
         doubled=sum(1 for count in ids.values() if count > 1),
         foreign=len(ids) - known,
     )
+
+
+def ids_in(tree: Tree, path: str) -> Counter[int]:
+    """Count the values of column `id` of a Parquet file."""
+    return Counter(pq.read_table(io.BytesIO(tree.read(path)), columns=["id"])["id"].to_pylist())
 
 
 def listed_by_hive(tree: Tree, location: str) -> list[str]:
@@ -64,5 +69,5 @@ def listed_by_spark(tree: Tree, location: str) -> list[str]:
         if path.rpartition("/")[2].startswith("."):
             continue
         for line in tree.read(path).decode().splitlines()[1:]:
-            named.add(unquote(json.loads(line)["path"]).removeprefix("file://"))
-    return sorted(f"file://{path}" for path in named)
+            named.add(unquote(json.loads(line)["path"]))
+    return sorted(path if "://" in path else f"file://{path}" for path in named)

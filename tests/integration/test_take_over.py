@@ -1,32 +1,26 @@
 """Taking over from other tools in the middle of a stream: the old table and the new one hold each record once."""
 
-import io
 import json
-import os
-import signal
-import subprocess
 import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Consumer
 
+from tests.drills.sink_reading import ids_in, listed_by_spark
 from tests.harness.program import command, run_once
 from tests.harness.service_map import location, write_map
-from tests.harness.waiting import wait_until
+from tests.oracle.data_files import visible_files
 from tests.oracle.tree import HdfsTree
 from tests.services.jars import jars
 from tests.services.produce import produce
+from tests.services.service_process import ServiceProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.services.hdfs import Hdfs
     from tests.services.kafka_broker import KafkaBroker
 
@@ -56,44 +50,12 @@ SPARK_JOB = f"""
 """
 
 
-@contextmanager
-def started(arguments: list[str], log: Path) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process in a session of its own; nothing of it is left after the block."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(arguments, stdout=output, stderr=output, start_new_session=True)
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
 def records(ids: Iterable[int]) -> list[bytes]:
     return [json.dumps({"id": number}).encode() for number in ids]
 
 
-def ids_in(tree: HdfsTree, paths: Iterable[str]) -> Counter[int]:
-    found: Counter[int] = Counter()
-    for path in paths:
-        found.update(pq.read_table(io.BytesIO(tree.read(path)), columns=["id"])["id"].to_pylist())
-    return found
-
-
-def ours(tree: HdfsTree, uri: str, table: str) -> Counter[int]:
-    files = tree.files(location(uri, table))
-    return ids_in(tree, (path for path in files if path.endswith(".parquet.final")))
-
-
-def of_spark(tree: HdfsTree, output: str, uri: str) -> Counter[int]:
-    """What a reader of Spark's table sees: the files that the sink's own log names."""
-    base, named = uri.rpartition("/")[0], set()
-    for log in tree.files(f"{output}/_spark_metadata"):
-        for line in tree.read(log).decode().splitlines():
-            if line.startswith("{"):
-                path = json.loads(line)["path"]
-                named.add(path if path.startswith(base) else base + path)
-    return ids_in(tree, sorted(named))
+def ids_of(tree: HdfsTree, paths: Iterable[str]) -> Counter[int]:
+    return sum((ids_in(tree, path) for path in paths), Counter())
 
 
 def new_map(folder: Path, kafka: "KafkaBroker", uri: str, topic: str) -> tuple[str, Path]:
@@ -107,7 +69,7 @@ def new_map(folder: Path, kafka: "KafkaBroker", uri: str, topic: str) -> tuple[s
     return table["table"], write_map(folder, topic, kafka.bootstrap, uri, [table])
 
 
-def is_stuck(tree: HdfsTree, checkpoint: str, tell: Callable[[], str]) -> Callable[[], bool]:
+def is_stuck(tree: HdfsTree, checkpoint: str, job: ServiceProcess) -> Callable[[], bool]:
     """Whether the job works on a batch after the second one that it cannot finish."""
 
     def look() -> bool:
@@ -115,7 +77,7 @@ def is_stuck(tree: HdfsTree, checkpoint: str, tell: Callable[[], str]) -> Callab
             kind: {int(p.rpartition("/")[2]) for p in tree.files(f"{checkpoint}/{kind}") if p[-1].isdigit()}
             for kind in ("offsets", "commits")
         }
-        assert "Traceback" not in tell(), tell()
+        assert not job.said("Traceback"), job.output.read_text(errors="replace")
         return batches["commits"] >= {0, 1} and max(batches["offsets"]) > max(batches["commits"])
 
     return look
@@ -129,13 +91,16 @@ def test_a_spark_job_that_was_killed_in_a_batch_is_taken_over_at_the_batch_befor
     output, checkpoint = f"{uri}/spark/table", f"{uri}/spark/checkpoint"
     kafka.create_topic(unique, PARTITIONS)
     produce(kafka.bootstrap, unique, records(range(4_000)), PARTITIONS)
-    job, log = tmp_path / "job.py", tmp_path / "job.log"
-    job.write_text(textwrap.dedent(SPARK_JOB))
-    arguments = [str(job), kafka.bootstrap, unique, output, checkpoint, jars("spark-kafka")]
-    with started([sys.executable, *arguments], log) as process:
-        wait_until(is_stuck(tree, checkpoint, lambda: log.read_text(errors="replace")), "stuck", 240)
-        os.killpg(process.pid, signal.SIGKILL)
-    old = of_spark(tree, output, uri)
+    script = tmp_path / "job.py"
+    script.write_text(textwrap.dedent(SPARK_JOB))
+    arguments = [str(script), kafka.bootstrap, unique, output, checkpoint, jars("spark-kafka")]
+    job = ServiceProcess("job", [sys.executable, *arguments], tmp_path)
+    job.start()
+    try:
+        job.wait_until(is_stuck(tree, checkpoint, job), "stuck", 240)
+    finally:
+        job.kill()
+    old = ids_of(tree, listed_by_spark(tree, output))
     assert old and max(old.values()) == 1 and STUCK not in old
     produce(kafka.bootstrap, unique, records(range(4_000, 5_000)), PARTITIONS)
 
@@ -155,7 +120,7 @@ def test_a_spark_job_that_was_killed_in_a_batch_is_taken_over_at_the_batch_befor
     assert command("init", config, "--offsets-from", source).code == 0
     done = run_once(config)
     assert done.code == 0, done.log
-    assert old + ours(tree, uri, table) == Counter(range(5_000))
+    assert old + ids_of(tree, visible_files(tree, location(uri, table))) == Counter(range(5_000))
     assert command("verify", config, "--deep").code == 0
     again = command("init", config, "--offsets-from", source)
     assert again.code == 78 and "offsets.not_first" in again.out
@@ -184,5 +149,5 @@ def test_a_consumer_group_is_taken_over_where_it_stopped(
     shown = command("offsets show", config, "--json").document["owners"]
     assert [sum(each["next_offset"] for each in owner["offsets"]) for owner in shown] == [1234]
     assert run_once(config).code == 0
-    assert old + ours(tree, uri, table) == Counter(range(2_000))
+    assert old + ids_of(tree, visible_files(tree, location(uri, table))) == Counter(range(2_000))
     assert command("verify", config, "--deep").code == 0

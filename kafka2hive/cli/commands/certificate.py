@@ -16,11 +16,11 @@ EXIT_CODES = options.exit_codes(
     config="78 the map is wrong, or the table has no `completion`",
 )
 
+_NAME = "DB.TABLE/PARTITION"
+
 
 def certificate(
-    partition: Annotated[
-        str, typer.Argument(metavar="DB.TABLE/PARTITION", help="For example air.flights/dt=2026-11-22.")
-    ],
+    partition: Annotated[str, typer.Argument(metavar=_NAME, help="For example air.flights/dt=2026-11-22.")],
     config: Map,
     wait: Annotated[
         str | None,
@@ -41,7 +41,7 @@ def certificate(
     from kafka2hive.service.inspect.certificate import certificate as look_up
     from kafka2hive.service.wiring import wire
 
-    name = options.parsed(PartitionName.parse, partition, "DB.TABLE/PARTITION")
+    name = options.parsed(PartitionName.parse, partition, _NAME)
     try:
         seconds = 0.0 if wait is None else parse_duration(wait)
     except ValueError as error:

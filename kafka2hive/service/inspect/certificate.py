@@ -3,7 +3,7 @@
 Only reads. The checks share no code with the module that writes certificates.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -17,8 +17,9 @@ from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import CertificateName, certificate_path
 from kafka2hive.model.snapshot import Certificate, OpenPartition, Snapshot
-from kafka2hive.service.tables.ledgers import ledger_tables, no_such_table
+from kafka2hive.service.tables.ledgers import ledger_tables, no_answer_about, unknown_tables
 from kafka2hive.service.verify.certificates import audit_certificates
+from kafka2hive.service.verify.files import changed_files
 from kafka2hive.service.verify.registrations import wrong_registration
 from kafka2hive.service.verify.result import Finding
 from kafka2hive.service.wiring import Wiring
@@ -107,9 +108,9 @@ def certificate(wiring: Wiring, name: PartitionName, metastore: Metastore | None
     try:
         view = look(files, paths)
     except NoLedger:
-        known = {each.table for each in ledger_tables(wiring)} | {rule.table for rule in wiring.map.tables}
-        if name.table not in known:
-            raise no_such_table(name.table, known) from None
+        ledgers = {paths.table for paths in ledger_tables(wiring)}
+        for _, unknown in unknown_tables(wiring, [name.table], ledgers):
+            raise unknown from None
         return PartitionReport(completion=Completion.ABSENT)
     if view.state.tracking is None:
         raise ConfigError(
@@ -122,8 +123,7 @@ def certificate(wiring: Wiring, name: PartitionName, metastore: Metastore | None
     except MetastoreUnavailable as error:
         raise error.to_error(f"{name}: {error}") from error
     except StorageError as error:
-        remedy = error.remedy or "give the command again"
-        raise ServiceUnavailable("storage.unavailable", f"{name}: {error}", remedy) from error
+        raise no_answer_about(str(name), error) from error
 
 
 def await_completion(
@@ -255,9 +255,7 @@ class _Partition:
             if snapshot.epoch < first:
                 break
             read.append(snapshot)
-            first = min(
-                [first, *(c.since for c in snapshot.certificates if c.partition.path == self.name.path)]
-            )
+            first = min([first, *(each.since for each in self._given_by(snapshot))])
         return read[::-1]
 
     def _certificates(self, snapshots: list[Snapshot]) -> list[tuple[Snapshot, Certificate]]:
@@ -266,19 +264,18 @@ class _Partition:
         for snapshot in snapshots:
             if any(each.path == self.name.path for each in snapshot.reopened):
                 certificates = certificates[:-1]
-            certificates += [
-                (snapshot, each) for each in snapshot.certificates if each.partition.path == self.name.path
-            ]
+            certificates += [(snapshot, each) for each in self._given_by(snapshot)]
         return certificates
+
+    def _given_by(self, snapshot: Snapshot) -> tuple[Certificate, ...]:
+        """Return the partition's certificates of one snapshot: at most one."""
+        return tuple(each for each in snapshot.certificates if each.partition.path == self.name.path)
 
     def _audit(
         self, snapshots: list[Snapshot], certificates: list[tuple[Snapshot, Certificate]]
     ) -> Iterator[Finding]:
         """Compare certificates with snapshots, their counts with the file lines, and the file lines with HDFS."""
-        of_partition = [
-            replace(s, certificates=tuple(c for c in s.certificates if c.partition.path == self.name.path))
-            for s in snapshots
-        ]
+        of_partition = [replace(each, certificates=self._given_by(each)) for each in snapshots]
         yield from audit_certificates(self.wiring.ports.files, self.wiring.ports.concurrency, of_partition)
         lost = {loss.path for loss in self.view.state.losses}
         for snapshot, certificate in certificates:
@@ -298,16 +295,14 @@ class _Partition:
                     f"counts {certificate.files} files with {certificate.rows} rows; the snapshots of epochs"
                     f" {certificate.since} to {snapshot.epoch} have {len(files)} files with {rows} rows",
                 )
-            yield from self._damage(file for file in files if file.final not in lost)
+            yield from self._damage([file for file in files if file.final not in lost])
 
-    def _damage(self, files: Iterator[DataFile]) -> Iterator[Finding]:
-        for file in files:
-            child = self._children(parent(file.final)).get(base_name(file.final))
-            if child is None:
-                yield Finding("verify.missing", file.final, f"does not exist; {file.rows} rows")
-            elif child.length != file.length:
-                message = f"has {child.length} bytes, {file.length} bytes were committed; {file.rows} rows"
-                yield Finding("verify.length", file.final, message)
+    def _damage(self, files: Collection[DataFile]) -> Iterator[Finding]:
+        directories = {parent(file.final) for file in files}
+        lengths = {
+            child.path: child.length for each in directories for child in self._children(each).values()
+        }
+        yield from changed_files(files, lengths)
 
     def _registration(self, partition: HivePartition) -> tuple[Completion, list[Finding]]:
         """Compare Hive's registration of the complete partition with its location. Raises MetastoreUnavailable."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from kafka2hive.kafka.port import Kafka
+from kafka2hive.kafka.port import ClusterView, Kafka
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.tables.kafka_view import logs_of
@@ -41,23 +41,25 @@ def table_offsets(wiring: Wiring, kafka: Kafka, tables: Collection[str]) -> Offs
     states, errors = apart(each_ledger(wiring, selected, lambda view: [view.state]))
     shown = [state for state in states if tables or state.service == wiring.map.service]
     ends = {state.table: {p.topic_partition: p.end for p in state.positions} for state in shown}
-    owners = _placed(kafka, ends)
-    return OffsetsResult(owners, (*unknown, *errors))
+    cluster = kafka.cluster(lambda _topic: False)
+    return OffsetsResult(_placed(kafka, cluster, ends), (*unknown, *errors))
 
 
 def source_offsets(wiring: Wiring, kafka: Kafka, source: OffsetSource) -> OffsetsResult:
     """Return the positions of another tool. Raises ConfigError, ServiceUnavailable."""
-    cluster = kafka.cluster()
+    cluster = kafka.cluster(lambda _topic: False)
     routes = topic_routes(wiring, cluster.topics)
     topics = sorted({topic for table in routes.tables for topic in table.topics})
     foreign = read_offsets(source, wiring, kafka, cluster.topic_partitions(topics))
-    return OffsetsResult(_placed(kafka, {str(source): foreign.offsets}))
+    return OffsetsResult(_placed(kafka, cluster, {str(source): foreign.offsets}))
 
 
-def _placed(kafka: Kafka, offsets: Mapping[str, Mapping[TopicPartition, int]]) -> tuple[OwnedOffsets, ...]:
+def _placed(
+    kafka: Kafka, cluster: ClusterView, offsets: Mapping[str, Mapping[TopicPartition, int]]
+) -> tuple[OwnedOffsets, ...]:
     """Return each owner's positions with the ends of their logs; an end that Kafka does not report is None."""
     topics = sorted({tp.topic for positions in offsets.values() for tp in positions})
-    logs = logs_of(kafka, kafka.cluster(set(topics).__contains__), topics)
+    logs = logs_of(kafka, cluster, topics)
     return tuple(
         OwnedOffsets(
             owner,

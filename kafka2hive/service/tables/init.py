@@ -99,9 +99,9 @@ def import_positions(wiring: Wiring, kafka: Kafka, order: ImportOrder) -> InitRe
     cluster = kafka.cluster()
     routes = topic_routes(wiring, cluster.topics)
     tell_missing(routes.tables)
-    wanted = cluster.topic_partitions(sorted({topic for table in routes.tables for topic in table.topics}))
-    foreign = read_offsets(order.source, wiring, kafka, wanted)
-    logs = logs_of(kafka, cluster, sorted({tp.topic for tp in wanted}))
+    topics = sorted({topic for table in routes.tables for topic in table.topics})
+    foreign = read_offsets(order.source, wiring, kafka, cluster.topic_partitions(topics))
+    logs = logs_of(kafka, cluster, topics)
     importer = _Import(
         wiring=wiring,
         foreign=foreign,

@@ -65,10 +65,15 @@ def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | Unreada
     except NoLedger:
         return
     except StorageError as error:
-        remedy = error.remedy or "give the command again"
-        yield UnreadableLedger(table, ServiceUnavailable("storage.unavailable", f"{table}: {error}", remedy))
+        yield UnreadableLedger(table, no_answer_about(table, error))
     except Kafka2HiveError as error:
         yield UnreadableLedger(table, error)
+
+
+def no_answer_about(subject: str, error: StorageError) -> ServiceUnavailable:
+    """Return the error of a command whose question about `subject` the file system did not answer."""
+    remedy = error.remedy or "give the command again"
+    return ServiceUnavailable("storage.unavailable", f"{subject}: {error}", remedy)
 
 
 def apart(results: Iterable[T | UnreadableLedger]) -> tuple[list[T], list[tuple[str, Kafka2HiveError]]]:

@@ -17,6 +17,7 @@ from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import base_name, join
+from kafka2hive.service.tables.ledgers import no_answer_about
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileStatus, StorageError, children, files_below
 
@@ -107,8 +108,7 @@ def read_offsets(
             case SourceKind.CSV:
                 return ForeignOffsets(source, _csv_offsets(source), rest_is_unread=False)
     except StorageError as error:
-        remedy = error.remedy or "give the command again"
-        raise ServiceUnavailable("storage.unavailable", f"{source}: {error}", remedy) from error
+        raise no_answer_about(str(source), error) from error
 
 
 def place_offsets(

@@ -42,7 +42,7 @@ def audit_presence(
     tags = {ledger_tag(snapshot.ledger_id) for snapshot in snapshots}
     unnamed = {path: _epoch_in(path, tags) for path in sorted(lengths.keys() - named)}
     newest = max((snapshot.epoch for snapshot in snapshots), default=-1)
-    findings = [*_missing(expected.values(), lengths), *_untracked(unnamed, newest, newest_now)]
+    findings = [*changed_files(expected.values(), lengths), *_untracked(unnamed, newest, newest_now)]
     return AuditResult(findings, notes=_foreign(unnamed, directories))
 
 
@@ -107,7 +107,8 @@ def _lengths(
     return {file.path: file.length for file in files_below(files, concurrency, tables | directories, enters)}
 
 
-def _missing(expected: Iterable[DataFile], lengths: Mapping[str, int]) -> Iterator[Finding]:
+def changed_files(expected: Iterable[DataFile], lengths: Mapping[str, int]) -> Iterator[Finding]:
+    """Yield a finding for each file that is missing or has another length; `lengths` are those of existing files, by path."""
     for file in expected:
         length = lengths.get(file.final)
         if length is None:
