@@ -25,6 +25,7 @@ from kafka2hive.service.tables.read_through import ReadThrough
 FIRST_GUESS_BYTES = 500.0
 FIRST_BOUND_BYTES = 2048.0
 _SHARE_THAT_COUNTS = 0.01
+_RECORDS_THAT_COUNT = 10_000  # fewer may not be like the rest of the topic
 _GROWTH = 1.25  # records of the next epoch may be this much larger without exceeding the bytes of an epoch
 _FIRST_WAIT = 5.0
 _LONGEST_WAIT = 300.0
@@ -148,14 +149,16 @@ class HeldRecords:
 class RecordSizes:
     """The sizes of a table's records in Kafka, as the last epochs showed them, in bytes.
 
-    `mean` is the planner's estimate; `bound` limits epochs that must not become too large.
+    `mean` is the planner's estimate; `bound` limits epochs that must not become too large. `is_guess` is true until
+    an epoch had enough records.
     """
 
     mean: float = FIRST_GUESS_BYTES
     bound: float = FIRST_BOUND_BYTES
+    is_guess: bool = True
 
     def learn(self, accounts: Sequence[RangeAccounting]) -> None:
-        """Update both from an epoch's accounts: at once if records grew, otherwise by halves.
+        """Update both from an epoch's accounts: at once if records grew or a guess ends, otherwise by halves.
 
         The bound is the mean of the topic partition with the largest records plus a quarter, because the next epoch may
         read that one alone. Topic partitions with under 1 % of the records are ignored.
@@ -169,8 +172,11 @@ class RecordSizes:
             (a.account.bytes / a.account.read for a in accounts if a.account.read >= enough), default=mean
         )
         bound = max(largest, 1.0) * _GROWTH
-        self.mean = max((self.mean + mean) / 2, mean)
-        self.bound = max((self.bound + bound) / 2, bound)
+        if self.is_guess and read >= _RECORDS_THAT_COUNT:
+            self.mean, self.bound, self.is_guess = mean, bound, False
+        else:
+            self.mean = max((self.mean + mean) / 2, mean)
+            self.bound = max((self.bound + bound) / 2, bound)
 
 
 @dataclass(slots=True)

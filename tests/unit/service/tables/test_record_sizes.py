@@ -73,6 +73,17 @@ def test_a_new_table_of_records_of_two_kilobytes_keeps_to_its_bytes(table: Table
     assert epoch(table, [2048]) <= LIMITS.epoch_bytes
 
 
+def test_the_second_epoch_of_a_new_table_uses_most_of_its_bytes(table: Table) -> None:
+    epoch(table, [300])
+    assert epoch(table, [300]) > 0.75 * LIMITS.epoch_bytes
+
+
+def test_a_few_small_records_do_not_end_the_caution_about_a_new_table(table: Table) -> None:
+    few = OffsetRange(TopicPartition("t", 0), 0, 100)
+    table.record_sizes.learn([RangeAccounting(0, few, OffsetAccounting(read=100, bytes=5_000, written=100))])
+    assert epoch(table, [1000]) <= LIMITS.epoch_bytes
+
+
 def test_sizes_that_stay_use_most_of_the_bytes(table: Table) -> None:
     assert [epoch(table, [3000]) for _ in range(12)][-1] > 0.75 * LIMITS.epoch_bytes
 
