@@ -37,7 +37,6 @@ WARM = (
     "pyarrow.compute",
     "pyarrow.json",
     "pyarrow.parquet",
-    "pydantic",
     "rich.console",
     "typer.testing",
     "yaml",
