@@ -3,6 +3,7 @@
 A command imports its use case only when it is called, so commands without Spark start in well under a second.
 """
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -31,6 +32,9 @@ from kafka2hive.cli.commands import (
     where,
 )
 from kafka2hive.model.errors import ExitCode
+
+_OBJECTS_PER_COLLECTION = 10_000
+"""With Python's default of 700, garbage collection would visit imported modules, and a large epoch's objects, again and again."""
 
 
 def _documents() -> str | None:
@@ -91,10 +95,13 @@ def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType |
 def main() -> None:
     """Run the command of `sys.argv` and exit with its code."""
     sys.excepthook = _bug
+    gc.set_threshold(_OBJECTS_PER_COLLECTION)
     try:
         app()
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
+    finally:
+        gc.freeze()  # the collections of the interpreter's end need not visit all that was imported
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""The only place that connects ports to their adapters. An adapter connects when it is first used."""
+"""The only place that connects ports to their adapters. An adapter is imported when it is first needed, and connects when
+it is first used: most commands need few of them, and a person waits for the imports of each command.
+"""
 
 import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kafka2hive.config.keys import HiveOptions, ServiceMap
 from kafka2hive.config.machine import check_this_machine
-from kafka2hive.hive.metastore import HiveMetastore
-from kafka2hive.hive.session import HiveSession
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.heartbeat import LiveOwner, Processes
@@ -17,15 +18,16 @@ from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.metastore import Hive, Session
 from kafka2hive.model.paths.ledger import LedgerPaths
-from kafka2hive.registry.client import connect_registry
-from kafka2hive.registry.port import Registry
-from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.process import HostProcesses, new_uuid, owner_name
 from kafka2hive.service.progress_lock import Lock
 from kafka2hive.storage.concurrency import DaemonThreads, SystemClock, Threads
 from kafka2hive.storage.connect import connect
 from kafka2hive.storage.logged import LoggedFileSystem
 from kafka2hive.storage.port import Background, Concurrency
+
+if TYPE_CHECKING:
+    from kafka2hive.registry.port import Registry
+    from kafka2hive.service.ownership import OwnershipCheck
 
 PROMOTE_THREADS = 16
 TABLES_SIDE_BY_SIDE = 8
@@ -60,8 +62,10 @@ class Wiring:
 
     def ownership_check(
         self, *, take_over: bool, is_left: Callable[[LiveOwner, View], bool] = lambda live, view: False
-    ) -> OwnershipCheck:
+    ) -> "OwnershipCheck":
         """Return the check for one run, or for one command."""
+        from kafka2hive.service.ownership import OwnershipCheck
+
         root = self.map.storage.ledger_root
         return OwnershipCheck(self.ports, root, self.processes, take_over=take_over, is_left=is_left)
 
@@ -70,14 +74,24 @@ class Wiring:
         return KafkaAdmin(self.map.kafka, timeout_seconds, shared_timeout=shared_timeout)
 
     def hive(self) -> Hive | None:
-        return HiveMetastore(self.map.hive) if self.map.hive else None
+        if self.map.hive is None:
+            return None
+        from kafka2hive.hive.metastore import HiveMetastore
 
-    def registry(self) -> Registry | None:
-        return connect_registry(self.map.registry) if self.map.registry else None
+        return HiveMetastore(self.map.hive)
+
+    def registry(self) -> "Registry | None":
+        if self.map.registry is None:
+            return None
+        from kafka2hive.registry.client import connect_registry
+
+        return connect_registry(self.map.registry)
 
 
 def hive_session(options: HiveOptions) -> Session:
     """Return a HiveServer2 session that is separate from the one of the metastore."""
+    from kafka2hive.hive.session import HiveSession
+
     return HiveSession(options)
 
 

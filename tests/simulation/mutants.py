@@ -1041,9 +1041,8 @@ MUTANTS = (
         ),
         (
             "if expected.alter and (statements",
-            "if expected.alter and found.location == spec.location and (statements",
+            "if expected.alter and description.location == spec.location and (statements",
         ),
-        ("from dataclasses import dataclass\n", "from dataclasses import dataclass, replace\n"),
     ),
     # a snapshot's text, with the same mistake in both directions
     _mutant(

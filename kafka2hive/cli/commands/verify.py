@@ -38,7 +38,6 @@ def verify(
     from kafka2hive.cli.render.verify import render_verify, shown_progress, verify_document
     from kafka2hive.cli.terminal.outcome import show, with_map
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.service.tables.routes import MapTables
     from kafka2hive.service.verify.result import VerifyRequest
     from kafka2hive.service.verify.verify import verify as audit
     from kafka2hive.service.wiring import wire
@@ -49,7 +48,11 @@ def verify(
         wiring = wire(service_map)
         metastore = wiring.hive()
         kafka = wiring.kafka(KAFKA_SECONDS)
-        settings = MapTables(wiring, metastore).settings
+        settings = None
+        if request.deep or request.against is not None:
+            from kafka2hive.service.tables.hive_schemas import MapTables
+
+            settings = MapTables(wiring, metastore).settings
         with shown_progress(sys.stderr, color) as progress:
             result = audit(wiring, request, kafka, metastore, settings, progress)
         name = service_map.service

@@ -10,10 +10,10 @@ from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.service.inspect.preview import ranges_of
-from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.tables.hive_schemas import Catalogue, task_settings
 from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.tables.ledgers import did_you_mean
-from kafka2hive.service.tables.routes import routed_tables, task_settings
+from kafka2hive.service.tables.routes import routed_tables
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.replay import look

@@ -17,11 +17,11 @@ from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan.contract import ColumnsSeen
 from kafka2hive.plan.packing import fair_shares
 from kafka2hive.service.inspect.where import OffsetPlace
-from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.tables.hive_schemas import Catalogue, task_settings
 from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.tables.ledgers import did_you_mean, refuse_unknown
 from kafka2hive.service.tables.never_filled import NeverFilled, never_filled
-from kafka2hive.service.tables.routes import task_settings, tell_missing, topic_routes, with_added_columns
+from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_added_columns
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.selects import selects_of
 from kafka2hive.service.wiring import Wiring

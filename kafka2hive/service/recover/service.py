@@ -28,6 +28,7 @@ from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.repair import Repairs, refetch_file
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery, failed
 from kafka2hive.service.recover.table import Register, planned_table, recover_table
+from kafka2hive.service.tables.hive_schemas import MapTables
 from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
     apart,
@@ -40,7 +41,7 @@ from kafka2hive.service.tables.ledgers import (
 )
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
 from kafka2hive.service.tables.registrar import RefusedByHive, register_now
-from kafka2hive.service.tables.routes import MapTables, routed_by_ledgers
+from kafka2hive.service.tables.routes import routed_by_ledgers
 from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError

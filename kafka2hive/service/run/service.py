@@ -22,7 +22,7 @@ from kafka2hive.service.run.result import (
     not_registered,
 )
 from kafka2hive.service.run.signals import StopSignals
-from kafka2hive.service.tables.routes import task_settings
+from kafka2hive.service.tables.hive_schemas import task_settings
 from kafka2hive.service.validate.before_start import refuse_to_start, warn_of_topic_settings
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.spark.jvm import Jvm
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 30.0
-_OBJECTS_PER_COLLECTION = 10_000
-"""With Python's default of 700, garbage collection would visit the objects of a large epoch again and again."""
 
 
 class Run:
@@ -135,7 +133,6 @@ class Run:
         )
         query.start()
         gc.freeze()  # the objects of the start stay until the end, so no collection needs to visit them
-        gc.set_threshold(_OBJECTS_PER_COLLECTION)
         parts.liveness.ready(f"dumping {counted(len(parts.owned_tables.tables), 'table')}")
         log.info("the query runs %.1f s after the start", parts.watcher.seconds)
         ended = query.run_until(self._signals.stop, lambda: self._tick(loop))

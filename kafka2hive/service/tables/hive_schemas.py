@@ -1,10 +1,11 @@
-"""The tables that a map requires in Hive: resolved to columns, compared with Hive's, created and altered."""
+"""The tables that a map requires in Hive: resolved to what tasks get of them, compared with Hive's, created and altered."""
 
 import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
@@ -13,14 +14,20 @@ from kafka2hive.config.keys.columns import METADATA_TYPES
 from kafka2hive.hive.check import alter_statements, alterations, check_table
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.tables import TableSpec, compared_table, create_statements, describe, partition_columns
-from kafka2hive.model.errors import TableError
+from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session, StatementFailed
 from kafka2hive.model.snapshot import ComparedTable
+from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.plugins import HiveStorage
+from kafka2hive.service.tables.ledgers import apart, each_ledger, ledger_tables
+from kafka2hive.service.tables.routes import routed_by_ledgers
 from kafka2hive.service.tables.schema_columns import effective_columns
 from kafka2hive.service.tables.table_state import MapTable
+from kafka2hive.service.wiring import Wiring
 
 log = logging.getLogger(__name__)
+
+STALL_SECONDS = 300.0
 
 _TRIES = 3
 """One for the database, one for the table, and one that succeeds."""
@@ -205,6 +212,54 @@ class Catalogue:
             )
         taken = {name.lower() for _, name in table.rule.metadata}
         return tuple(column for column in description.columns if column.name.lower() not in taken)
+
+
+class MapTables:
+    """The map's tables for a command that decodes records without a run, each resolved on demand.
+
+    Hive is asked only about tables whose columns are not in the map.
+    """
+
+    def __init__(self, wiring: Wiring, metastore: Hive | None) -> None:
+        self._wiring = wiring
+        self.catalogue = Catalogue(wiring.map, metastore)
+
+    def settings(self, name: str) -> TaskSettings:
+        """Return what a task needs for one table. Raises ConfigError (not in the map), TableError, ServiceUnavailable."""
+        table = self.by_name.get(name)
+        if table is None:
+            raise ConfigError("refetch.no_rule", f"{name} is no table of the map: its columns are not known")
+        settings = replace(self.catalogue.resolve(table), schema_evolution="ignore")
+        return task_settings(self._wiring.map, {name: settings})
+
+    @cached_property
+    def by_name(self) -> dict[str, MapTable]:
+        """The map's tables by name, with the topics of which their ledgers have positions."""
+        wiring = self._wiring
+        states, errors = apart(each_ledger(wiring, ledger_tables(wiring), lambda view: [view.state]))
+        for name, error in errors:
+            log.debug("%s: %s", name, error)
+        added = {state.table: state.added for state in states}
+        return {
+            name: MapTable(routed.rule, self._wiring.paths(name), routed.topics, added=added.get(name, ()))
+            for name, routed in routed_by_ledgers(self._wiring, states).items()
+        }
+
+
+def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> TaskSettings:
+    """Return what tasks need for `tables`. The dict is not copied: tables added to it reach the tasks of the next epoch."""
+    return TaskSettings(
+        kafka=service_map.kafka.properties,
+        storage=service_map.storage,
+        tables=tables,
+        dead_letter_table=service_map.dead_letters.table,
+        dead_letter_location=service_map.dead_letters.location,
+        file_bytes=service_map.limits.file_bytes,
+        open_files=service_map.limits.open_files,
+        memory_bytes=service_map.limits.task_memory_bytes,
+        registry=service_map.registry,
+        stall_seconds=STALL_SECONDS,
+    )
 
 
 def _refused(name: str, error: MetastoreRefused) -> TableError:

@@ -1,28 +1,21 @@
-"""The tables that the map's rules make of Kafka's topics, and the settings that tasks get for them."""
+"""The tables that the map's rules make of Kafka's topics."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
-from kafka2hive.config.keys import ServiceMap, TableSettings
 from kafka2hive.config.route import ReadTopics, RouteConflict, RoutedTable, Routing, route
 from kafka2hive.config.rules.service import fault_of_table
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.take_over import NoLedger
-from kafka2hive.model.errors import AmbiguousOutcome, ConfigError, Kafka2HiveError
-from kafka2hive.model.metastore import Hive
+from kafka2hive.model.errors import AmbiguousOutcome, Kafka2HiveError
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.plan.contract import TaskSettings
-from kafka2hive.service.tables.hive_schemas import Catalogue
-from kafka2hive.service.tables.ledgers import apart, each_ledger, ledger_tables
+from kafka2hive.service.tables.ledgers import apart, each_ledger
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
 log = logging.getLogger(__name__)
-
-STALL_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,53 +127,5 @@ def location_in_map(wiring: Wiring, state: Snapshot) -> str | None:
     return routed.rule.location if routed else None
 
 
-class MapTables:
-    """The map's tables for a command that decodes records without a run, each resolved on demand.
-
-    Hive is asked only about tables whose columns are not in the map.
-    """
-
-    def __init__(self, wiring: Wiring, metastore: Hive | None) -> None:
-        self._wiring = wiring
-        self.catalogue = Catalogue(wiring.map, metastore)
-
-    def settings(self, name: str) -> TaskSettings:
-        """Return what a task needs for one table. Raises ConfigError (not in the map), TableError, ServiceUnavailable."""
-        table = self.by_name.get(name)
-        if table is None:
-            raise ConfigError("refetch.no_rule", f"{name} is no table of the map: its columns are not known")
-        settings = replace(self.catalogue.resolve(table), schema_evolution="ignore")
-        return task_settings(self._wiring.map, {name: settings})
-
-    @cached_property
-    def by_name(self) -> dict[str, MapTable]:
-        """The map's tables by name, with the topics of which their ledgers have positions."""
-        wiring = self._wiring
-        states, errors = apart(each_ledger(wiring, ledger_tables(wiring), lambda view: [view.state]))
-        for name, error in errors:
-            log.debug("%s: %s", name, error)
-        added = {state.table: state.added for state in states}
-        return {
-            name: MapTable(routed.rule, self._wiring.paths(name), routed.topics, added=added.get(name, ()))
-            for name, routed in routed_by_ledgers(self._wiring, states).items()
-        }
-
-
 def _routing(wiring: Wiring, topics: Iterable[str], read: ReadTopics) -> Routing:
     return route(wiring.map.tables, topics, frozenset({wiring.map.dead_letters.table}), read)
-
-
-def task_settings(service_map: ServiceMap, tables: dict[str, TableSettings]) -> TaskSettings:
-    """Return what tasks need for `tables`. The dict is not copied: tables added to it reach the tasks of the next epoch."""
-    return TaskSettings(
-        kafka=service_map.kafka.properties,
-        storage=service_map.storage,
-        tables=tables,
-        dead_letter_table=service_map.dead_letters.table,
-        dead_letter_location=service_map.dead_letters.location,
-        file_bytes=service_map.limits.file_bytes,
-        open_files=service_map.limits.open_files,
-        memory_bytes=service_map.limits.task_memory_bytes,
-        registry=service_map.registry,
-        stall_seconds=STALL_SECONDS,
-    )

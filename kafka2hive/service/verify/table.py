@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kafka2hive.config.keys import BucketTime
 from kafka2hive.kafka.port import Kafka
@@ -13,7 +14,6 @@ from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUn
 from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
 from kafka2hive.model.paths.table_directory import owner_marker
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.verify.certificates import audit_certificates
 from kafka2hive.service.verify.files import audit_contents, audit_pending, audit_presence
 from kafka2hive.service.verify.history import audit_history, lost_paths
@@ -21,6 +21,9 @@ from kafka2hive.service.verify.registrations import accepted_registrations, audi
 from kafka2hive.service.verify.result import AuditResult, Finding, Progress, TableAuditResult, VerifyRequest
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileSystem
+
+if TYPE_CHECKING:
+    from kafka2hive.plan.contract import TaskSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class TableAudit:
     request: VerifyRequest
     kafka: Kafka | None
     metastore: Metastore | None
-    settings: Callable[[str], TaskSettings] | None
+    settings: "Callable[[str], TaskSettings] | None"
     progress: Progress
 
     def audit(self, view: View) -> list[TableAuditResult]:
@@ -133,7 +136,7 @@ class TableAudit:
                 result.no_answer.append(f"Hive: {error}")
 
     def _with_other_table(
-        self, history: History, name: str, settings: Callable[[str], TaskSettings]
+        self, history: History, name: str, settings: "Callable[[str], TaskSettings]"
     ) -> AuditResult:
         """Compare with the table `name`. Raises ConfigError if one of them keeps no offsets, or `name` has no ledger."""
         from kafka2hive.service.verify.file_contents import place_columns

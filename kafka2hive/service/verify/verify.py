@@ -1,11 +1,11 @@
 """`kafka2hive verify`: audit ledgers, files, certificates and registrations. Only reads; safe during a live run."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.metastore import Metastore
-from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.tables.ledgers import (
     apart,
     did_you_mean,
@@ -18,13 +18,16 @@ from kafka2hive.service.verify.result import Progress, VerifyRequest, VerifyResu
 from kafka2hive.service.verify.table import TableAudit
 from kafka2hive.service.wiring import Wiring
 
+if TYPE_CHECKING:
+    from kafka2hive.plan.contract import TaskSettings
+
 
 def verify(
     wiring: Wiring,
     request: VerifyRequest,
     kafka: Kafka | None,
     metastore: Metastore | None,
-    settings: Callable[[str], TaskSettings] | None = None,
+    settings: "Callable[[str], TaskSettings] | None" = None,
     progress: Progress = Progress(),  # noqa: B008  stateless
 ) -> VerifyResult:
     """Audit the requested ledgers of the map's service, one after the other. Raises ServiceUnavailable (no file system).

@@ -161,15 +161,48 @@ def test_commands_without_spark_load_neither_spark_nor_arrow_nor_a_client(comman
     assert done.stdout.strip() == "[]"
 
 
-def test_a_whole_recover_loads_no_spark_and_no_arrow(tmp_path: Path) -> None:
+_NEVER = (
+    "pydantic",
+    "pyspark",
+    "pyarrow",
+    "duckdb",
+    "pandas",
+    "numpy",
+    "kafka2hive.task",
+    "kafka2hive.decode",
+)
+_ONLY_IF_IN_THE_MAP = (
+    "http.client",
+    "kafka2hive.hive",
+    "kafka2hive.kerberos",
+    "kafka2hive.plan",
+    "kafka2hive.registry",
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "unwanted"),
+    [
+        ("recover", _NEVER),
+        ("status", (*_NEVER, *_ONLY_IF_IN_THE_MAP)),
+        ("verify", (*_NEVER, *_ONLY_IF_IN_THE_MAP)),
+    ],
+)
+def test_a_whole_command_imports_only_what_it_needs(
+    tmp_path: Path, command: str, unwanted: tuple[str, ...]
+) -> None:
+    """The map names neither Hive nor a schema registry, and no broker answers."""
     service = pending_service(tmp_path)
     program = (
         "import sys\n"
         "from kafka2hive.cli.main import app\n"
-        f"app(['recover', '-c', {str(service.map)!r}], standalone_mode=False)\n"
-        "print([name for name in ('pyspark', 'pyarrow', 'duckdb', 'pandas') if name in sys.modules])"
+        "try:\n"
+        f"    app([{command!r}, '-c', {str(service.map)!r}])\n"
+        "except SystemExit:\n"
+        f"    print([name for name in {unwanted} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert TABLE in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
 
 

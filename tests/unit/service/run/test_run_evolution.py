@@ -22,12 +22,11 @@ from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import Gate
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.schema_evolution import Evolution, RegistryEvolution, registry_evolution
-from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.tables.hive_schemas import Catalogue, MapTables
 from kafka2hive.service.tables.kafka_view import KafkaView
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.registrar import NoRegistrar
 from kafka2hive.service.tables.report import Reporter
-from kafka2hive.service.tables.routes import MapTables
 from kafka2hive.service.tables.schema_columns import NewestSchemas
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.service.wiring import Wiring
