@@ -3,8 +3,7 @@
 import datetime
 
 from kafka2hive.config.keys import Column
-from kafka2hive.model.paths.partition_path import partition_path
-from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.path import join, partition_path
 
 DEAD_LETTER_COLUMNS: tuple[Column, ...] = (
     Column("topic", "string"),

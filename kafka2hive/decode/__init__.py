@@ -2,9 +2,8 @@
 
 from importlib import import_module
 
-from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
-from kafka2hive.decode.contract.spec import DecoderSpec, MakeDecoder
+from kafka2hive.decode.contract.spec import Changes, DecoderSpec, MakeDecoder
 from kafka2hive.decode.schemas.writers import SchemaCheck, WriterSchemas
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.plugins import Decoder

@@ -11,9 +11,8 @@ from kafka2hive.formats.avro import container as avro
 from kafka2hive.formats.avro.encoding import AvroEncoding
 from kafka2hive.formats.avro.reader import AvroReader, avro_end
 from kafka2hive.formats.contract.port import FileEnd, FileReader
-from kafka2hive.formats.lines.codec import CODEC_NAMES, codec_of
+from kafka2hive.formats.lines.codec import CODEC_NAMES, codec_of, read_trailer
 from kafka2hive.formats.lines.reader import LinesReader, PlainLines
-from kafka2hive.formats.lines.trailer import read_trailer
 from kafka2hive.formats.orc.encoding import OrcEncoding
 from kafka2hive.formats.orc.reader import OrcReader, orc_end
 from kafka2hive.formats.orc.tail import MAGIC

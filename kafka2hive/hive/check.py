@@ -11,9 +11,9 @@ from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.stored_as import other_properties, stored_as
 from kafka2hive.hive.tables import TableSpec, column_list
-from kafka2hive.model.column_types import is_wider, type_words
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.hive_type_parser import ALIASES
+from kafka2hive.model.hive_types import is_wider, type_words
 from kafka2hive.model.paths.path import same_location
 
 _NOT_WIDENED = LINE_FORMATS | {"avro"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka2hive.config.keys import HiveOptions
 from kafka2hive.config.machine import hive_tls
-from kafka2hive.kerberos.meaning import meaning
+from kafka2hive.kerberos.gssapi import meaning
 from kafka2hive.kerberos.sasl import GssapiClient, ProtectionRefused, context_for
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable

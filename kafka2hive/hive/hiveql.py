@@ -1,6 +1,6 @@
 """HiveQL text: names and literals, quoted so that both Hive and Spark read them back unchanged."""
 
-from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION, parse_partition_path
+from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION, parse_partition_path
 
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\b": "\\b"}
 

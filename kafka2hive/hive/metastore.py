@@ -10,7 +10,7 @@ from kafka2hive.hive.description import parse_description
 from kafka2hive.hive.session import HiveSession, NoSuchPartition
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused
-from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION
+from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION
 
 log = logging.getLogger(__name__)
 

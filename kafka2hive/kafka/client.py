@@ -9,12 +9,13 @@ from functools import partial
 from typing import Any
 
 from kafka2hive.config.keys import KafkaOptions
-from kafka2hive.kafka import errors, groups, topic_settings
+from kafka2hive.kafka import errors, groups
 from kafka2hive.kafka import leader_epochs as records
+from kafka2hive.kafka import requests as topic_settings
 from kafka2hive.kafka.client_log import ClientLog
 from kafka2hive.kafka.librdkafka import admin_client, interruptible, reason, unavailable
-from kafka2hive.kafka.list_offsets import GRACE_SECONDS, is_gone, offsets_of
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark, everything
+from kafka2hive.kafka.requests import GRACE_SECONDS, is_gone, offsets_of
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
 log = logging.getLogger(__name__)

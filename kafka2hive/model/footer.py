@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import orjson
 
 from kafka2hive.model.files import FileKind, HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, TopicPartition
 
 FORMAT_VERSION = "2"
 _PREFIX = "kafka2hive."

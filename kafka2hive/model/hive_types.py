@@ -1,12 +1,27 @@
-"""Hive's type texts to Arrow types and back: `decimal(10,2)` <-> `decimal128(10, 2)`."""
+"""Convert Hive's type texts to Arrow types and back, `decimal(10,2)` <-> `decimal128(10, 2)`, and compare them."""
 
 import functools
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.hive_type_parser import SIMPLE, TOKEN, HiveTypeError, TypeParser
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_TEXT = re.compile(r"(?i)\s*(string|varchar|char)\s*(?:\(\s*(\d+)\s*\))?\s*")
+_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_WORD = re.compile(r"(`[^`]+`|[^\s<>(),:`]+)\s*(:?)")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MAP = re.compile(r"\bmap\s*<\s*([a-z]+)", re.IGNORECASE)
+_AVRO_FAULTS = {
+    "tinyint": "Hive's Avro tables make it int, declare it so",
+    "smallint": "Hive's Avro tables make it int, declare it so",
+    "char": "Hive reads it only from files that state its length, declare it as string",
+    "varchar": "Hive reads it only from files that state its length, declare it as string",
+}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -61,3 +76,73 @@ def _simple_names() -> "dict[pa.DataType, str]":
 
 def _field_name(name: str) -> str:
     return name if TOKEN.fullmatch(name) and name not in "<>(),:`" else f"`{name}`"
+
+
+def is_wider(new: str, old: str) -> bool:
+    """Return whether a column of type `old` may become the different type `new`; False for unknown types.
+
+    It may if every old value is read back unchanged, as tried on HiveServer2 4.0.1 with Parquet and ORC files of the old
+    type. Hive refuses other changes (boolean to string), cannot read the files (date to string), or reads other values
+    (int to double: 2147483647 as 2147483648.0; timestamp to string: microseconds as a number).
+    """
+    new_text, old_text = _TEXT.fullmatch(new), _TEXT.fullmatch(old)
+    if new_text and old_text:
+        loses_blanks = new_text[1].lower() == "char" != old_text[1].lower()
+        is_longer = new_text[2] is None or int(new_text[2]) >= int(old_text[2] or new_text[2] + "0")
+        return is_longer and not loses_blanks
+    if any("char" in type_text.lower() for type_text in (new, old)):
+        return False  # within another type, or from a number that may not fit
+    try:
+        return _holds(parse_hive_type(new.lower()), parse_hive_type(old.lower()))
+    except ConfigError:
+        return False
+
+
+def _holds(new: "pa.DataType", old: "pa.DataType") -> bool:
+    import pyarrow.types as kinds
+
+    if new == old:
+        return True
+    if kinds.is_integer(old):
+        return (
+            (kinds.is_integer(new) and new.bit_width >= old.bit_width)
+            or (kinds.is_decimal(new) and new.precision - new.scale >= _INTEGER_DIGITS[old.bit_width])
+            or bool(kinds.is_string(new))
+        )
+    if kinds.is_decimal(old):
+        return bool(kinds.is_string(new)) or (
+            kinds.is_decimal(new)
+            and new.scale >= old.scale
+            and new.precision - new.scale >= old.precision - old.scale
+        )
+    if kinds.is_float32(old):
+        return bool(kinds.is_float64(new))
+    if kinds.is_list(old) and kinds.is_list(new):
+        return _holds(new.value_type, old.value_type)
+    if kinds.is_map(old) and kinds.is_map(new):
+        return _holds(new.item_type, old.item_type)
+    if kinds.is_struct(old) and kinds.is_struct(new):
+        fields = {field.name: field.type for field in new}
+        return all(field.name in fields and _holds(fields[field.name], field.type) for field in old)
+    return False
+
+
+def avro_faults(name: str, kind: str) -> Iterator[str]:
+    """Return the reasons why an Avro file cannot have a column with this name and Hive type."""
+    fields = [word.strip("`") for word, colon in _WORD.findall(kind) if colon]
+    for avro_name in [name, *fields]:
+        if not _NAME.fullmatch(avro_name):
+            yield f"{avro_name} is not a valid name in Avro: letters, digits and _, and no digit first"
+    for field in fields:
+        if field != field.lower():
+            yield f"{field} in {name} has capital letters: Hive reads such fields of structs as NULL"
+    for word in dict.fromkeys(type_words(kind)):
+        if word in _AVRO_FAULTS:
+            yield f"{name} is of type {kind}: {_AVRO_FAULTS[word]}"
+    if any(key.lower() != "string" for key in _MAP.findall(kind)):
+        yield f"{name} is of type {kind}: Avro's maps have keys of type string"
+
+
+def type_words(kind: str) -> list[str]:
+    """Return the words of a Hive type without the names of fields, in lower case."""
+    return [word.lower() for word, colon in _WORD.findall(kind) if not colon]

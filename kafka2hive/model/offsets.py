@@ -1,4 +1,4 @@
-"""Topic partitions, offset ranges and positions in Kafka."""
+"""Topic partitions, offset ranges and positions in Kafka, and the account of each range."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -66,3 +66,74 @@ class Position:
     end: int
     topic_id: str = UNKNOWN_ID
     leader_epoch: int = -1
+
+
+class AccountingMismatch(ValueError):
+    """The counts of a range do not add up, which is a bug in a task: the range must not be committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetAccounting:
+    """The counts of a range: `end - start = read + absent`, `read = written + filtered + tombstones + dead_lettered`.
+
+    A written record became one row or several; `more_rows` counts the rows beyond the first of each record. `filtered`
+    counts records without a row for the table: they hold none, or a refetch wanted others. `absent` counts offsets without a
+    record for the reader (compacted, transaction markers, aborted), known from the next record or the end of the log behind
+    them. `bytes` is the size of the values read.
+    """
+
+    read: int = 0
+    written: int = 0
+    filtered: int = 0
+    tombstones: int = 0
+    dead_lettered: int = 0
+    absent: int = 0
+    bytes: int = 0
+    more_rows: int = 0
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the written records."""
+        return self.written + self.more_rows
+
+    def __add__(self, other: "OffsetAccounting") -> "OffsetAccounting":
+        return OffsetAccounting(
+            read=self.read + other.read,
+            written=self.written + other.written,
+            filtered=self.filtered + other.filtered,
+            tombstones=self.tombstones + other.tombstones,
+            dead_lettered=self.dead_lettered + other.dead_lettered,
+            absent=self.absent + other.absent,
+            bytes=self.bytes + other.bytes,
+            more_rows=self.more_rows + other.more_rows,
+        )
+
+    def counts(self) -> tuple[int, ...]:
+        """Return the counts in the order of their declaration."""
+        return tuple([getattr(self, name) for name in self.__slots__])
+
+
+@dataclass(frozen=True, slots=True)
+class RangeAccounting:
+    """The account of one range as one task saw it."""
+
+    task: int
+    range: OffsetRange
+    account: OffsetAccounting
+
+    def check(self) -> None:
+        """Raise AccountingMismatch if a count is negative or an identity does not hold."""
+        a = self.account
+        if min(a.counts()) < 0:
+            raise AccountingMismatch(f"{self.range}: negative count in {a}")
+        if len(self.range) != a.read + a.absent:
+            raise AccountingMismatch(
+                f"{self.range}: {len(self.range)} offsets, but {a.read} read + {a.absent} absent"
+            )
+        if a.read != a.written + a.filtered + a.tombstones + a.dead_lettered:
+            raise AccountingMismatch(
+                f"{self.range}: {a.read} read, but {a.written} written + {a.filtered} filtered"
+                f" + {a.tombstones} tombstones + {a.dead_lettered} dead-lettered"
+            )
+        if a.more_rows and not a.written:
+            raise AccountingMismatch(f"{self.range}: {a.more_rows} more rows, but 0 written records")

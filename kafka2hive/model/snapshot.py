@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offset_accounting import RangeAccounting
-from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, RangeAccounting, TopicPartition
 
 UNKNOWN_TIME = "-"
 UNKNOWN_START = "-"

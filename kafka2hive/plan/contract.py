@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from kafka2hive.config.keys import RegistryOptions, StorageOptions, TableSettings
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import AccountingMismatch, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.model.writer_schema import WriterId
 
 NEVER = -1

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from kafka2hive.config.keys import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.writer_schema import AVRO, SchemaId, SchemaReference, WriterSchema
-from kafka2hive.registry import errors
+from kafka2hive.registry import port as errors
 from kafka2hive.registry.http import HttpClient, NoResponse
 from kafka2hive.registry.port import NewestSchema, Registry
 from kafka2hive.storage.concurrency import SystemClock

@@ -9,7 +9,7 @@ from socket import SHUT_RDWR
 from urllib.parse import urlsplit
 
 from kafka2hive.config.keys import RegistryOptions
-from kafka2hive.registry import errors
+from kafka2hive.registry import port as errors
 
 ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 MOST_BYTES = 16 * 1024 * 1024

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from kafka2hive.config.keys import RegistryOptions
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.writer_schema import SchemaId, WriterSchema
-from kafka2hive.registry import errors
+from kafka2hive.registry import port as errors
 from kafka2hive.registry.client import connect_registry
 from kafka2hive.registry.port import Registry, SameSchema
 from kafka2hive.registry.schema_store import KeptSchemas, identity_of
@@ -115,7 +115,7 @@ class SchemaLookup:
         """Return the schema of an id, None if the registry certainly has no such id.
 
         Raises SchemaRegistryUnavailable (for a while after an outage without a new request), and the errors of
-        registry/errors.py: `registry.changed` if the registry's schema of this id differs from the kept one.
+        registry/port.py: `registry.changed` if the registry's schema of this id differs from the kept one.
         """
         known = self._known.get(schema_id)
         if known is not None and self._clock.monotonic() < known.compare_at:

@@ -1,4 +1,4 @@
-"""Find the fields of a writer's schema that a table's columns do not hold. Pure."""
+"""Find the fields of a writer's schema that a table's columns do not hold, before its messages are decoded."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import Column, RecordPart, TableSettings
 from kafka2hive.config.keys.bucket_path import read_bucket_path
+from kafka2hive.config.keys.change_log import change_log_of
 from kafka2hive.decode.contract.sources import (
     Source,
     SourceTree,
@@ -16,9 +17,12 @@ from kafka2hive.decode.contract.sources import (
     in_small_letters,
     source_tree,
 )
-from kafka2hive.model.column_types import avro_faults, is_wider
-from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
-from kafka2hive.schema_evolution.fields import WriterField
+from kafka2hive.decode.schemas.avro import AvroSchema as AvroSchema
+from kafka2hive.decode.schemas.protobuf import ProtobufSchema as ProtobufSchema
+from kafka2hive.model.errors import SchemaDiffers
+from kafka2hive.model.hive_types import avro_faults, hive_type_of, is_wider, parse_hive_type
+from kafka2hive.model.writer_schema import SchemaId, WriterId
+from kafka2hive.schema_evolution.fields import WriterField, avro_fields, protobuf_fields
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 
@@ -194,3 +198,37 @@ def _not_held(path: str, written: pa.DataType, held: pa.DataType, spelling: Spel
         and not pa.types.is_string(written)
     ):
         yield f"{path} is {hive_type_of(written)}, its column {hive_type_of(held)}"
+
+
+class WriterFieldsCheck:
+    """The SchemaCheck of a table whose schema evolution is `add` or `stop`."""
+
+    def __init__(self, table: TableSettings) -> None:
+        self._table = table
+
+    def avro(self, schema_id: SchemaId, schema: AvroSchema) -> None:
+        is_change_log = change_log_of(self._table.source) is not None
+        self._check(WriterId(schema_id), avro_fields(schema, is_change_log=is_change_log))
+
+    def protobuf(self, schema_id: SchemaId, schema: ProtobufSchema, message: str) -> None:
+        self._check(WriterId(schema_id, message), protobuf_fields(schema, message))
+
+    def unresolvable(self, schema_id: SchemaId, why: str) -> None:
+        if self._table.schema_evolution == "stop":
+            raise schema_differs(self._table.table, f"id {schema_id}", why)
+
+    def _check(self, writer: WriterId, fields: Iterator[WriterField]) -> None:
+        difference = differences(self._table, fields)
+        if difference.columns if self._table.schema_evolution == "add" else difference:
+            raise schema_differs(self._table.table, str(writer), difference.text, writer)
+
+
+def schema_differs(table: str, schema: str, text: str, writer: WriterId | None = None) -> SchemaDiffers:
+    """Return the error for differences between the columns and a schema; `schema` is its name in the message."""
+    return SchemaDiffers(
+        f"{table}: the schema with {schema} has what the table's columns do not take: {text}. Nothing of its records is lost:"
+        " they wait in Kafka",
+        "add columns to the map, or name the fields in ignored_fields, and restart; or set schema_evolution: add. A table"
+        " whose columns are Hive's resumes after an ALTER TABLE",
+        writer,
+    )

@@ -1,21 +1,25 @@
 """The driver's JVM, which is launched before Spark is imported, so that its start overlaps with imports and ledger reads.
 
 It is launched as `pyspark.java_gateway.launch_gateway` does, but in two steps: `launch` returns at once, `connect` waits.
+A thread relays its output, and that of Python workers, to this process's log: one format, and secrets redacted.
 """
 
+import logging
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from kafka2hive.config.keys import SparkOptions
 from kafka2hive.model.errors import ServiceUnavailable
@@ -34,11 +38,30 @@ from kafka2hive.spark.internals import (
     server_environment,
 )
 from kafka2hive.spark.java import java_launcher, require_java
-from kafka2hive.spark.output import SparkOutput
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it ships no types
 
+
+log = logging.getLogger("kafka2hive.spark")
+
+_HEAD = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) (.*)", re.DOTALL)
+_LEVELS = {
+    "WARN": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.CRITICAL,
+    "INFO": logging.INFO,
+}
+_BANNER = (  # printed at each start, whatever the settings
+    "WARNING: Using incubator modules",
+    "Using Spark's default log4j profile",
+    "Setting default log level to",
+    "Setting Spark log level to",
+    "To adjust logging level use",
+    "WARN Utils: Your hostname",
+    "WARN Utils: Set SPARK_LOCAL_IP",
+    "WARN NativeCodeLoader: Unable to load native-hadoop",
+)
 _POLL_SECONDS = 0.01
 _EXTRA_OPTIONS = "spark.driver.extraJavaOptions"
 _MEMORY = "-Xmx1g"  # spark.driver.memory by default
@@ -233,3 +256,51 @@ def not_started(reason: str) -> ServiceUnavailable:
         f"Spark did not start: {reason}",
         "Spark needs Java 17 or later (java -version); what it printed is in the log",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SparkLine:
+    """One printed line: the level at which it is logged, and its text without Spark's own time and level."""
+
+    level: int
+    text: str
+
+
+def read_line(text: str, before: int) -> SparkLine:
+    """Parse a line; one without time and level (a stack) gets `before`, the level of the previous line."""
+    found = _HEAD.fullmatch(text)
+    if any(part in text for part in _BANNER):
+        return SparkLine(logging.DEBUG, found[2] if found else text)
+    if found is None:
+        return SparkLine(before, text)
+    return SparkLine(_LEVELS.get(found[1], logging.DEBUG), found[2])
+
+
+class SparkOutput:
+    """A pipe to hand to the JVM as its standard output and error; a thread logs what comes out of it until it closes."""
+
+    def __init__(self) -> None:
+        reading, self.writing = os.pipe()
+        self._thread = threading.Thread(
+            target=_relay, args=(os.fdopen(reading, "rb"),), name="spark-output", daemon=True
+        )
+        self._thread.start()
+
+    def handed_over(self) -> None:
+        """Close this process's copy once the JVM has its own, so that the pipe ends with the last process that holds it."""
+        os.close(self.writing)
+
+    def wait(self) -> None:
+        """Wait until everything is logged, which is after the last process that holds the pipe has ended."""
+        self._thread.join()
+
+
+def _relay(pipe: BinaryIO) -> None:
+    level = logging.INFO
+    with pipe:
+        for raw in pipe:
+            line = read_line(raw.decode(errors="replace").rstrip(), level)
+            if line.level != logging.DEBUG:
+                level = line.level
+            if line.text:
+                log.log(line.level, "%s", line.text)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.offset_accounting import AccountingMismatch, RangeAccounting
+from kafka2hive.model.offsets import AccountingMismatch, RangeAccounting
 from kafka2hive.plan.contract import TableFailure, TableManifest
 from kafka2hive.task.sql.shares import RecordsRead, RowsWritten
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from kafka2hive.config.keys.columns import COORDINATES
-from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offsets import AccountingMismatch
 from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
 from kafka2hive.spark.internals import spark_schema
 from kafka2hive.sql.accounts import check_against_spark, failed_manifest, manifest_of

@@ -9,7 +9,7 @@ An `RPCError` is a response: the NameNode refused, and nothing happened. Without
 import re
 from enum import Enum
 
-from kafka2hive.kerberos.meaning import meaning
+from kafka2hive.kerberos.gssapi import meaning
 from kafka2hive.storage.port import (
     AlreadyExists,
     Denied,

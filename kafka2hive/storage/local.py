@@ -96,7 +96,7 @@ def _rename_in_two_steps(source: str, target: str) -> None:
 
 
 class LocalFileSystem:
-    """A local disk, not a network mount (see mounts.py). `sync` makes a file descriptor's data durable."""
+    """A local disk, not a network mount (see `refuse_network_mount`). `sync` makes a file descriptor's data durable."""
 
     def __init__(self, sync: Sync = os.fsync) -> None:
         self._sync = sync

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.plan.contract import ClientCounts, check_accounts
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import Positions

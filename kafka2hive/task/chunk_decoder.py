@@ -16,7 +16,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.plan.contract import ColumnsSeen, UnmappedFields
 from kafka2hive.plugins import Decoder, Reason
-from kafka2hive.schema_evolution.check import WriterFieldsCheck
+from kafka2hive.schema_evolution.differences import WriterFieldsCheck
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import Positions
 from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask

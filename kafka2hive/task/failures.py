@@ -6,7 +6,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from kafka2hive.model.errors import AccessRefused, ConfigError, SchemaDiffers, TableError
-from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offsets import AccountingMismatch
 from kafka2hive.plan.contract import TableFailure
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
 

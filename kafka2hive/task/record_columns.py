@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import Column, RecordPart, TableSettings, WireFormat
 from kafka2hive.decode import DecoderSpec, Source, make_decoder
-from kafka2hive.decode.contract.changes import Changes
+from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.hive_types import parse_hive_type

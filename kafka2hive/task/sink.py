@@ -6,7 +6,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.write.bucket_split import SourceIds
 from kafka2hive.task.write.destination import Destination

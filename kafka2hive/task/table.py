@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
+from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting
 from kafka2hive.plan.contract import ClientCounts, TableManifest
 from kafka2hive.task.accounts import TableAccounts
 from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds

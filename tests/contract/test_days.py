@@ -11,8 +11,8 @@ import pytest
 from kafka2hive.config.keys import ChangeLog
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.columns.leeway import with_leeway
-from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.wall_clock import NAIVE
 from kafka2hive.plugins import Decoder, Reason

@@ -9,8 +9,8 @@ import pytest
 
 from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract import avro_ways, protobuf_ways
 from tests.contract.avro_cases import number, text

@@ -12,8 +12,8 @@ import pytest
 
 from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.columns.leeway import with_leeway
-from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
+from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.decode.csv import CsvDecoder
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.model.hive_types import parse_hive_type

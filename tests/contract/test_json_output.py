@@ -27,8 +27,7 @@ from kafka2hive.config.yaml.problems import MapProblem
 from kafka2hive.kafka.port import Watermark
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.files import DataFile, FileKind, FileMoves, HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Certificate, OpenPartition
 from kafka2hive.service.inspect.certificate import Completion, PartitionName, PartitionReport
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Group, Letter, LetterPage

@@ -12,7 +12,7 @@ from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.rows import decoder as bounds
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
 from kafka2hive.decode.rows.json import exact_elements, split_arrays, split_lines
-from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offsets import AccountingMismatch
 from kafka2hive.plugins import Decoded, Decoder, Reason
 from tests.contract.decode_ways import EACH_WAY, WAYS
 from tests.contract.rows_reference import Judge

@@ -17,7 +17,7 @@ from confluent_kafka.admin import OffsetSpec
 from kafka2hive.config.keys import Bucketing, BucketTime, Column, MetadataColumn, StorageOptions, Tombstones
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.plan.contract import ColumnsSeen, TableManifest, TaskPlan
 from kafka2hive.storage.port import Denied, OutcomeUnknown, StorageError, Unavailable
 from kafka2hive.task import run_task

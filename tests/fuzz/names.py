@@ -16,11 +16,7 @@ from kafka2hive.model.paths.ledger import (
     parse_snapshot_name,
     snapshot_name,
 )
-from kafka2hive.model.paths.partition_path import (
-    parse_partition_path,
-    partition_path,
-    unescape_partition_value,
-)
+from kafka2hive.model.paths.path import parse_partition_path, partition_path, unescape_partition_value
 from kafka2hive.storage.port import FileStatus
 from tests.fuzz.finding import Finding
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from kafka2hive.ledger.snapshot.codec import SnapshotDamaged, decode, encode
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting, TopicPartition
 from kafka2hive.model.snapshot import (
     AcceptedGap,
     AcceptedLoss,

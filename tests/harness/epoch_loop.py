@@ -10,8 +10,7 @@ from kafka2hive.config.keys import TableSettings
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, everything
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.metastore import MetastoreUnavailable
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.model.paths.ledger import is_draft_name
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TableTask

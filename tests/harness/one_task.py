@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafka2hive.config.keys import TableSettings
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
 from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
 from kafka2hive.service.tables.manifests import Outcome, judge_manifests
 from kafka2hive.storage.port import FileSystem

@@ -8,8 +8,7 @@ from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.service.wiring import Wiring

@@ -21,8 +21,7 @@ from kafka2hive.config.keys import (
     WriterOptions,
 )
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.offset_accounting import RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.plan.contract import NEVER, ClientCounts, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import (
     AlreadyExists,

@@ -21,8 +21,7 @@ from kafka2hive.ledger.register import register
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable, Session
-from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION, partition_path
-from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION, join, partition_path
 from kafka2hive.service.run.hive_gate import asker
 from kafka2hive.service.run.hive_questions import Agrees, Answer, Ask, Question
 from kafka2hive.service.tables.hive_schemas import Catalogue

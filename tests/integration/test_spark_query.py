@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 
 from kafka2hive.config.keys import SparkOptions
 from kafka2hive.model.errors import Fenced, ServiceUnavailable
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TableTask, TaskPlan
 from kafka2hive.spark.configuration import WORKERS_DAEMON
 from kafka2hive.spark.jobs import task_function

@@ -13,7 +13,7 @@ LOG_IN = """
 import sys
 from kafka2hive.config.keys import KerberosOptions
 from kafka2hive.kerberos.gssapi import GssError
-from kafka2hive.kerberos.meaning import meaning
+from kafka2hive.kerberos.gssapi import meaning
 from kafka2hive.kerberos.sasl import context_for
 
 try:

@@ -13,8 +13,7 @@ from kafka2hive.ledger.snapshot.change import Completeness, NoTracking
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offset_accounting import RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, Position
+from kafka2hive.model.offsets import OffsetRange, Position, RangeAccounting
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.paths.path import base_name

@@ -13,8 +13,7 @@ from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offset_accounting import RangeAccounting
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetRange, RangeAccounting
 from kafka2hive.storage.port import FileStatus, StorageError
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.code import Production

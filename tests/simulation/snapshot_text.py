@@ -5,8 +5,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting, TopicPartition
 from tests.oracle.ledger_text import objects_of
 
 

@@ -7,8 +7,7 @@ and each may belong in another partition.
 from functools import lru_cache
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, TopicPartition
 from kafka2hive.model.paths.path import join
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, TABLE, location_of
 

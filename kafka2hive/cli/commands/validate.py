@@ -68,7 +68,7 @@ def validate(
 
 
 def _check_selects(service_map: "ServiceMap", selects: "SelectCheck") -> "list[Check]":
-    from kafka2hive.service.validate.sql_check import check_selects
+    from kafka2hive.service.validate.selects import check_selects
 
     return check_selects(service_map, selects)
 

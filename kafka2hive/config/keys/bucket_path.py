@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION, unescape_partition_value
+from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION, unescape_partition_value
 
 TIME_CODES = "YymdHMjGV"
 _LEVEL_NAME = re.compile(r"[a-z0-9_]+")

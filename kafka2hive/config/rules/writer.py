@@ -6,7 +6,7 @@ from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
 from kafka2hive.config.keys.writer import LINE_FORMATS, TextOptions
 from kafka2hive.config.rules.table_options import CheckedTable, columns_of, metadata_names
 from kafka2hive.config.yaml.problems import closest
-from kafka2hive.model.column_types import avro_faults, type_words
+from kafka2hive.model.hive_types import avro_faults, type_words
 
 _CODECS = ("gzip", "zstd", "snappy", "none")
 

@@ -9,9 +9,8 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys import ChangeLog
 from kafka2hive.config.keys.change_log import CHANGE_COLUMNS, OPERATION, POSITION, TIME
 from kafka2hive.decode.change_logs.decoder import check_change_columns
-from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source
-from kafka2hive.decode.contract.spec import OpenDecoder
+from kafka2hive.decode.contract.spec import Changes, OpenDecoder
 from kafka2hive.decode.rows.decoder import MOST_ROWS, too_many, with_ordinal
 from kafka2hive.decode.values.batch import Places, decoded, mask_of
 from kafka2hive.decode.values.texts import TextColumn

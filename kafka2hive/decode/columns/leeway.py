@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.keys.columns import STRICT
-from kafka2hive.decode.contract.changes import FRACTION, Changes
 from kafka2hive.decode.contract.sources import Source, labels, own_columns
-from kafka2hive.decode.contract.spec import OpenDecoder
+from kafka2hive.decode.contract.spec import FRACTION, Changes, OpenDecoder
 from kafka2hive.decode.values.connect_decimals import decimals_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers, zone_of
 from kafka2hive.decode.values.texts import TextColumn

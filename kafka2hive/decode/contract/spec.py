@@ -1,12 +1,12 @@
 """The specification from which every format makes its decoder."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from kafka2hive.config.keys import ChangeLog, CsvOptions, WireFormat
 from kafka2hive.config.keys.services import PluginOptions
-from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source, own_names
 from kafka2hive.decode.schemas.writers import SchemaCheck, WriterSchemas
 from kafka2hive.model.writer_schema import WriterSchema
@@ -14,6 +14,41 @@ from kafka2hive.plugins import Decoder
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+FRACTION = "fraction"
+"""Fractions of a microsecond were cut off."""
+DEFAULT = "default"
+"""Missing or null values became the column's default."""
+UNKNOWN_ENUM = "unknown_enum"
+"""Enum numbers without a name became their digits, or NULL."""
+
+
+class Changes:
+    """Counts the values that a decoder changes because the map allows it, by kind, until the caller takes the counts."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._defaults: Counter[str] = Counter()
+
+    def add(self, kind: str, values: int) -> None:
+        if values:
+            self._counts[kind] += values
+
+    def add_defaults(self, column: str, values: int) -> None:
+        """Count `values` values of the column that became its default."""
+        self.add(DEFAULT, values)
+        self._defaults[column] += values
+
+    def take(self) -> tuple[tuple[str, int], ...]:
+        """Return the counts by kind since the last call, sorted, and reset them."""
+        counts, self._counts = self._counts, Counter()
+        return tuple(sorted(counts.items()))
+
+    def take_defaults(self) -> Counter[str]:
+        """Return the defaults by column since the last call, and reset them; `take` counts them too."""
+        defaults, self._defaults = self._defaults, Counter()
+        return defaults
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.decode.contract.changes import FRACTION, Changes
 from kafka2hive.decode.contract.sources import Source, labels, own_columns
+from kafka2hive.decode.contract.spec import FRACTION, Changes
 from kafka2hive.decode.values.batch import Mask, mask_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.model.hive_types import hive_type_of

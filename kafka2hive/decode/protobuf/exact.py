@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.config.keys.json_path import path_text
-from kafka2hive.decode.contract.changes import Changes
 from kafka2hive.decode.contract.sources import Source, labels, own_columns
+from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.decode.framing.numbers import BinaryRefusal
 from kafka2hive.decode.protobuf import plan
 from kafka2hive.decode.protobuf.cursor import ProtobufCursor, Range, small_message, values_at

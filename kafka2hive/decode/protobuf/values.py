@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.decode.contract.changes import UNKNOWN_ENUM, Changes
+from kafka2hive.decode.contract.spec import UNKNOWN_ENUM, Changes
 from kafka2hive.decode.framing.numbers import BinaryRefusal, decimal, integer_taker, moment, real, whole
 from kafka2hive.decode.protobuf import plan
 from kafka2hive.decode.protobuf.cursor import ProtobufCursor, Range, small_message

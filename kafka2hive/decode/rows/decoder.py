@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.decode.values.batch import Places, decoded, message_bytes
-from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offsets import AccountingMismatch
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
 MOST_ROWS = 250_000

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys.columns import STRICT, Leeway
-from kafka2hive.decode.contract.changes import FRACTION, Changes
+from kafka2hive.decode.contract.spec import FRACTION, Changes
 from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, mask_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.json_values import Fraction, ValueRefusal, Whole

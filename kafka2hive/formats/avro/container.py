@@ -1,8 +1,12 @@
-"""Avro's container files (specification 1.12): a header, blocks of rows, each followed by the sync marker, and codecs."""
+"""Avro's container files (specification 1.12): a header, blocks of rows, each followed by the sync marker, and codecs.
+
+Also the Avro schema of a file's rows.
+"""
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -20,6 +24,17 @@ _LEVEL = 1  # Avro's own default: a fifth larger than 6, in a quarter of the tim
 _CHECKSUM = 4
 
 Codec = Callable[[bytes], bytes]
+_SIMPLE = {
+    pa.bool_(): "boolean",
+    pa.int8(): "int",
+    pa.int16(): "int",
+    pa.int32(): "int",
+    pa.int64(): "long",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.binary(): "bytes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +158,47 @@ def decompress(data: bytes, name: str) -> bytes:
                 raise pa.ArrowInvalid(f"damaged deflate: {error}") from error
         case other:
             raise pa.ArrowInvalid(f"blocks have the codec {other}, which this program does not write")
+
+
+def avro_schema(schema: pa.Schema) -> dict[str, Any]:
+    """Return the Avro schema that Hive derives from a table: every value may be null, column names are in lower case.
+
+    Raises pa.ArrowInvalid for a type that Avro files cannot have.
+    """
+    return _Records().record([field.with_name(field.name.lower()) for field in schema])
+
+
+class _Records:
+    """Gives every record of a schema a different name, as Avro requires."""
+
+    def __init__(self) -> None:
+        self._made = 0
+
+    def record(self, fields: list[pa.Field]) -> dict[str, Any]:
+        name = f"record_{self._made}"
+        self._made += 1
+        members = [
+            {"name": field.name, "type": self._nullable(field.type), "default": None} for field in fields
+        ]
+        return {"type": "record", "name": name, "fields": members}
+
+    def _nullable(self, kind: pa.DataType) -> list[Any]:
+        return ["null", self._type(kind)]
+
+    def _type(self, kind: pa.DataType) -> Any:
+        if kind in _SIMPLE:
+            return _SIMPLE[kind]
+        if pa.types.is_date32(kind):
+            return {"type": "int", "logicalType": "date"}
+        if kind == pa.timestamp("us"):
+            return {"type": "long", "logicalType": "local-timestamp-millis"}
+        if pa.types.is_decimal128(kind):
+            digits = {"precision": kind.precision, "scale": kind.scale}
+            return {"type": "bytes", "logicalType": "decimal", **digits}
+        if pa.types.is_list(kind):
+            return {"type": "array", "items": self._nullable(kind.value_type)}
+        if pa.types.is_map(kind) and kind.key_type == pa.string():
+            return {"type": "map", "values": self._nullable(kind.item_type)}
+        if pa.types.is_struct(kind):
+            return self.record(list(kind))
+        raise pa.ArrowInvalid(f"Avro files have no {kind}")

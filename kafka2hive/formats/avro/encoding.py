@@ -13,13 +13,13 @@ from kafka2hive.formats.avro.container import (
     NAMES,
     SCHEMA,
     Block,
+    avro_schema,
     block_bytes,
     compressor,
     head_bytes,
 )
 from kafka2hive.formats.avro.reader import WITH_TRAILER, trailer_block
 from kafka2hive.formats.avro.rows import encoder
-from kafka2hive.formats.avro.schema import avro_schema
 from kafka2hive.formats.contract.port import pieces
 from kafka2hive.formats.contract.trailer import SCHEMA_KEY, payload_of, schema_text
 

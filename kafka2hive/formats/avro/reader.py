@@ -13,6 +13,7 @@ from kafka2hive.formats.avro.container import (
     NAMES,
     SCHEMA,
     Block,
+    avro_schema,
     block_bytes,
     blocks,
     decompress,
@@ -20,7 +21,6 @@ from kafka2hive.formats.avro.container import (
     read_container,
 )
 from kafka2hive.formats.avro.rows import decode
-from kafka2hive.formats.avro.schema import avro_schema
 from kafka2hive.formats.contract.port import FileEnd
 from kafka2hive.formats.contract.primitives import HEAD_SIZE, MAGIC, frame_head
 from kafka2hive.formats.contract.trailer import (

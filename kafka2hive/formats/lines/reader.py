@@ -8,11 +8,10 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import TextOptions, WriterOptions
 from kafka2hive.formats.contract.trailer import SCHEMA_KEY, schema_of
-from kafka2hive.formats.lines.codec import codec_of, decompress
+from kafka2hive.formats.lines.codec import codec_of, decompress, read_trailer
 from kafka2hive.formats.lines.delimited import field_count, text_rows
 from kafka2hive.formats.lines.encoding import FORMAT_KEY, TEXT_KEY
 from kafka2hive.formats.lines.json import json_names, json_rows
-from kafka2hive.formats.lines.trailer import read_trailer
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
-from kafka2hive.model.paths.partition_path import HIVE_DEFAULT_PARTITION
+from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION
 from kafka2hive.model.paths.table_directory import CertificateName, staging_directory
 from kafka2hive.storage.port import Denied, FileStatus, StorageError, children
 

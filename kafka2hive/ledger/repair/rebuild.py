@@ -13,8 +13,14 @@ from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import (
+    AccountingMismatch,
+    OffsetAccounting,
+    OffsetRange,
+    Position,
+    RangeAccounting,
+    TopicPartition,
+)
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import join, parent
 from kafka2hive.model.snapshot import NO_SNAPSHOT, REBUILT, AcceptedGap, Snapshot

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offset_accounting import RangeAccounting
-from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.model.offsets import Position, RangeAccounting, TopicPartition
 from kafka2hive.model.snapshot import (
     UNKNOWN_TIME,
     AcceptedGap,

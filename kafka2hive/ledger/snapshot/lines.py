@@ -5,8 +5,7 @@ The encoder, the parser, the draft, the audit and the table in docs/protocol.md 
 
 from kafka2hive.ledger.snapshot.line import Field, Life, Line
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offset_accounting import RangeAccounting
-from kafka2hive.model.offsets import Position
+from kafka2hive.model.offsets import Position, RangeAccounting
 from kafka2hive.model.snapshot import (
     AcceptedGap,
     AcceptedLoss,

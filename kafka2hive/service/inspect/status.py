@@ -12,8 +12,7 @@ from kafka2hive.ledger.heartbeat import live_owners
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, Position, TopicPartition
 from kafka2hive.service.inspect.state import (
     LastOutcome,
     NotRunning,

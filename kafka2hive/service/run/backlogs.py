@@ -11,8 +11,7 @@ from kafka2hive.kafka.positions import Halt, Logs, PositionsToCommit, Resume, Ta
 from kafka2hive.kafka.problems import stop
 from kafka2hive.ledger.snapshot import change
 from kafka2hive.model.errors import ServiceUnavailable
-from kafka2hive.model.offset_accounting import RangeAccounting
-from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.model.snapshot import IMPORTED_START, UNKNOWN_START, Snapshot
 from kafka2hive.plan import TableBacklog
 from kafka2hive.service.tables.kafka_view import KafkaView

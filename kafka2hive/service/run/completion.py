@@ -16,7 +16,7 @@ from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.paths.partition_path import parse_partition_path
+from kafka2hive.model.paths.path import parse_partition_path
 from kafka2hive.model.snapshot import OpenPartition
 from kafka2hive.model.text import counted, utc_text
 from kafka2hive.plugins import CompletionContext, CompletionPolicy, OpenBucket

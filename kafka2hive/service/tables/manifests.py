@@ -8,8 +8,13 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.errors import Kafka2HiveError, SchemaDiffers, TableError
 from kafka2hive.model.files import FileKind, HivePartition
-from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition, first_ranges
+from kafka2hive.model.offsets import (
+    AccountingMismatch,
+    OffsetAccounting,
+    OffsetRange,
+    TopicPartition,
+    first_ranges,
+)
 from kafka2hive.plan.contract import (
     ColumnsSeen,
     Refusal,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from kafka2hive.config.keys import Column, TableRule, TableSettings
 from kafka2hive.config.keys.change_log import change_log_of
-from kafka2hive.model.column_types import is_wider
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
+from kafka2hive.model.hive_types import is_wider
 from kafka2hive.model.snapshot import AddedColumn
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.registry.port import Registry
@@ -85,7 +85,7 @@ class Lacking:
 
     def refuse(self, table: str) -> None:
         """Raise SchemaDiffers if the table lacks anything."""
-        from kafka2hive.schema_evolution.check import schema_differs
+        from kafka2hive.schema_evolution.differences import schema_differs
 
         columns = [f"no column for {column.name} {column.type} ({schema})" for column, schema in self.columns]
         if columns or self.lost:

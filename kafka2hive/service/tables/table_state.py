@@ -17,7 +17,7 @@ from kafka2hive.model.errors import (
     TableError,
 )
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.offset_accounting import RangeAccounting
+from kafka2hive.model.offsets import RangeAccounting
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import AddedColumn, Snapshot
 from kafka2hive.service.tables.read_through import ReadThrough

@@ -1,13 +1,23 @@
-"""Spark for commands that check SELECTs: imported and started only if a table has SQL."""
+"""Check the tables' SELECTs: Spark plans each one as in a run. It starts only if a table has SQL, and reads no record."""
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Protocol
 
 from kafka2hive.config.keys import ServiceMap, TableRule, TableSettings
+from kafka2hive.config.yaml.document import read_document
+from kafka2hive.config.yaml.problems import MapInvalid, Problems
+from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
+from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned
 
 if TYPE_CHECKING:
+    from kafka2hive.service.tables.hive_schemas import Catalogue
+    from kafka2hive.service.tables.table_state import MapTable
     from kafka2hive.sql.selects import Selects
+
+_KEYS = {"sql.lookup": "lookups", "sql.udfs": "udfs"}
+_PLANNED = "Spark makes the table's columns by its SELECT, one row or none of each record"
 
 
 class SelectCheck(Protocol):
@@ -29,3 +39,59 @@ def selects_of(
     from kafka2hive.sql.local import local_selects
 
     return local_selects(service_map)
+
+
+def check_selects(service_map: ServiceMap, selects: SelectCheck) -> list[Check]:
+    """Check each table with SQL without any cluster, with a warning if only a part of its SELECT can be checked this way.
+
+    Raises MapInvalid with all that are wrong, ServiceUnavailable (Spark has ended).
+    """
+    problems = Problems()
+    read_document(FilePath(service_map.path).read_text(encoding="utf-8"), problems)
+    checks: list[Check] = []
+    for index, rule in enumerate(service_map.tables):
+        if rule.sql is None:
+            continue
+        try:
+            checks.append(Check("spark", rule.table, _planned(rule, selects)))
+        except TableError as error:
+            text = f"{error.message.removeprefix(f'{rule.table}: ')}; {error.remedy}"
+            problems.add(("tables", index, _KEYS.get(error.code, "sql")), text)
+    if all_problems := problems.all():
+        raise MapInvalid(service_map.path, all_problems)
+    return checks
+
+
+def check_selects_online(
+    selects: SelectCheck, catalogue: "Catalogue", tables: "Collection[MapTable]"
+) -> list[Check]:
+    """Check each table with SQL, with its columns from Hive and the present contents of its lookups."""
+    return [
+        Check("spark", table.name, _planned_online(table, selects, catalogue))
+        for table in tables
+        if table.rule.sql is not None
+    ]
+
+
+def _planned(rule: TableRule, selects: SelectCheck) -> Result:
+    settings = rule.settings(rule.columns)
+    remote = [name for name, path in rule.lookups if not path.startswith("file:")]
+    if rule.columns and not remote:
+        selects.check(settings)
+        return Passed(_PLANNED)
+    selects.check_text(settings)
+    missing = f"lookup {remote[0]} is on a cluster" if remote else "its columns are Hive's"
+    error = TableError(
+        "sql.unchecked",
+        f"{rule.table}: the SELECT was parsed only: {missing}",
+        "kafka2hive validate --online checks all of it",
+    )
+    return Warned(error)
+
+
+def _planned_online(table: "MapTable", selects: SelectCheck, catalogue: "Catalogue") -> Result:
+    try:
+        selects.check(catalogue.resolve(table))
+    except (TableError, ServiceUnavailable, ConfigError) as error:
+        return Failed(error)
+    return Passed(_PLANNED)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange, Position
+from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, OffsetRange, Position
 from kafka2hive.model.snapshot import REBUILT, REFETCH, AcceptedLoss, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.service.verify.result import Finding, of_epoch

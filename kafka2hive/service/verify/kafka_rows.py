@@ -15,8 +15,7 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
 from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.model.snapshot import REFETCH, Snapshot
 from kafka2hive.model.text import counted

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, TopicPartition, merge_ranges
+from kafka2hive.model.offsets import UNKNOWN_ID, OffsetAccounting, OffsetRange, TopicPartition, merge_ranges
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 

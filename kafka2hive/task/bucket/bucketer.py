@@ -18,7 +18,7 @@ from kafka2hive.config.keys import Bucketing
 from kafka2hive.config.keys.bucket_path import BucketPath, Code, Part, PathField, read_bucket_path
 from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.paths.partition_path import partition_path
+from kafka2hive.model.paths.path import partition_path
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST
 from kafka2hive.plugins import BucketerContext, FieldBucketer, Reason
 from kafka2hive.task.bucket.times import BucketTimes

@@ -7,8 +7,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys.columns import COORDINATES as COORDINATES
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import Positions
 

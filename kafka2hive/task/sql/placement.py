@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
 from kafka2hive.plan.contract import Refusal
 from kafka2hive.plugins import Reason
 from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import TableSettings, WriterOptions
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import Positions

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.fetch.records import Positions
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt

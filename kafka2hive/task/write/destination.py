@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.footer import Footer, Origin
-from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_tag
 from kafka2hive.model.paths.path import join
 from kafka2hive.task.write.upload import CompleteFile

@@ -17,7 +17,7 @@ import pyarrow as pa
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.storage.port import FileSystem
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.write.bucket_split import BucketSlice, SourceIds, split_by_bucket

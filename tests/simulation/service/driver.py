@@ -22,7 +22,7 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
-from kafka2hive.model.offset_accounting import RangeAccounting
+from kafka2hive.model.offsets import RangeAccounting
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.table_directory import OWNER_MARKER
 from kafka2hive.model.snapshot import OpenPartition

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka2hive.formats.contract.trailer import payload_of
-from kafka2hive.formats.lines.trailer import gzip_trailer
+from kafka2hive.formats.lines.codec import gzip_trailer
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.offsets import OffsetAccounting
 from tests.simulation.places import DEAD_LETTER_TABLE
 from tests.simulation.tasks import SEAL, Share
 from tests.simulation.topic import account_of

@@ -8,8 +8,7 @@ from kafka2hive.cli.terminal.screen import Screen
 from kafka2hive.kafka.port import Watermark
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileMoves
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.inspect.state import NotRunning, OwnerLife
 from kafka2hive.service.inspect.status import EpochStatus, StatusResult, TableStatus

@@ -16,7 +16,7 @@ from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.hive.hiveql import identifier, literal, partition_spec
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.paths.partition_path import parse_partition_path, partition_path
+from kafka2hive.model.paths.path import parse_partition_path, partition_path
 from kafka2hive.model.text import printable, printable_coloured, printable_json
 from kafka2hive.observe.log import LogFormat, configure
 from kafka2hive.service.inspect.dead_letters import Letter, LetterPage

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
-from kafka2hive.model.paths.partition_path import partition_path
+from kafka2hive.model.paths.path import partition_path
 
 DEFAULT = "__HIVE_DEFAULT_PARTITION__"
 BERLIN = "Europe/Berlin"

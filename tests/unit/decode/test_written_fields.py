@@ -11,8 +11,7 @@ from kafka2hive.decode.schemas.avro import parse
 from kafka2hive.model.errors import SchemaDiffers
 from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterId, WriterSchema
-from kafka2hive.schema_evolution.check import WriterFieldsCheck
-from kafka2hive.schema_evolution.differences import merge
+from kafka2hive.schema_evolution.differences import WriterFieldsCheck, merge
 from kafka2hive.service.tables.schema_columns import Lacking, lacking, read_written
 from tests.harness.task_files import table_settings
 

@@ -8,8 +8,8 @@ from kafka2hive.config.keys import Column, FileFormat
 from kafka2hive.hive.check import Alterations, alter_statements, alterations
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.tables import TableSpec
-from kafka2hive.model.column_types import is_wider
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.hive_types import is_wider
 
 SPEC = TableSpec(
     "air.flights",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka2hive.kerberos.meaning import meaning
+from kafka2hive.kerberos.gssapi import meaning
 from kafka2hive.kerberos.sasl import LAYERS, ProtectionRefused, chosen_layer
 from kafka2hive.storage.hdfs_errors import Operation, classify
 from kafka2hive.storage.port import Denied, OutcomeUnknown, StorageError, Unavailable

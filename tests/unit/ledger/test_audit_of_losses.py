@@ -8,8 +8,7 @@ from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch, Repair
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting, TopicPartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, Snapshot

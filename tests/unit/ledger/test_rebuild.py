@@ -8,8 +8,7 @@ from kafka2hive.ledger.repair.rebuild import LedgerFile, LostLedger, RebuiltSnap
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
 from kafka2hive.service.verify.history import audit_history
 from tests.harness.task_files import LEDGER, offsets
 from tests.harness.values import file_name

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.model.paths.partition_path import partition_path
-from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.path import join, partition_path
 from kafka2hive.model.snapshot import Snapshot
 from tests.harness.values import data_file, snapshot
 

@@ -13,7 +13,7 @@ from kafka2hive.model.paths.ledger import (
     parse_snapshot_name,
     snapshot_name,
 )
-from kafka2hive.model.paths.partition_path import parse_partition_path, partition_path
+from kafka2hive.model.paths.path import parse_partition_path, partition_path
 
 uuids = st.uuids().map(lambda u: u.hex)
 numbers = st.integers(0, 10**9)

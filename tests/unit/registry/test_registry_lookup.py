@@ -13,7 +13,6 @@ from kafka2hive.decode.schemas.writers import same_schema
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.paths.ledger import schema_path
 from kafka2hive.model.writer_schema import SchemaId, SchemaReference, WriterSchema
-from kafka2hive.registry.errors import refused
 from kafka2hive.registry.lookup import (
     CONFIRM_SECONDS,
     MOST_BYTES,
@@ -23,7 +22,7 @@ from kafka2hive.registry.lookup import (
     UNKNOWN_SECONDS,
     SchemaLookup,
 )
-from kafka2hive.registry.port import NewestSchema
+from kafka2hive.registry.port import NewestSchema, refused
 from kafka2hive.registry.schema_store import KeptSchema, KeptSchemas, identity_of, read_kept, write_kept
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Denied, NotFound, Unavailable

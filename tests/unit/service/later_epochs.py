@@ -6,8 +6,7 @@ from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.service.wiring import Wiring

@@ -17,12 +17,17 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change, DataEpoch, FirstPositions, Repair
 from kafka2hive.ledger.snapshot.codec import decode, encode
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import (
+    AccountingMismatch,
+    OffsetAccounting,
+    OffsetRange,
+    Position,
+    RangeAccounting,
+    TopicPartition,
+)
 from kafka2hive.model.paths.data_file import DataFileName, bucket_slug
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
-from kafka2hive.model.paths.partition_path import partition_path
-from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.path import join, partition_path
 from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 from kafka2hive.plan import TableBacklog, plan_epoch

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from kafka2hive.spark.output import SparkLine, SparkOutput, read_line
+from kafka2hive.spark.jvm import SparkLine, SparkOutput, read_line
 
 
 @pytest.mark.parametrize(

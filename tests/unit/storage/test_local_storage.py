@@ -14,9 +14,8 @@ from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage import local as local_errors
 from kafka2hive.storage import local as local_rename
 from kafka2hive.storage.concurrency import Threads
-from kafka2hive.storage.connect import connect
+from kafka2hive.storage.connect import connect, mount_type, refuse_network_mount
 from kafka2hive.storage.local import LocalFileSystem, LocalWriter
-from kafka2hive.storage.mounts import mount_type, refuse_network_mount
 from kafka2hive.storage.port import (
     AlreadyExists,
     Denied,

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, TopicPartition
 from kafka2hive.plan.contract import Refusal, TableManifest
 from kafka2hive.plugins import Reason
 from kafka2hive.service.tables.manifests import FLOOR_RECORDS, check_dead_letters

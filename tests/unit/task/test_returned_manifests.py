@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.keys import MetadataColumn
-from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offsets import AccountingMismatch
 from kafka2hive.plan.contract import ColumnsSeen, TableManifest, TaskPlan, planned_manifests
 from tests.harness.fake_consumer import FakeLog
 from tests.harness.one_task import run_task_of

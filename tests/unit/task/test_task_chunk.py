@@ -16,7 +16,7 @@ from confluent_kafka import Message
 from kafka2hive.config.keys import Column, MetadataColumn, RecordPart, WriterOptions
 from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
+from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting
 from kafka2hive.plan.contract import TaskPlan
 from kafka2hive.task.chunk_decoder import LARGEST_VALUE, ChunkDecoder
 from kafka2hive.task.fetch.chunk import Chunk, Segment

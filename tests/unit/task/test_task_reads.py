@@ -11,8 +11,7 @@ from confluent_kafka import TopicPartition as Assignment
 
 from kafka2hive.config.keys import MetadataColumn
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, OffsetRange
 from kafka2hive.plan.contract import TableManifest
 from kafka2hive.service.tables.manifests import Outcome
 from kafka2hive.task.fetch import fetch as real

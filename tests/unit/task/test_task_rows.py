@@ -10,8 +10,7 @@ import pytest
 from kafka2hive.config.keys import Bucketing, BucketTime, MetadataColumn, Tombstones
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting, TopicPartition
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.sink import RowSink

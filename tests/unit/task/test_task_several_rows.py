@@ -18,7 +18,7 @@ from kafka2hive.config.keys import (
 )
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
+from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, RangeAccounting
 from kafka2hive.plan.contract import TableManifest, TaskPlan
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import manifests_of, outcome_of, run_task_of, total

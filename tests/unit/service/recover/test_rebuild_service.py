@@ -24,8 +24,7 @@ from kafka2hive.ledger.start import StartOrder, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, TopicPartition
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import certificate_path, staging_directory

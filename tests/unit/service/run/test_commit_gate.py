@@ -8,8 +8,13 @@ import pytest
 
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import (
+    AccountingMismatch,
+    OffsetAccounting,
+    OffsetRange,
+    RangeAccounting,
+    TopicPartition,
+)
 from kafka2hive.plan.contract import NEVER, TableFailure, TableManifest
 from kafka2hive.service.tables.manifests import Outcome, judge_manifests
 from tests.harness.task_files import delivered_as, offsets

@@ -11,8 +11,7 @@ import pytest
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.model.snapshot import ComparedTable

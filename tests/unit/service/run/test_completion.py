@@ -15,8 +15,7 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch, NoTracking, RegistrationUpdate
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting, TopicPartition
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import Certificate, ForgottenRegistration, OpenPartition, Tracking
 from kafka2hive.service.run.completion import ASK_SECONDS, CompletionTracker

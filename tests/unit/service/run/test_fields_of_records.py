@@ -14,12 +14,11 @@ from kafka2hive.config.keys import Column
 from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.config.load import load_text
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.contract.changes import DEFAULT, FRACTION, UNKNOWN_ENUM
+from kafka2hive.decode.contract.spec import DEFAULT, FRACTION, UNKNOWN_ENUM
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.files import FileMoves
-from kafka2hive.model.offset_accounting import OffsetAccounting
-from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe.metrics import ServiceMetrics

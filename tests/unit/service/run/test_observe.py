@@ -15,7 +15,7 @@ from typing import cast
 import pytest
 
 from kafka2hive.model.files import FileMoves, HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting
+from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.model.paths.heartbeat import heartbeat_name
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe import progress

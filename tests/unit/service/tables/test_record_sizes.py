@@ -4,8 +4,7 @@ import pytest
 
 from kafka2hive.config.keys import Flush, Limits
 from kafka2hive.config.load import load_text
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.plan import TableBacklog, plan_epoch
 from kafka2hive.service.tables.table_state import MapTable, Table

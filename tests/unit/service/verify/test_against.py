@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
+from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.verify.other_table import OtherTableAudit, Side
 from kafka2hive.service.verify.rows import PlaceColumns

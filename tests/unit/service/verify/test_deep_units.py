@@ -3,8 +3,7 @@
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offset_accounting import OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting, TopicPartition
 from kafka2hive.model.snapshot import AcceptedLoss, Snapshot
 from kafka2hive.service.verify.units import (
     Unit,

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.offset_accounting import AccountingMismatch
+from kafka2hive.model.offsets import AccountingMismatch
 from kafka2hive.plan.contract import TableFailure, TableManifest
 from kafka2hive.sql.shuffle import first_ranges_of, shuffled_manifests, whole_of
 from kafka2hive.task.part import only_part

@@ -14,8 +14,7 @@ import pytest
 from kafka2hive.config.keys import Column, TableSettings
 from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.offset_accounting import AccountingMismatch
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
 from kafka2hive.plan.contract import TableFailure, TableManifest, TaskPlan
 from kafka2hive.sql.shuffle import first_ranges_of, shuffled_manifests, whole_of
 from kafka2hive.task.part import only_part

@@ -12,8 +12,7 @@ import pytest
 from kafka2hive.config.keys import Bucketing, BucketTime, Column, MetadataColumn, TableSettings, WriterOptions
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.offset_accounting import AccountingMismatch, OffsetAccounting, RangeAccounting
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, OffsetRange, RangeAccounting
 from kafka2hive.plan.contract import TableFailure, TableManifest, TaskPlan, TaskSettings
 from kafka2hive.spark.jobs import apart_with_sql
 from kafka2hive.sql.accounts import check_against_spark, failed_manifest, manifest_of

@@ -1,13 +1,14 @@
-"""ListOffsets requests: where the logs of topic partitions begin and end, and the offset of a time."""
+"""Requests of an AdminClient: where logs begin and end, the offset of a time, and the settings of topics."""
 
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
 from kafka2hive.kafka import errors
 from kafka2hive.kafka.librdkafka import kafka_partition
-from kafka2hive.kafka.port import UNKNOWN_EPOCH, Watermark
+from kafka2hive.kafka.port import UNKNOWN_EPOCH, TopicSettings, Watermark
 from kafka2hive.model.offsets import TopicPartition
 
 # A result counts as missing this many seconds after librdkafka's own limit.
@@ -18,6 +19,7 @@ _BATCH = 10_000
 _NOT_ANSWERED = -1001
 
 Answers = dict[TopicPartition, Watermark | Exception]
+log = logging.getLogger(__name__)
 
 
 def offsets_of(
@@ -68,3 +70,64 @@ def _watermark(result: Any) -> Watermark:
     if result.offset == _NOT_ANSWERED:
         raise FutureTimeout("no answer in time")
     return Watermark(result.offset, UNKNOWN_EPOCH if result.leader_epoch is None else result.leader_epoch)
+
+
+def topic_settings(client: Any, topics: Collection[str], seconds: float) -> dict[str, TopicSettings]:
+    """Return settings by topic; a setting is None if Kafka refuses it or does not answer in time.
+
+    `client` is an AdminClient; `seconds` bounds each of its two requests.
+    """
+    configs = _configs(client, topics, seconds)
+    reading = _may_read(client, topics, seconds)
+    return {
+        name: TopicSettings(
+            _number(configs.get(name, {}).get("retention.ms")),
+            configs.get(name, {}).get("cleanup.policy"),
+            reading.get(name),
+        )
+        for name in topics
+    }
+
+
+def _configs(client: Any, topics: Collection[str], seconds: float) -> dict[str, dict[str, str]]:
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import ConfigResource, ResourceType
+
+    found: dict[str, dict[str, str]] = {}
+    asked = client.describe_configs(
+        [ConfigResource(ResourceType.TOPIC, name) for name in topics], request_timeout=seconds
+    )
+    for resource, future in asked.items():
+        try:
+            found[resource.name] = {
+                key: entry.value for key, entry in future.result(seconds + GRACE_SECONDS).items()
+            }
+        except (KafkaException, FutureTimeout) as error:
+            log.debug("settings of topic %s are not known: %s", resource.name, error)
+    return found
+
+
+def _may_read(client: Any, topics: Collection[str], seconds: float) -> dict[str, bool]:
+    from confluent_kafka import KafkaException, TopicCollection
+    from confluent_kafka.admin import AclOperation
+
+    found: dict[str, bool] = {}
+    asked = client.describe_topics(
+        TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=seconds
+    )
+    for name, future in asked.items():
+        try:
+            allowed = future.result(seconds + GRACE_SECONDS).authorized_operations
+        except KafkaException as error:
+            if errors.is_refused(error.args[0]):
+                found[name] = False
+            continue
+        except FutureTimeout:
+            continue
+        if allowed is not None:
+            found[name] = AclOperation.READ in allowed or AclOperation.ALL in allowed
+    return found
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.lstrip("-").isdigit() else None
