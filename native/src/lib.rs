@@ -9,6 +9,7 @@ pub mod array;
 mod arrow;
 pub mod avro;
 pub mod base64;
+pub mod bytes;
 pub mod columns;
 pub mod cursor;
 pub mod decoder;

@@ -1,50 +1,23 @@
-//! A position in one message, and strict steps over the encoding.
+//! Strict steps over Avro's encoding.
 
-use crate::cursor::{Doubt, Parsed, MAX_DEPTH};
+use crate::bytes::{self, utf8};
+use crate::cursor::{Doubt, Parsed};
 
 /// A message may hold so many records and elements without bytes, and one more for each of its bytes.
 const WITHOUT_BYTES: usize = 1000;
 
-/// A position in one message of Avro's encoding.
-pub struct Bytes<'a> {
-    message: &'a [u8],
-    /// The next byte
-    pub at: usize,
-    open: u32,
+/// What is noted beside the position in a message of Avro.
+pub struct Avro {
     without_bytes: usize,
 }
+
+/// A position in one message of Avro's encoding.
+pub type Bytes<'a> = bytes::Bytes<'a, Avro>;
 
 impl<'a> Bytes<'a> {
     /// Begins at byte `at` of a message.
     pub fn new(message: &'a [u8], at: usize) -> Self {
-        Bytes { message, at, open: 0, without_bytes: 0 }
-    }
-
-    /// Returns whether everything is read.
-    pub fn at_end(&self) -> bool {
-        self.at == self.message.len()
-    }
-
-    #[inline(always)]
-    fn byte(&mut self) -> Parsed<u8> {
-        let byte = *self.message.get(self.at).ok_or(Doubt)?;
-        self.at += 1;
-        Ok(byte)
-    }
-
-    /// Reads `size` bytes.
-    #[inline(always)]
-    pub fn take(&mut self, size: usize) -> Parsed<&'a [u8]> {
-        let end = self.at.checked_add(size).ok_or(Doubt)?;
-        let taken = self.message.get(self.at..end).ok_or(Doubt)?;
-        self.at = end;
-        Ok(taken)
-    }
-
-    /// Reads N bytes.
-    #[inline(always)]
-    pub fn exactly<const N: usize>(&mut self) -> Parsed<[u8; N]> {
-        self.take(N)?.try_into().map_err(|_| Doubt)
+        Bytes { message, at, open: 0, format: Avro { without_bytes: 0 } }
     }
 
     /// Reads a zigzag varint of at most 64 bits, in its shortest form.
@@ -88,12 +61,7 @@ impl<'a> Bytes<'a> {
     /// Reads a length and that many bytes of UTF-8.
     #[inline(always)]
     pub fn text(&mut self) -> Parsed<&'a [u8]> {
-        let text = self.octets()?;
-        if text.is_ascii() || std::str::from_utf8(text).is_ok() {
-            Ok(text)
-        } else {
-            Err(Doubt)
-        }
+        utf8(self.octets()?)
     }
 
     /// Reads a byte 0 or 1.
@@ -115,28 +83,12 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Notes that a record, an array or a map begins; Doubt beyond MAX_DEPTH.
-    #[inline(always)]
-    pub fn open(&mut self) -> Parsed<()> {
-        self.open += 1;
-        if self.open > MAX_DEPTH {
-            return Err(Doubt);
-        }
-        Ok(())
-    }
-
-    /// Notes that it ends.
-    #[inline(always)]
-    pub fn close(&mut self) {
-        self.open -= 1;
-    }
-
     /// Counts a record or an element that began at `before` and has no bytes; a short message could claim any number of them.
     #[inline(always)]
     pub fn counted(&mut self, before: usize) -> Parsed<()> {
         if self.at == before {
-            self.without_bytes += 1;
-            if self.without_bytes > self.message.len() + WITHOUT_BYTES {
+            self.format.without_bytes += 1;
+            if self.format.without_bytes > self.message.len() + WITHOUT_BYTES {
                 return Err(Doubt);
             }
         }

@@ -1,6 +1,7 @@
-//! A position in one message, and strict steps over the wire format.
+//! Strict steps over the wire format.
 
-use crate::cursor::{Doubt, Parsed, MAX_DEPTH};
+use crate::bytes::{self, utf8};
+use crate::cursor::{Doubt, Parsed};
 
 /// Wire type of numbers
 pub const VARINT: u32 = 0;
@@ -17,46 +18,16 @@ pub const FIXED32: u32 = 5;
 
 const LARGEST_NUMBER: u64 = (1 << 29) - 1;
 
+/// Nothing is noted beside the position in a message.
+pub struct Protobuf;
+
 /// A position in one message of the wire format, or in a part of it.
-pub struct Bytes<'a> {
-    message: &'a [u8],
-    /// The next byte
-    pub at: usize,
-    open: u32,
-}
+pub type Bytes<'a> = bytes::Bytes<'a, Protobuf>;
 
 impl<'a> Bytes<'a> {
     /// Begins at byte `at` of a message.
     pub fn new(message: &'a [u8], at: usize) -> Self {
-        Bytes { message, at, open: 1 }
-    }
-
-    /// Returns whether everything is read.
-    #[inline(always)]
-    pub fn at_end(&self) -> bool {
-        self.at >= self.message.len()
-    }
-
-    /// Reads `size` bytes.
-    #[inline(always)]
-    pub fn take(&mut self, size: usize) -> Parsed<&'a [u8]> {
-        let end = self.at.checked_add(size).ok_or(Doubt)?;
-        let taken = self.message.get(self.at..end).ok_or(Doubt)?;
-        self.at = end;
-        Ok(taken)
-    }
-
-    /// Reads N bytes.
-    #[inline(always)]
-    pub fn exactly<const N: usize>(&mut self) -> Parsed<[u8; N]> {
-        self.take(N)?.try_into().map_err(|_| Doubt)
-    }
-
-    #[inline(always)]
-    fn byte(&mut self) -> Parsed<u8> {
-        let byte = *self.message.get(self.at).ok_or(Doubt)?;
-        self.at += 1;
-        Ok(byte)
+        Bytes { message, at, open: 1, format: Protobuf }
     }
 
     /// Reads a varint of at most ten bytes and 64 bits; it need not be in its shortest form.
@@ -108,18 +79,13 @@ impl<'a> Bytes<'a> {
     /// Reads a length and that many bytes of UTF-8.
     #[inline(always)]
     pub fn text(&mut self) -> Parsed<&'a [u8]> {
-        let text = self.octets()?;
-        if text.is_ascii() || std::str::from_utf8(text).is_ok() {
-            Ok(text)
-        } else {
-            Err(Doubt)
-        }
+        utf8(self.octets()?)
     }
 
     /// Reads packed values behind their length. Returns a position in them.
     #[inline(always)]
     pub fn packed(&mut self) -> Parsed<Bytes<'a>> {
-        Ok(Bytes { message: self.octets()?, at: 0, open: self.open })
+        Ok(Bytes { message: self.octets()?, at: 0, open: self.open, format: Protobuf })
     }
 
     /// Reads a message behind its length. Returns a position in it, one level deeper.
@@ -128,22 +94,6 @@ impl<'a> Bytes<'a> {
         let mut inner = self.packed()?;
         inner.open()?;
         Ok(inner)
-    }
-
-    /// Notes that a message or group begins; Doubt beyond MAX_DEPTH.
-    #[inline(always)]
-    pub fn open(&mut self) -> Parsed<()> {
-        self.open += 1;
-        if self.open > MAX_DEPTH {
-            return Err(Doubt);
-        }
-        Ok(())
-    }
-
-    /// Notes that it ends.
-    #[inline(always)]
-    pub fn close(&mut self) {
-        self.open -= 1;
     }
 
     /// Skips the value of an unknown field.
