@@ -19,6 +19,7 @@ from kafka2hive.cli.commands import (
     demo,
     init,
     offsets,
+    pause,
     plan,
     preview,
     recover,
@@ -57,6 +58,8 @@ app.command(epilog=run.EXIT_CODES)(run.run)
 app.command(epilog=recover.EXIT_CODES)(recover.recover)
 app.command(epilog=reset.EXIT_CODES)(reset.reset)
 app.command(epilog=status.EXIT_CODES)(status.status)
+app.command(epilog=pause.EXIT_CODES)(pause.pause)
+app.command(epilog=pause.EXIT_CODES)(pause.resume)
 app.command(epilog=init.EXIT_CODES)(init.init)
 app.command(epilog=verify.EXIT_CODES)(verify.verify)
 app.command(epilog=where.EXIT_CODES)(where.where)

@@ -10,6 +10,7 @@ from kafka2hive.ledger.snapshot.change import (
     DataEpoch,
     FirstPositions,
     NewColumns,
+    PauseUpdate,
     RegistrationUpdate,
     Repair,
 )
@@ -19,7 +20,7 @@ from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import HEADER, LINES
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import MOST_ORDERS, Snapshot
 
 _NOTHING_YET: dict[str, Any] = {
     line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER
@@ -46,6 +47,7 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         previous=checksum_of(state),
         positions=tuple(replace(p, start=p.end) for p in state.positions),
         compared=tuple(compared[table] for table in sorted(compared)),
+        orders=(state.orders + change.orders)[-MOST_ORDERS:],
         **{**_NOTHING_YET, "registered": tuple(sorted(registered))},
     )
     changed = with_completeness(state, _apply(unchanged, change), change.completeness, owned.certified)
@@ -85,6 +87,8 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
             return replace(state, forgotten=state.forgotten + change.forgotten)
         case NewColumns():
             return replace(state, added=state.added + change.added)
+        case PauseUpdate():
+            return replace(state, paused=change.paused)
         case _:
             assert_never(change)
 

@@ -121,6 +121,37 @@ class ForgottenRegistration:
     epoch: int
 
 
+MOST_ORDERS = 100
+"""So many of an operator's last orders a snapshot lists. An order's file is gone from the inbox long before (protocol.md)."""
+ORDER_DONE = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedOrder:
+    """An order to the service that this table's owner has answered, in the snapshot `epoch`.
+
+    `given_by` and `given_at` are those of the order. `result` is ORDER_DONE, or why nothing was done: `[code] message`.
+    """
+
+    id: str
+    kind: str
+    given_by: str
+    given_at: str
+    done_at: str
+    epoch: int
+    result: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """The table is paused: since when (ISO 8601 UTC), by whom, and the epoch and the id of the order."""
+
+    since: str
+    by: str
+    order: str
+    epoch: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """The state of a table after epoch `epoch`. The newest snapshot is the whole state.
@@ -134,6 +165,7 @@ class Snapshot:
     - `tracking`: the tracking of complete partitions, None if it is off.
     - `open`: partitions that are not complete. `certificates`: those that became complete in this epoch. `reopened`: those
       of the previous snapshot that are open again, because their certificates were not written.
+    - `orders`: an operator's last orders that the owner has answered. `paused`: None unless one of them paused the table.
     - `location`: the table's directory, so that recovery needs no map.
     - `start`: the start policy that chose the first positions, as text.
     - `newest_ms`: the newest record timestamp (milliseconds since 1970) that ever became visible, None before the first.
@@ -167,6 +199,8 @@ class Snapshot:
     open: tuple[OpenPartition, ...] = ()
     certificates: tuple[Certificate, ...] = ()
     reopened: tuple[HivePartition, ...] = ()
+    orders: tuple[RecordedOrder, ...] = ()
+    paused: Pause | None = None
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(

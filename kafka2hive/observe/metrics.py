@@ -67,6 +67,9 @@ class ServiceMetrics:
             "How long the oldest open transaction has held records of the table back; 0: none does",
             "table",
         )
+        self._paused = self._gauge(
+            "paused", "1: an operator has paused the table, so that its lag grows on purpose", "table"
+        )
         self._open = self._gauge(
             "open_partitions", "Hive partitions with files that no certificate counts", "table"
         )
@@ -142,6 +145,10 @@ class ServiceMetrics:
         for outcome in ("renamed", "already_there", "retried"):
             self._moves.labels(table, outcome).inc(getattr(moves, outcome))
         self._unaccounted.labels(table).inc(moves.unaccounted)
+
+    def observe_paused(self, table: str, *, paused: bool) -> None:
+        """Set whether an operator has paused the table."""
+        self._paused.labels(table).set(paused)
 
     def observe_lag(self, table: str, lag_records: int, freshness_seconds: float | None) -> None:
         """Set how far a table is behind, also if it had no epoch."""

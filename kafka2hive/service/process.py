@@ -3,6 +3,7 @@
 Host name and process id do not identify a process, because two containers may share both.
 """
 
+import getpass
 import hashlib
 import os
 import re
@@ -74,6 +75,15 @@ class HostProcesses:
         if not is_local or me.namespace == UNKNOWN_NAMESPACE:
             return False
         return _start_ticks(identity.pid) != identity.started
+
+
+def user_name() -> str:
+    """Return `<user>@<host>` of this process, for people; the number of a user without a name."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        user = str(os.getuid())
+    return f"{user}@{host_name()}"
 
 
 def new_uuid() -> str:

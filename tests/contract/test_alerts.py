@@ -39,6 +39,9 @@ def _healthy(minutes: Minutes, exporter: ServiceMetrics) -> None:
     minutes.pass_by(exporter, 1, lambda: exporter.observe_held(TABLE, 10, 2.0))
     exporter.observe_held(TABLE, 0, 0.0)
     minutes.pass_by(exporter, 58, lambda: exporter.observe_epoch(_epoch()))
+    minutes.pass_by(exporter, 60, lambda: exporter.observe_paused(TABLE, paused=True))
+    exporter.observe_paused(TABLE, paused=False)
+    minutes.pass_by(exporter, 2, lambda: exporter.observe_epoch(_epoch()))
 
 
 def _unaccounted(minutes: Minutes, exporter: ServiceMetrics) -> None:
@@ -85,6 +88,10 @@ def _hangs(minutes: Minutes, exporter: ServiceMetrics) -> None:
     minutes.pass_by(exporter, 20, lambda: None)
 
 
+def _paused(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    minutes.pass_by(exporter, 13 * 60, lambda: exporter.observe_paused(TABLE, paused=True))
+
+
 class _Looks:
     """What a run sees of one table at its looks, a minute apart: through the code that makes metrics of it."""
 
@@ -107,6 +114,7 @@ FIRES: dict[str, Story] = {
     "TablesSetAside": _set_aside,
     "TopicsRefused": _topics_refused,
     "ServiceUnavailable": _unavailable,
+    "TablePaused": _paused,
     "TransactionHangs": _transaction_hangs,
     "HiveBehind": _hive_behind,
     "CertificatesUnwritten": _certificates_unwritten,
@@ -152,6 +160,18 @@ def test_a_record_that_comes_to_a_quiet_topic_does_not_make_its_table_stale(tmp_
     assert not minutes.firing(tmp_path, "TableStale")
     minutes.pass_by(exporter, 30, lambda: looks.see(1))
     assert minutes.firing(tmp_path, "TableStale")
+
+
+def test_the_lag_of_a_paused_table_is_no_alert_and_that_of_the_others_is(tmp_path: Path) -> None:
+    minutes = Minutes()
+    exporter = ServiceMetrics("demo", minutes.now)
+    exporter.observe_paused(TABLE, paused=True)
+    exporter.observe_epoch(_epoch())
+    minutes.pass_by(exporter, 100, lambda: exporter.observe_lag(TABLE, 10, 7_200.0))
+    assert not minutes.firing(tmp_path, "TableStale") and not minutes.firing(tmp_path, "NoEpochs")
+    exporter.observe_paused("air.planes", paused=False)
+    minutes.pass_by(exporter, 20, lambda: exporter.observe_lag("air.planes", 10, 7_200.0))
+    assert minutes.firing(tmp_path, "TableStale") and minutes.firing(tmp_path, "NoEpochs")
 
 
 def test_a_service_that_is_down_and_one_that_has_just_begun_are_told_apart(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from kafka2hive.cli.render.certificate import certificate_document
 from kafka2hive.cli.render.dead_letters import letters_document, list_document
 from kafka2hive.cli.render.offsets import offsets_document
+from kafka2hive.cli.render.order import order_document
 from kafka2hive.cli.render.plan import init_document, plan_document
 from kafka2hive.cli.render.preview import preview_document
 from kafka2hive.cli.render.recover import recover_document
@@ -25,10 +26,18 @@ from kafka2hive.config.load import load_text
 from kafka2hive.config.native_library import DecoderInUse
 from kafka2hive.config.yaml.problems import MapProblem
 from kafka2hive.kafka.port import Watermark
+from kafka2hive.ledger.inbox import Order, PauseTable
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.files import DataFile, FileKind, FileMoves, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, TopicPartition
-from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Certificate, OpenPartition
+from kafka2hive.model.snapshot import (
+    AcceptedGap,
+    AcceptedLoss,
+    Certificate,
+    OpenPartition,
+    Pause,
+    RecordedOrder,
+)
 from kafka2hive.service.inspect.certificate import Completion, PartitionName, PartitionReport
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Group, Letter, LetterPage
 from kafka2hive.service.inspect.offsets import OffsetsResult, OwnedOffsets
@@ -37,6 +46,7 @@ from kafka2hive.service.inspect.preview import PreviewLetter, PreviewResult, Pre
 from kafka2hive.service.inspect.state import LastOutcome, OwnerLife
 from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus
 from kafka2hive.service.inspect.where import OffsetPlace, PlaceAnswer
+from kafka2hive.service.recover.order import OrderAnswer
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
 from kafka2hive.service.tables.init import Beginning, InitResult, InitTable
@@ -98,6 +108,28 @@ def _recovered() -> RecoverResult:
     return RecoverResult((done, stopped))
 
 
+def _paused() -> OrderAnswer:
+    pause = Pause(since="2013-01-01T00:00:05Z", by="anna@etl1", order="0c9d" * 8, epoch=42)
+    record = RecordedOrder(
+        id=pause.order,
+        kind="pause",
+        given_by=pause.by,
+        given_at="2013-01-01T00:00:00Z",
+        done_at=pause.since,
+        epoch=42,
+        result="done",
+    )
+    order = Order(
+        id=pause.order,
+        service="flights",
+        table="air.flights",
+        given_by=pause.by,
+        given_at=record.given_at,
+        instruction=PauseTable(),
+    )
+    return OrderAnswer(order, record, view_of(GENERATION, table="air.flights", epoch=42, paused=pause).state)
+
+
 def _planned() -> RecoverResult:
     table = RecoveredTable(
         "air.flights",
@@ -135,6 +167,7 @@ def _status() -> StatusResult:
         unregistered=(partition,),
         gaps=(gap,),
         losses=(loss, loss),
+        paused=Pause(since="2013-01-01T00:00:00Z", by="anna@etl1", order="0c9d" * 8, epoch=41),
     )
     table = TableStatus(
         view,
@@ -343,6 +376,7 @@ def _documents() -> dict[str, Document]:
         "certificate": certificate_document(
             "flights", PartitionName("air.flights", "dt=2013-01-01"), _partition_report()
         ),
+        "pause": order_document("flights", _paused()),
         "offsets-show": offsets_document("flights", _offsets()),
         "plan": plan_document("flights", _plan()),
         "preview": preview_document("flights", _preview()),

@@ -18,6 +18,8 @@ from kafka2hive.model.snapshot import (
     ComparedTable,
     ForgottenRegistration,
     OpenPartition,
+    Pause,
+    RecordedOrder,
     Snapshot,
     Tracking,
 )
@@ -186,9 +188,31 @@ def test_format_5_opens_partitions_again() -> None:
     assert decode((FROZEN / "format-5.snapshot").read_bytes()) == FORMAT_5
 
 
+FORMAT_6 = replace(
+    FORMAT_5,
+    orders=(
+        RecordedOrder(
+            id="0c9d" * 8,
+            kind="pause",
+            given_by="anna@etl1",
+            given_at="2026-11-21T08:11:50Z",
+            done_at="2026-11-21T08:11:55Z",
+            epoch=41,
+            result="done",
+        ),
+    ),
+    paused=Pause(since="2026-11-21T08:11:55Z", by="anna@etl1", order="0c9d" * 8, epoch=41),
+)
+"""An operator has paused the table."""
+
+
+def test_format_6_has_orders_and_a_pause() -> None:
+    assert decode((FROZEN / "format-6.snapshot").read_bytes()) == FORMAT_6
+
+
 @pytest.mark.parametrize(
     ("number", "snapshot"),
-    [(1, FORMAT_1), (2, FORMAT_2), (3, FORMAT_3), (4, FORMAT_4), (FORMAT, FORMAT_5)],
+    [(1, FORMAT_1), (2, FORMAT_2), (3, FORMAT_3), (4, FORMAT_4), (5, FORMAT_5), (FORMAT, FORMAT_6)],
 )
 def test_what_is_written_now_is_frozen_under_its_version(number: int, snapshot: Snapshot) -> None:
     """Where nothing needs a newer one, an older program reads what this one writes."""

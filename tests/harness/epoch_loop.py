@@ -17,6 +17,7 @@ from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TableTask
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import Gate
+from kafka2hive.service.run.inbox_watch import OrderSource
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.tables.kafka_view import KafkaView
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
@@ -139,6 +140,7 @@ def make_loop_and_tables(
     check_select: Callable[[TableSettings], None] | None = None,
     reporter: Reporter | None = None,
     slots: Callable[[], int] = lambda: 1,
+    orders: OrderSource | None = None,
 ) -> tuple[EpochLoop, OwnedTables]:
     """After the first take-over."""
     ownership = wiring.ownership_check(take_over=False)
@@ -155,7 +157,16 @@ def make_loop_and_tables(
         owned_tables.check_select = check_select
     view = KafkaView(kafka, wiring.ports.clock)
     owned_tables.refresh(view.cluster().topics)
-    loop = EpochLoop(wiring, view, owned_tables, registrar, reporter or Reporter(), slots=slots, once=once)
+    loop = EpochLoop(
+        wiring=wiring,
+        kafka=view,
+        owned_tables=owned_tables,
+        registrar=registrar,
+        reporter=reporter or Reporter(),
+        slots=slots,
+        once=once,
+        orders=orders,
+    )
     loop.start_tables()
     return loop, owned_tables
 

@@ -264,7 +264,7 @@ SERVICE_LOOP = (
         "tests/unit/service/run/test_open_transactions.py",
         (
             "a run of --once ends with 0 behind an open transaction",
-            ("return self._held.errors(now_ms) | self.missing", "return self.missing"),
+            ("return paused | self._held.errors(now_ms) | self.missing", "return paused | self.missing"),
         ),
     ),
     *mistakes(
@@ -299,7 +299,10 @@ SERVICE_LOOP = (
         ),
         (
             "a table waits on although its partitions are registered",
-            ('now", table.name)\n                table.state = table.ownership', 'now", table.name)'),
+            (
+                'refuses", table.name)\n            table.state = table.ownership',
+                'refuses", table.name)',
+            ),
         ),
         (
             "an epoch under way is not compared before its commit",

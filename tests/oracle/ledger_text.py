@@ -23,6 +23,8 @@ _TAGS = (
     "open",
     "certificate",
     "reopened",
+    "order",
+    "paused",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]

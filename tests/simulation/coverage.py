@@ -118,7 +118,27 @@ DAMAGE = (
     "topic recreated",
 )
 
-CASES = {"ledger": LEDGER, "service": SERVICE, "damage": DAMAGE}
+ORDERS = (
+    "an operator killed",
+    "an order done by a command",
+    "an order done by a run",
+    "an order done of a table that was paused",
+    "an order for another service's table",
+    "an order given twice",
+    "a text that is no order",
+    "calm",
+    "crashes",
+    "ended beside a paused table",
+    "epochs of other tables while one is paused",
+    "late promote that hit",
+    "orders answered",
+    "orders put aside",
+    "roll-forward of a half-moved epoch",
+    "tables paused",
+    "take-over lost",
+)
+
+CASES = {"ledger": LEDGER, "service": SERVICE, "damage": DAMAGE, "orders": ORDERS}
 """By kind of schedules."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tests.simulation import schedule
 from tests.simulation.code import REAL, Production
 from tests.simulation.schedule import Outcome
-from tests.simulation.service import damaged
+from tests.simulation.service import damaged, orders
 from tests.simulation.service import schedule as service
 
 Play = Callable[[int, Production, Callable[[str], None] | None], Outcome]
@@ -14,8 +14,12 @@ KINDS: dict[str, Play] = {
     "ledger": schedule.run_schedule,
     "service": service.run_schedule,
     "damage": damaged.run_schedule,
+    "orders": orders.run_schedule,
 }
-"""`ledger`: the steps of one ledger. `service`: whole processes of two services. `damage`: those, damaged and repaired."""
+"""`ledger`: the steps of one ledger. `service`: whole processes of two services. `damage`: those, damaged and repaired.
+
+`orders`: whole processes that take orders of operators.
+"""
 
 
 def play(

@@ -52,6 +52,10 @@ STOPPED_TABLES = SERVICE + "run.stopped_tables"
 LIVENESS = SERVICE + "run.telemetry.liveness"
 STOPPED = SERVICE + "tables.live_stop"
 TASKS = "tests.simulation.tasks"
+INBOX = LEDGER + "inbox"
+ORDERS = SERVICE + "tables.orders"
+INBOX_WATCH = SERVICE + "run.inbox_watch"
+ORDER = SERVICE + "recover.order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,10 @@ def _of_damage(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
 
 def _of_service(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
     return _mutant(name, module, *edits, kind="service")
+
+
+def _of_orders(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
+    return _mutant(name, module, *edits, kind="orders")
 
 
 _MARKER_IMPORT = "from kafka2hive.ledger.marker import claim_location\n"
@@ -1246,5 +1254,106 @@ MUTANTS = (
         "a table that stops again has stopped when it stopped first",
         LIVENESS,
         ("        if error is not aside.error:\n", "        if error is None:\n"),
+    ),
+    # orders of an operator
+    _of_orders(
+        "an order's file is moved before the snapshot that records it",
+        ORDERS,
+        (
+            "            publish(order)\n        if not",
+            "            inbox.done(order)\n            publish(order)\n        elif not",
+        ),
+    ),
+    _of_orders(
+        "an order that a snapshot records is done once more",
+        ORDERS,
+        (
+            "        if find_recorded(state(), order.id) is None:\n            publish(order)\n",
+            "        publish(order)\n",
+        ),
+    ),
+    _of_orders(
+        "the snapshot that does an order does not record it",
+        DRAFT,
+        ("        orders=(state.orders + change.orders)[-MOST_ORDERS:],\n", ""),
+    ),
+    _of_orders(
+        "a snapshot lists only its own orders",
+        DRAFT,
+        ("(state.orders + change.orders)[-MOST_ORDERS:]", "change.orders"),
+    ),
+    _of_orders(
+        "a table that is paused is planned all the same",
+        BACKLOGS,
+        ("        if table.owned.state.paused is not None:\n            ranges = ()\n", ""),
+    ),
+    _of_orders(
+        "a pause holds for one epoch",
+        DRAFT,
+        ("        orders=(state.orders", "        paused=None,\n        orders=(state.orders"),
+    ),
+    _of_orders(
+        "a table that is resumed stays paused",
+        ORDERS,
+        ("return PauseUpdate(paused=None, orders", "return PauseUpdate(paused=owned.state.paused, orders"),
+    ),
+    _of_orders(
+        "a table that is paused again is paused since then",
+        ORDERS,
+        ("            pause = owned.state.paused or Pause(", "            pause = Pause("),
+    ),
+    _of_orders(
+        "orders are done in any order",
+        INBOX,
+        ("key=lambda order: (order.given_at, order.id)", "key=lambda order: order.id"),
+    ),
+    _of_orders(
+        "an order is done for whichever table comes first",
+        INBOX_WATCH,
+        ("by_table[table.name],", "sum(by_table.values(), []),"),
+    ),
+    _of_orders(
+        "an order for a table that the run does not serve stays",
+        INBOX_WATCH,
+        ('                misfits.append(Misfit(order_name(order.id), "order.no_table", text))\n', ""),
+    ),
+    _of_orders(
+        "an order is not compared with its place",
+        INBOX,
+        ("        if document[what] != wanted:\n", "        if False:\n"),
+    ),
+    _of_orders(
+        "a text that is no order stays in the inbox",
+        INBOX_WATCH,
+        ("        self._inbox.reject(misfit.name)\n", ""),
+    ),
+    _of_orders(
+        "an order to a table that the run does not hold is put aside",
+        INBOX_WATCH,
+        (
+            "            if order.table in owned_tables.tables:\n",
+            "            if any(t.name == order.table for t in owned_tables.serving()):\n",
+        ),
+    ),
+    _of_orders(
+        "a lost answer to an order's rename is taken for given",
+        INBOX,
+        (
+            '                log.warning("rename %s: %s", draft, error)\n',
+            "                return Answer.DONE\n",
+        ),
+    ),
+    _of_orders(
+        "an order ends that its table is set aside",
+        OWNED_TABLES,
+        (
+            "        table.ownership = replace(owned, ledger=published.owned, registered=frozenset())\n",
+            "        table.state = replace(owned, ledger=published.owned, registered=frozenset())\n",
+        ),
+    ),
+    _of_orders(
+        "a run of --once ends well beside a paused table",
+        ONCE,
+        ("        return paused | self._held", "        return self._held"),
     ),
 )

@@ -81,9 +81,21 @@ class ToldCertificate(NamedTuple):
     success_file: str
 
 
+class ToldOrder(NamedTuple):
+    """An `order` line."""
+
+    id: str
+    kind: str
+    epoch: int
+    result: str
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotText:
-    """The lines of one snapshot. `checksum` is that of its bytes, `tracking` the epoch since which partitions are tracked."""
+    """The lines of one snapshot. `checksum` is that of its bytes, `tracking` the epoch since which partitions are tracked.
+
+    `paused` is the id of the order that paused the table, None if it is not paused.
+    """
 
     ledger_id: str
     service: str
@@ -108,6 +120,8 @@ class SnapshotText:
     open: tuple[ToldOpen, ...]
     certificates: tuple[ToldCertificate, ...]
     reopened: tuple[HivePartition, ...]
+    orders: tuple[ToldOrder, ...]
+    paused: str | None
 
     def position(self, topic_partition: TopicPartition) -> Position | None:
         """Return the position, None if the table has never read the topic partition."""
@@ -120,6 +134,7 @@ def read_snapshot(data: bytes) -> SnapshotText:
     lines = objects_of(data)
     (header,) = lines["header"]
     tracking = [line["since"] for line in lines["tracking"]]
+    paused = [line["order"] for line in lines["paused"]]
     return SnapshotText(
         ledger_id=header["ledger"],
         service=header["service"],
@@ -150,6 +165,8 @@ def read_snapshot(data: bytes) -> SnapshotText:
         ),
         certificates=tuple(map(_certificate, lines["certificate"])),
         reopened=tuple(map(_partition, lines["reopened"])),
+        orders=tuple(ToldOrder(o["id"], o["kind"], o["epoch"], o["result"]) for o in lines["order"]),
+        paused=paused[0] if paused else None,
     )
 
 

@@ -14,7 +14,7 @@ from tests.simulation.kinds import KINDS, play
 from tests.simulation.schedule import run_schedule, without_logs
 from tests.simulation.trace import run_traced
 
-SCHEDULES = {"ledger": 6_000, "service": 600, "damage": 320}
+SCHEDULES = {"ledger": 6_000, "service": 600, "damage": 320, "orders": 300}
 """Schedules by kind; docs/simulation.md says why so many. `scripts/simulate` plays any number."""
 PROCESSES = 2
 
@@ -63,7 +63,7 @@ def test_tracing_a_schedule_does_not_change_it() -> None:
 
 
 TRACES = """from tests.simulation.trace import run_traced
-for kind, seed in [("ledger", 13), ("ledger", 14), ("ledger", 15), ("service", 13), ("damage", 13)]:
+for kind, seed in [("ledger", 13), ("ledger", 14), ("ledger", 15), ("service", 13), ("damage", 13), ("orders", 13)]:
     run_traced(seed, print, kind=kind)"""
 
 

@@ -69,7 +69,9 @@ def render_recover(
 
 
 def _headline(table: RecoveredTable) -> Text:
-    style = {Recovery.DONE: "green", Recovery.PLANNED: "cyan"}.get(table.recovery, "bold red")
+    style = {Recovery.DONE: "green", Recovery.ORDERED: "green", Recovery.PLANNED: "cyan"}.get(
+        table.recovery, "bold red"
+    )
     title = Text(table.table, style="bold").append(f"  {_outcome(table)}", style=style)
     if table.generation:
         title.append(f"  epoch {table.epoch}, {table.generation.split('.')[0]}", style="not bold")
@@ -79,6 +81,8 @@ def _headline(table: RecoveredTable) -> Text:
 def _outcome(table: RecoveredTable) -> str:
     if table.recovery is Recovery.DONE:
         return "recovered" if table.error is None else "recovered, but Hive refuses partitions"
+    if table.recovery is Recovery.ORDERED:
+        return "ordered: the live run did it" if table.error is None else "ordered, nothing was done"
     if table.recovery is Recovery.PLANNED:
         return "would be recovered" if table.error is None else "would STOP"
     return _NOT_RECOVERED[table.recovery]
@@ -99,7 +103,7 @@ def _details(table: RecoveredTable, hive: bool) -> list[str]:
             f" + {moves.already_there} already there{given_up}",
             f"{counted(moves.retried, 'rename')} retried",
         ]
-    elif table.error is None:
+    elif table.error is None and table.recovery is not Recovery.ORDERED:
         lines.append("nothing was pending" if table.recovery is Recovery.DONE else "nothing is pending")
     if table.unregistered and not hive:
         lines.append(yours_to_register(table.unregistered))

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from rich.console import RenderableType
 from rich.text import Text
 
+from kafka2hive.cli.render.order import pause_document, pause_text
 from kafka2hive.cli.terminal.document import (
     Document,
     document,
@@ -26,6 +27,7 @@ from kafka2hive.service.inspect.state import (
     NotInMap,
     NotRunning,
     OwnerLife,
+    Paused,
     Repaired,
     Repairing,
     Starting,
@@ -37,6 +39,7 @@ from kafka2hive.service.tables.condition import Retrying, RunConditions, Serving
 
 _STATES: dict[type[TableState], tuple[str, str]] = {
     Serving: ("serving", "green"),
+    Paused: ("paused", "bold yellow"),
     Retrying: ("retrying", "yellow"),
     Stopped: ("STOP", "bold red"),
     Starting: ("starting", "yellow"),
@@ -113,6 +116,8 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
 def _state_text(row: TableStatus) -> Text:
     """Name the state; if no run serves the table, also the exit code to which its trouble led."""
     text = Text(*_STATES[type(row.state)])
+    if row.view.state.paused is not None and not isinstance(row.state, Paused):
+        text.append(", paused", "bold yellow")
     if isinstance(row.state, NotRunning) and row.last is not None and row.last.trouble is not None:
         stopped = isinstance(row.last.condition.state, Stopped)
         text.append(" (76)" if stopped else " (75)", "bold red" if stopped else "yellow")
@@ -183,6 +188,8 @@ def _details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]
     parts: list[RenderableType] = ["", Text(table.name, style="bold")]
     parts += [*_trouble(table.state), *_outcome(table.last, now)]
     lines = [f"owner: {_owner(table.view.generation)}{_LIVES[table.owner_life]}"]
+    if state.paused is not None:
+        lines.append(f"it {pause_text(state)}, `kafka2hive resume --table {table.name}` resumes it")
     lines += [f"warning: {warning}" for warning in table.warnings]
     if table.view.newest.pending:
         lines.append(
@@ -322,6 +329,7 @@ def _status(table: TableStatus) -> Document:
             }
             for epoch in table.last_epochs
         ],
+        "paused": pause_document(state),
         "gaps": len(state.gaps),
         "losses": len(state.losses),
     }

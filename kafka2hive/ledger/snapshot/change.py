@@ -1,4 +1,4 @@
-"""The five kinds of change that an epoch makes to a table's state. draft.py applies them."""
+"""The kinds of change that an epoch makes to a table's state. draft.py applies them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +12,8 @@ from kafka2hive.model.snapshot import (
     AddedColumn,
     ComparedTable,
     ForgottenRegistration,
+    Pause,
+    RecordedOrder,
 )
 
 
@@ -39,11 +41,13 @@ class _CommonParts:
 
     `registered` are pending registrations that Hive has confirmed since the newest snapshot. `compared` replace the state's
     values for the same Hive tables. If `completeness` is None, partitions stay tracked as in the state, and none is complete.
+    `orders` are the operator's orders that this change carries out or refuses.
     """
 
     registered: frozenset[HivePartition] = frozenset()
     compared: tuple[ComparedTable, ...] = ()
     completeness: Completeness | NoTracking | None = None
+    orders: tuple[RecordedOrder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,4 +112,11 @@ class NewColumns(_CommonParts):
     added: tuple[AddedColumn, ...]
 
 
-Change = DataEpoch | FirstPositions | Repair | RegistrationUpdate | NewColumns
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseUpdate(_CommonParts):
+    """The table is paused from now on; None resumes it."""
+
+    paused: Pause | None
+
+
+Change = DataEpoch | FirstPositions | Repair | RegistrationUpdate | NewColumns | PauseUpdate

@@ -14,6 +14,8 @@ from kafka2hive.model.snapshot import (
     ComparedTable,
     ForgottenRegistration,
     OpenPartition,
+    Pause,
+    RecordedOrder,
     Snapshot,
     Tracking,
 )
@@ -255,6 +257,39 @@ REOPENED = Line(
     doc="a Hive partition that became complete in the snapshot before, and is open again because its certificate was not written",
 )
 
+ORDER = Line(
+    "order",
+    RecordedOrder,
+    Field("id"),
+    Field("kind"),
+    Field("by", "given_by"),
+    Field("given", "given_at"),
+    Field("at", "done_at"),
+    Field("epoch"),
+    Field("result"),
+    attribute="orders",
+    life=Life.STATE,
+    since=6,
+    doc="an [order](#a-live-service-takes-orders) of an operator that the table's owner has done or refused; the last 100",
+    note="""`by` and `given` are who gave it and when, `at` is when this epoch did it.
+`result` is `done`, or the error for which nothing was done.""",
+)
+
+PAUSED = Line(
+    "paused",
+    Pause,
+    Field("since"),
+    Field("by"),
+    Field("order"),
+    Field("epoch"),
+    attribute="paused",
+    life=Life.STATE,
+    since=6,
+    is_single=True,
+    doc="the table is paused: no records are planned for it until an order resumes it",
+    note="An epoch after a snapshot with this line has no accounts.",
+)
+
 LINES = (
     FILE,
     HEADER,
@@ -271,6 +306,8 @@ LINES = (
     OPEN,
     CERTIFICATE,
     REOPENED,
+    ORDER,
+    PAUSED,
 )
 """In the order of the text. Each snapshot has one header; of all other kinds it may have no line."""
 

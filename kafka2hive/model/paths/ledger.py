@@ -1,4 +1,4 @@
-"""The paths and names of a table's ledger: generations, snapshots, archive and resets; and of stored schemas."""
+"""The paths and names of a table's ledger: generations, snapshots, archive and resets; of orders, and of stored schemas."""
 
 import re
 from dataclasses import dataclass
@@ -13,9 +13,13 @@ RESETS_DIRECTORY = "reset"
 RESET_RECORD = "order.json"
 RESET_TABLE = "table"
 SCHEMAS_DIRECTORY = "schemas"
+INBOX_DIRECTORY = "inbox"
+DONE_ORDERS, REJECTED_ORDERS = "done", "rejected"
+"""Directories in a service's inbox to which files of orders are moved."""
 
 _GENERATION = re.compile(rf"g([0-9]{{6,18}})\.(?:init|([0-9]{{8}}T[0-9]{{6}}Z)-({OWNER}))")
 _SNAPSHOT = re.compile(r"e([0-9]{6,18})\.(final|pending)")
+_ORDER = re.compile(r"([0-9a-f]{32})\.json(\.in-progress)?")
 _DRAFT = re.compile(r"e([0-9]{6,18})\.([0-9a-f]{32})\.in-progress")
 
 
@@ -109,6 +113,26 @@ class LedgerPaths:
 
     def reset(self, uuid: str) -> str:
         return join(self.resets, uuid)
+
+
+def inbox_directory(root: str, service: str) -> str:
+    """Return the directory in which operators put orders to a service's runs."""
+    return join(root, INBOX_DIRECTORY, service)
+
+
+def order_name(order_id: str) -> str:
+    return f"{order_id}.json"
+
+
+def order_draft_name(order_id: str) -> str:
+    """Return the name under which an order is written; it has no effect until it is renamed."""
+    return f"{order_name(order_id)}.in-progress"
+
+
+def parse_order_name(name: str) -> tuple[str, bool] | None:
+    """Return the order's id and whether the name is that of a draft; None if it is neither."""
+    match = _ORDER.fullmatch(name)
+    return None if match is None else (match[1], match[2] is not None)
 
 
 def schema_path(root: str, registry: str, schema_id: int | str) -> str:

@@ -12,6 +12,7 @@ from kafka2hive.service.tables.condition import (
     Retrying,
     RunConditions,
     RunState,
+    Serving,
     Stopped,
     TableCondition,
     Trouble,
@@ -42,6 +43,13 @@ class NotRunning:
 
 
 @dataclass(frozen=True, slots=True)
+class Paused:
+    """A live run serves the table, which an operator has paused."""
+
+    name: ClassVar = "paused"
+
+
+@dataclass(frozen=True, slots=True)
 class NotInMap:
     """The table has a ledger of this service, but is not in the map (any more)."""
 
@@ -64,7 +72,7 @@ class Repaired:
     name: ClassVar = "repaired"
 
 
-TableState = RunState | Starting | Repairing | Repaired | NotRunning | NotInMap
+TableState = RunState | Starting | Paused | Repairing | Repaired | NotRunning | NotInMap
 """`name` is the state's stable name in JSON documents."""
 
 
@@ -188,10 +196,16 @@ def state_of(
     in_map: bool,
     stop: ManualActionRequired | None,
     table: str,
+    is_paused: bool = False,
 ) -> TableState:
-    """Combine what a live run reports (`condition`) with the STOP that a start would meet (`stop`)."""
+    """Combine what a live run reports (`condition`) with the STOP that a start would meet (`stop`).
+
+    `is_paused`: the table's ledger says so; a trouble of the run is more important.
+    """
     if condition is not None:
         state = condition.state
+        if is_paused and isinstance(state, Serving):
+            return Paused()
         return _with_recover_hint(state, table) if isinstance(state, Stopped) else state
     if life is OwnerLife.ALIVE:
         return Starting()

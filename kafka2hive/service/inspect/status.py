@@ -243,7 +243,14 @@ def _table(
     return TableStatus(
         view=view,
         state=repair
-        or state_of(condition=condition, life=life, in_map=in_map, stop=stop, table=view.paths.table),
+        or state_of(
+            condition=condition,
+            life=life,
+            in_map=in_map,
+            stop=stop,
+            table=view.paths.table,
+            is_paused=view.state.paused is not None,
+        ),
         owner_life=life,
         warnings=condition.warnings if condition is not None else (),
         ends=kafka_look.logs.high if kafka_look.logs else {},

@@ -37,6 +37,7 @@ class Recovery(Enum):
     """The outcome of `recover` for one table."""
 
     DONE = "done"
+    ORDERED = "ordered"
     PLANNED = "planned"
     STOPPED = "stopped"
     OWNED = "owned"
@@ -57,7 +58,7 @@ class RecoveredTable:
 
     `repaired`, `gaps` and `forgotten`: the accepted losses, gaps and forgotten registrations that this call recorded.
     `resumes_at`: the positions (end = next offset) at which the next run resumes. DONE with an `error` means that the
-    table was rolled forward, but Hive refuses its partitions.
+    table was rolled forward, but Hive refuses its partitions; ORDERED that the table's live run was asked to do it.
     """
 
     table: str

@@ -24,6 +24,7 @@ from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
 from kafka2hive.service.recover.forget import RegistrationOutcome, refuse_unknown_registrations
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
+from kafka2hive.service.recover.order import order_to_forget
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.repair import Repairs, refetch_file
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery, failed
@@ -154,7 +155,12 @@ def _refuse_unknown_places(
 
 
 def recover_service(wiring: Wiring, request: RecoverRequest) -> RecoverResult:
-    """Recover the map's service. Raises ServiceUnavailable if the file system does not answer."""
+    """Recover the map's service; a live run gets an order if that suffices.
+
+    Raises ServiceUnavailable if the file system does not answer.
+    """
+    if (ordered := order_to_forget(wiring, request)) is not None:
+        return ordered
     with RepairHeartbeat(wiring) as heartbeat:
         if request.rebuild is not None:
             return rebuild_and_recover(

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka2hive.config.native_library import DecoderInUse, decoder_in_use
+from kafka2hive.ledger.inbox import Inbox
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import hive_gate
+from kafka2hive.service.run.inbox_watch import InboxWatch
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import RunRequest
 from kafka2hive.service.run.schema_evolution import registry_evolution
@@ -59,6 +61,9 @@ class RunParts:
             reporter=reporter,
             slots=slots,
             once=once,
+            orders=InboxWatch(
+                Inbox(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service), wiring.ports.clock
+            ),
         )
 
 

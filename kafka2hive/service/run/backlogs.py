@@ -91,8 +91,8 @@ class Backlogs:
     ) -> TableBacklog:
         """Return the planner's view of one table and update its lag; with a `target` (`--once`) nothing beyond it is planned.
 
-        The plan covers what readers can get now, while the lag covers all that Kafka has acknowledged, up to the `high`
-        watermarks. `now` is in monotonic seconds.
+        The plan covers what readers can get now, and nothing of a paused table, while the lag covers all that Kafka has
+        acknowledged, up to the `high` watermarks. `now` is in monotonic seconds.
         """
         ends = {
             r.topic_partition: max(r.end, high[r.topic_partition].offset if r.topic_partition in high else 0)
@@ -109,6 +109,8 @@ class Backlogs:
             ]
             ends = {tp: min(end, target.get(tp, 0)) for tp, end in ends.items()}
         table.lag = sum(max(ends[r.topic_partition] - r.start, 0) for r in ranges)
+        if table.owned.state.paused is not None:
+            ranges = ()
         return TableBacklog(
             table=table.name,
             ledger_id=table.owned.state.ledger_id,

@@ -16,6 +16,7 @@ from kafka2hive.plan.contract import PlannedEpoch, TableManifest
 from kafka2hive.plan.failure_isolation import FailureIsolation
 from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.backlogs import Backlogs, contradicts
+from kafka2hive.service.run.inbox_watch import NoInbox, OrderSource
 from kafka2hive.service.run.once import OnceTarget
 from kafka2hive.service.run.open_transactions import OpenTransactions
 from kafka2hive.service.run.owned_tables import OwnedTables
@@ -68,6 +69,7 @@ class EpochLoop:
         *,
         slots: Callable[[], int],
         once: bool,
+        orders: OrderSource | None = None,
     ) -> None:
         self._wiring = wiring
         self._clock = wiring.ports.clock
@@ -76,6 +78,7 @@ class EpochLoop:
         self._registrar = registrar
         self._reporter = reporter
         self._slots = slots
+        self._orders = orders or NoInbox()
         self.most_tasks: int | None = None
         """The limit of tasks for which the last epoch was planned; None before the first."""
         self._transactions = OpenTransactions(wiring.ports.clock)
@@ -200,6 +203,7 @@ class EpochLoop:
             self._steps.start_due(with_sql=with_sql)
             if self._once is None:
                 self._steps.take_up_repaired()
+            self._orders.take(self._owned_tables, self._steps)
             self._owned_tables.refresh(topics)  # a ledger may read others than was known before its start
             backlogs = self._compare()
             epoch = self._plan_due(backlogs)

@@ -6,6 +6,7 @@ from kafka2hive.kafka.errors import no_answer, open_transaction, unknown_topics,
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.text import counted
 from kafka2hive.service.run.open_transactions import OpenTransactions, held_back
 from kafka2hive.service.tables.kafka_view import KafkaOffsets
 from kafka2hive.service.tables.table_state import Table
@@ -32,7 +33,7 @@ class OnceTarget:
         ends = {tp: watermark.offset for tp, watermark in kafka_offsets.logs.high.items()}
         self.ends = ends | self.ends
         self.missing.note(tables, kafka_offsets)
-        self._held.note(tables, kafka_offsets.logs, self.ends)
+        self._held.note([t for t in tables if t.owned.state.paused is None], kafka_offsets.logs, self.ends)
 
     def next_try(self, tables: Collection[Table], round_began: float, now: float) -> float | None:
         """When to look again for what was left out, in monotonic seconds; None if all is dumped or was tried often enough.
@@ -52,11 +53,12 @@ class OnceTarget:
 
     def left_out(self, tables: Collection[Table], now_ms: int) -> dict[str, TableError]:
         """Return, by table, an error for what was not dumped: topic partitions without an answer, topics that are unknown or
-        vanished during the run, records behind open transactions. `now_ms`: wall clock.
+        vanished during the run, records behind open transactions, records of paused tables. `now_ms`: wall clock.
         """
         unknown = {t.name: vanished_topics(t.name, t.vanished) for t in tables if t.vanished}
         unknown |= {t.name: unknown_topics(t.name, t.in_map.missing) for t in tables if t.in_map.missing}
-        return self._held.errors(now_ms) | self.missing.errors() | unknown
+        paused = {t.name: error for t in tables if (error := _paused(t)) is not None}
+        return paused | self._held.errors(now_ms) | self.missing.errors() | unknown
 
 
 class MissingOffsets:
@@ -118,6 +120,19 @@ class HeldBack:
             seconds = 0 if since_ms is None else max(now_ms - since_ms, 0) / 1000
             errors[table] = open_transaction(table, tp, held[tp], seconds)
         return errors
+
+
+def _paused(table: Table) -> TableError | None:
+    """Return the error of a paused table that has records waiting, None for any other."""
+    state = table.last_state
+    if state is None or state.paused is None or not table.lag:
+        return None
+    return TableError(
+        "table.paused",
+        f"{table.name} is paused since {state.paused.since} by {state.paused.by}:"
+        f" {counted(table.lag, 'record')} are not dumped",
+        f"kafka2hive resume --table {table.name}",
+    )
 
 
 def _not_answered(table: Table, logs: Logs) -> tuple[TopicPartition, ...]:

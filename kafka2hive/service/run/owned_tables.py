@@ -9,8 +9,9 @@ from kafka2hive.config.keys import TableSettings
 from kafka2hive.config.route import RouteConflict
 from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.cleanup import clean_up
-from kafka2hive.ledger.epoch import publish
-from kafka2hive.ledger.snapshot.change import Change
+from kafka2hive.ledger.epoch import Publication, publish
+from kafka2hive.ledger.inbox import Order
+from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
 from kafka2hive.ledger.start import StartOrder, StartResult, start
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import (
@@ -30,6 +31,7 @@ from kafka2hive.service.run.schema_evolution import Evolution
 from kafka2hive.service.tables.hive_schemas import Schemas
 from kafka2hive.service.tables.init import begin_ledger
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
+from kafka2hive.service.tables.orders import change_for
 from kafka2hive.service.tables.registrar import RefusedByHive
 from kafka2hive.service.tables.report import TablePublished, TableStarted
 from kafka2hive.service.tables.routes import TopicRoutes, tell_missing, topic_routes
@@ -72,6 +74,8 @@ class OwnedTables:
     _undecided: frozenset[str] = field(default=frozenset(), init=False)
     _logged: set[str] = field(default_factory=set, init=False)
     _group_compared: set[str] = field(default_factory=set, init=False)
+    _refusals_elsewhere: dict[HivePartition, TableError] = field(default_factory=dict, init=False)
+    _given_up: frozenset[HivePartition] = field(default=frozenset(), init=False)
 
     def refresh(self, topics: Collection[str]) -> None:
         """Route the topics that exist now: new tables are added, known ones get new topics. Nothing is taken over yet.
@@ -178,6 +182,8 @@ class OwnedTables:
 
     def refused_by_hive(self, refused: RefusedByHive) -> None:
         """Handle a refusal by Hive: the table commits nothing more for now; what it has committed stays valid."""
+        if refused.partitions and refused.partitions <= self._given_up:
+            return  # the registrar was at it when an operator gave it up
         self._schemas.doubt(refused.table)
         self._gate.differs(refused.table, refused.error)
         table = self.tables.get(refused.table)
@@ -186,6 +192,7 @@ class OwnedTables:
                 logging.DEBUG if str(refused.error) in self._logged else logging.ERROR, "%s", refused.error
             )
             self._logged.add(str(refused.error))
+            self._refusals_elsewhere.update(dict.fromkeys(refused.partitions, refused.error))
             return
         if not refused.partitions:
             self._revoke(table)
@@ -198,11 +205,18 @@ class OwnedTables:
         for table in self.tables.values():
             if confirmed := partitions & table.open_registrations:
                 table.ownership = replace(table.owned, registered=table.owned.registered | confirmed)
-            waited = bool(table.hive.refusals)
-            table.hive = table.hive.after_registration(partitions, confirmed)
-            if waited and not table.hive.refusals and not table.needs_manual_action:
-                log.info("%s goes on: Hive takes its partitions now", table.name)
-                table.state = table.ownership
+            self._drop_refusals(table, partitions, confirmed)
+        for partition in partitions & self._refusals_elsewhere.keys():
+            del self._refusals_elsewhere[partition]
+
+    def _drop_refusals(
+        self, table: Table, partitions: frozenset[HivePartition], confirmed: frozenset[HivePartition]
+    ) -> None:
+        waited = bool(table.hive.refusals)
+        table.hive = table.hive.after_registration(partitions, confirmed)
+        if waited and not table.hive.refusals and not table.needs_manual_action:
+            log.info("%s goes on: it waits for no partition that Hive refuses", table.name)
+            table.state = table.ownership
 
     def publish(self, table: Table, change: Change) -> TablePublished:
         """Publish one change of one table: draft, commit, promote, finalise. An error there drops its ledger from memory (R0).
@@ -214,15 +228,38 @@ class OwnedTables:
         owned = table.owned
         read_through = self.completion.read_through_after(table, change)
         change = replace(change, compared=self._gate.agreed(table), completeness=completeness)
-        try:
-            published = publish(self._wiring.ports, owned.ledger, change, self._wiring.map.service)
-        except Kafka2HiveError:
-            self.forget(table)
-            raise
+        published = self._commit(table, owned, change)
         table.state = replace(owned, ledger=published.owned, registered=frozenset())
         table.failures = 0
         self.completion.note_commit(table, read_through)
         return TablePublished(table.name, published.moves, table.owned.state, table.open_registrations)
+
+    def _commit(self, table: Table, owned: Owned, change: Change) -> Publication:
+        try:
+            return publish(self._wiring.ports, owned.ledger, change, self._wiring.map.service)
+        except Kafka2HiveError:
+            self.forget(table)
+            raise
+
+    def carry_out(self, table: Table, order: Order) -> frozenset[HivePartition]:
+        """Commit the snapshot that records an order, whatever Hive says of the table, because it has no data.
+
+        Returns the registrations that were given up. A table that is set aside stays so, unless it waited for those.
+        """
+        owned = table.owned
+        refusals = {**self._refusals_elsewhere, **table.hive.refusals}
+        now = self._wiring.ports.clock.now()
+        change = change_for(order, owned.ledger, now, owned.registered, refusals)
+        published = self._commit(table, owned, change)
+        table.ownership = replace(owned, ledger=published.owned, registered=frozenset())
+        self.completion.note_certificates(table)
+        (record,) = change.orders
+        log.info("%s: order %s of %s: %s", table.name, record.kind, record.given_by, record.result)
+        forgotten = change.forgotten if isinstance(change, RegistrationUpdate) else ()
+        given_up = frozenset(each.partition for each in forgotten)
+        self._given_up |= given_up
+        self._drop_refusals(table, given_up, frozenset())
+        return given_up
 
     def forget(self, table: Table) -> None:
         """Drop a table's ledger from memory; its next start reads it again (rule R0)."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar, assert_never
 
 from kafka2hive.config.keys import TableSettings
+from kafka2hive.ledger.inbox import Order
 from kafka2hive.ledger.owned_ledger import list_own_directory
 from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
 from kafka2hive.model.errors import (
@@ -134,6 +135,10 @@ class TableSteps:
         self._registrar.enqueue(published.unregistered)
         self._owned_tables.clean_up(table)
         return published
+
+    def carry_out(self, table: Table, order: Order) -> None:
+        """Commit the snapshot that records an operator's order as done or refused. Raises as `publish`."""
+        self._registrar.give_up(self._owned_tables.carry_out(table, order))
 
     def hear_registrar(self) -> None:
         for event in self._registrar.take_events():

@@ -137,6 +137,11 @@ class Registrar:
             self._unregistered |= unregistered
             self._condition.notify_all()
 
+    def give_up(self, partitions: frozenset[HivePartition]) -> None:
+        """Do not register these partitions any more; a statement under way may still do it."""
+        with self._condition:
+            self._unregistered -= partitions
+
     def take_events(self) -> list[RegistrarEvent]:
         """Return the events since the last call, in order."""
         with self._condition:
@@ -225,6 +230,9 @@ class NoRegistrar:
         )
 
     def enqueue(self, unregistered: frozenset[HivePartition]) -> None:
+        """Do nothing."""
+
+    def give_up(self, partitions: frozenset[HivePartition]) -> None:
         """Do nothing."""
 
     def take_events(self) -> list[RegistrarEvent]:

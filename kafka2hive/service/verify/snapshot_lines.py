@@ -17,7 +17,7 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import staging_directory
-from kafka2hive.model.snapshot import REBUILT, Snapshot
+from kafka2hive.model.snapshot import MOST_ORDERS, ORDER_DONE, REBUILT, Pause, Snapshot
 from kafka2hive.service.verify.result import Finding, of_epoch
 
 _COMPLETENESS = "verify.completeness"
@@ -37,6 +37,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield from _header(before, after)
             yield from _topics(before, after)
             yield from _decisions(before, after)
+            yield from _orders(before, after)
             yield from _registrations(before, after)
             yield from _completeness(before, after)
     ranges = {file.final: set(file.ranges) for snapshot in snapshots for file in snapshot.files}
@@ -121,6 +122,28 @@ def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
             yield of_epoch(
                 after, "verify.decision", f"{line.tag} lines of another epoch appear for the first time"
             )
+
+
+def _orders(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Audit that each order is new once, that only orders pause and resume the table, and that a paused one reads nothing."""
+    new = [each for each in after.orders if each.epoch == after.epoch]
+    if after.orders != (before.orders + tuple(new))[-MOST_ORDERS:]:
+        yield of_epoch(
+            after, "verify.order", "its order lines are not those of the epoch before and new ones"
+        )
+    if len({each.id for each in after.orders}) != len(after.orders):
+        yield of_epoch(after, "verify.order", "it has the same order twice")
+    expected = before.paused
+    for each in new:
+        if each.result == ORDER_DONE and each.kind in ("pause", "resume"):
+            pause = Pause(since=each.done_at, by=each.given_by, order=each.id, epoch=each.epoch)
+            expected = None if each.kind == "resume" else expected or pause
+    if after.paused != expected:
+        yield of_epoch(after, "verify.order", f"paused is {after.paused}, its orders make it {expected}")
+    if before.paused is not None and after.accounts:
+        yield of_epoch(
+            after, "verify.order", f"it has read records, and was paused in epoch {before.paused.epoch}"
+        )
 
 
 def _registrations(before: Snapshot, after: Snapshot) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
+from kafka2hive.ledger.inbox import Inbox
 from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.model.errors import (
     ExitCode,
@@ -34,6 +35,7 @@ from kafka2hive.service.process import process_of
 from kafka2hive.service.run.completion import CompletionTracker
 from kafka2hive.service.run.epochs import EpochLoop
 from kafka2hive.service.run.hive_gate import HiveGate, ask_hive
+from kafka2hive.service.run.inbox_watch import InboxWatch
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.result import exit_code, no_table_can_go_on, not_registered
 from kafka2hive.service.run.telemetry.liveness import ConditionTeller
@@ -74,6 +76,7 @@ class Surroundings:
     the next process starts. If `shares_time`, all processes have the cluster's clock; otherwise each has its own, and dates stand
     still. `sources` has the topic that the table by a pattern reads, once it is committed. `moved` has the locations of tables
     whose map has another one than at the beginning, `moved_partitions` the locations that somebody has changed in Hive.
+    If `takes_orders`, runs look into their inboxes.
     """
 
     world: World
@@ -86,6 +89,7 @@ class Surroundings:
     sources: set[str] = field(default_factory=set)
     moved: dict[str, str] = field(default_factory=dict)
     moved_partitions: dict[str, str] = field(default_factory=dict)
+    takes_orders: bool = False
 
     def location(self, table: str) -> str:
         """Return the table's location in the map."""
@@ -179,6 +183,15 @@ class WatchedTables(OwnedTables):
         if table.owned.state.unregistered:
             self.process.world.count["pending registrations carried"] += 1
         return started
+
+    def carry_out(self, table: Table, order: Any) -> Any:
+        before = table.aside is not None and not table.hive.refusals
+        published = super().carry_out(table, order)
+        if before and table.aside is None:
+            raise Violation(f"{table.name} was set aside, and an order has ended that")
+        self.process.check_visible(table.owned)
+        self.process.finished += 1
+        return published
 
     def publish(self, table: Table, change: Any) -> TablePublished:
         published = super().publish(table, change)
@@ -295,6 +308,7 @@ class Process:
             Reporter(),
             slots=lambda: SLOTS,
             once=order.once,
+            orders=InboxWatch(Inbox(ports, root, order.service), self.clock) if around.takes_orders else None,
         )
 
     def run(self) -> ExitCode:
@@ -493,6 +507,10 @@ class Process:
             self.world.count["a topic of the map is not there"] += 1
             if not self.kafka.lacked.intersection({*TOPICS_OF[table.name], *table.topics}):
                 raise Violation(f"{self.name} misses a topic of {table.name} that is there: {error}")
+        elif error.code == "table.paused":
+            self.world.count["ended beside a paused table"] += 1
+            if table.owned.state.paused is None:
+                raise Violation(f"{self.name} says that {table.name} is paused: {error}")
         elif error.code == "kafka.open_transaction":
             self.world.count["ended behind an open transaction"] += 1
             if self.around.cluster.held_until_ms < self._round_began_ms:

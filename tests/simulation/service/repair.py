@@ -6,12 +6,15 @@ Like driver.py, a mutant gets a copy of this module.
 from collections.abc import Callable
 from dataclasses import replace
 
+from kafka2hive.ledger.inbox import Inbox, Instruction, Order, PauseTable, ResumeTable
 from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.service.recover.consumer_group import ConsumerGroup
 from kafka2hive.service.recover.forget import Registration, RegistrationOutcome
 from kafka2hive.service.recover.heartbeat import repair_heartbeat
+from kafka2hive.service.recover.order import carry_out_waiting
 from kafka2hive.service.recover.rebuild import rebuild_ledger
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.reset import ResetRequest, reset
@@ -24,7 +27,7 @@ from tests.simulation.metastore import SimulatedMetastore
 from tests.simulation.service.driver import Process
 from tests.simulation.tasks import Share
 
-__all__ = ["RecoverRequest", "Registration", "RepairPresence", "run_recover", "run_reset"]
+__all__ = ["RecoverRequest", "Registration", "RepairPresence", "run_order", "run_recover", "run_reset"]
 
 
 class RepairPresence:
@@ -64,6 +67,39 @@ def run_recover(
     except Kafka2HiveError as error:
         return [error]
     return [table.error for table in result.tables if table.error is not None]
+
+
+INSTRUCTIONS: tuple[Instruction, ...] = (PauseTable(), ResumeTable())
+
+
+def run_order(
+    process: Process, order_id: str, table: str, instruction: Instruction, given_at: str, *, carries_out: bool
+) -> bool:
+    """Give an order as a new process. Return whether it is in the inbox.
+
+    If the process `carries_out` orders, it does what `pause` and `resume` do then if no run is alive.
+    """
+    wiring = process.wiring
+    service, root = wiring.map.service, wiring.map.storage.ledger_root
+    order = Order(
+        id=order_id,
+        service=service,
+        table=table,
+        given_by=process.name,
+        given_at=given_at,
+        instruction=instruction,
+    )
+    try:
+        Inbox(wiring.ports, root, service).give(order)
+    except Kafka2HiveError as error:
+        process.world.tell(process.name, f"the order is not given: {error}")
+        return False
+    if carries_out:
+        try:
+            carry_out_waiting(wiring, wiring.paths(table), lambda: None)
+        except (Kafka2HiveError, NoLedger) as error:
+            process.world.tell(process.name, f"the order waits: {error}")
+    return True
 
 
 def run_reset(process: Process, table: str) -> list[Kafka2HiveError]:

@@ -59,6 +59,8 @@ class EpochWatcher:
         """Report lag, pending registrations, set-aside tables and topics without a table, also if there was no epoch."""
         now = self._clock.epoch_ms() / 1000
         for table in tables:
+            if (state := table.last_state) is not None:
+                self._metrics.observe_paused(table.name, paused=state.paused is not None)
             if (lag := table.lag) is not None:
                 self._metrics.observe_lag(table.name, lag, self._freshness.of(table, now))
             self._metrics.observe_unregistered(table.name, len(table.open_registrations))

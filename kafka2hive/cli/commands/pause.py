@@ -1,0 +1,92 @@
+"""`kafka2hive pause` and `kafka2hive resume`: orders to the run that owns a table."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, Map
+from kafka2hive.observe.log import LogFormat, LogLevel
+
+if TYPE_CHECKING:
+    from kafka2hive.ledger.inbox import Instruction
+
+EXIT_CODES = options.exit_codes(
+    "75 the table cannot be written now", options.STOP, config="78 the map or the table's name is wrong"
+)
+
+Table = Annotated[str, typer.Option("--table", metavar="DB.TABLE", help="The table that the order is for.")]
+Timeout = Annotated[
+    str,
+    typer.Option("--timeout", metavar="DURATION", help="How long to wait for the table's owner, e.g. 10m."),
+]
+_TWO_MINUTES = "2m"
+
+
+def pause(
+    config: Map,
+    table: Table,
+    timeout: Timeout = _TWO_MINUTES,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
+    audit_log: AuditLog = None,
+) -> None:
+    """Stop reading records into a table until it is resumed; a live run does it between two epochs."""
+    from kafka2hive.ledger.inbox import PauseTable
+
+    _give(PauseTable(), config, table, timeout, json, color, log_format, log_level, audit_log)
+
+
+def resume(
+    config: Map,
+    table: Table,
+    timeout: Timeout = _TWO_MINUTES,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
+    audit_log: AuditLog = None,
+) -> None:
+    """Read records into a paused table again, from where it stopped."""
+    from kafka2hive.ledger.inbox import ResumeTable
+
+    _give(ResumeTable(), config, table, timeout, json, color, log_format, log_level, audit_log)
+
+
+def _give(
+    instruction: "Instruction",
+    config: str,
+    table: str,
+    timeout: str,
+    json: bool,
+    color: bool,
+    log_format: LogFormat,
+    log_level: LogLevel | None,
+    audit_log: str | None,
+) -> None:
+    from kafka2hive.cli.render.order import order_document, render_order
+    from kafka2hive.cli.terminal.outcome import audit_level, show, tell_line, with_map
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.config.keys.units import parse_duration
+    from kafka2hive.service.recover.order import give_order
+    from kafka2hive.service.wiring import wire
+
+    try:
+        seconds = parse_duration(timeout)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--timeout") from error
+
+    def command(service_map: ServiceMap) -> int:
+        answer = give_order(wire(service_map), table, instruction, seconds=seconds, note=tell_line)
+        document = partial(order_document, service_map.service, answer)
+        show(json, color, document, partial(render_order, answer))
+        return 0
+
+    level = audit_level(log_format) if log_level is None else log_level.number
+    every_change = log_level is None
+    raise typer.Exit(
+        with_map(config, log_format, level, command, every_change=every_change, audit_log=audit_log)
+    )

@@ -1,0 +1,273 @@
+"""The inbox of a service: orders of an operator to the run that owns a table (docs/protocol.md, A live service takes orders).
+
+`<ledger root>/inbox/<service>/<id>.json` is written under another name and renamed, so it appears once and whole. The owner
+records the order's id in the snapshot that does it, and only then moves the file to `done/`. What is no order goes to
+`rejected/`. A new kind of order is a class in Instruction, and its work in service/tables/orders.py.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from typing import ClassVar, get_args
+
+import orjson
+
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.retry import Answer, answer_to, retry
+from kafka2hive.model.errors import AmbiguousOutcome, StateUnknown
+from kafka2hive.model.paths.ledger import (
+    DONE_ORDERS,
+    REJECTED_ORDERS,
+    inbox_directory,
+    order_draft_name,
+    order_name,
+    parse_order_name,
+)
+from kafka2hive.model.paths.path import join
+from kafka2hive.storage.port import (
+    AlreadyExists,
+    FileStatus,
+    NotFound,
+    StorageError,
+    children,
+    in_its_directory,
+    length_at,
+    write_file,
+)
+
+FORMAT = 1
+MOST_BYTES = 64 * 1024
+"""A larger file is no order, and is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PauseTable:
+    """Plan no records for the table until it is resumed."""
+
+    kind: ClassVar = "pause"
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeTable:
+    """Plan records for the table again."""
+
+    kind: ClassVar = "resume"
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUpRegistration:
+    """Give up a pending registration that Hive refuses: partition `partition` (`dt=2013-01-17`) of `hive_table`."""
+
+    hive_table: str
+    partition: str
+    kind: ClassVar = "forget-registration"
+
+
+Instruction = PauseTable | ResumeTable | GiveUpRegistration
+_KINDS = {kind.kind: kind for kind in get_args(Instruction)}
+_COMMON = ("format", "id", "service", "table", "by", "given", "kind")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What an operator wants of the owner of `table`: given by `given_by` at `given_at` (ISO 8601 UTC, the command's clock)."""
+
+    id: str
+    service: str
+    table: str
+    given_by: str
+    given_at: str
+    instruction: Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A file in the inbox that is no order to this service: its name, a stable code, and what is wrong with it."""
+
+    name: str
+    code: str
+    message: str
+
+
+class NoOrder(ValueError):
+    """The text is not that of an order to this service; `code` is stable."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def encode(order: Order) -> bytes:
+    """Return the order as one JSON object."""
+    common = (FORMAT, order.id, order.service, order.table, order.given_by, order.given_at)
+    document = dict(zip(_COMMON, (*common, order.instruction.kind), strict=True))
+    return orjson.dumps(document | asdict(order.instruction), option=orjson.OPT_INDENT_2)
+
+
+def decode(data: bytes, order_id: str, service: str) -> Order:
+    """Parse the order in the file of this id, in the inbox of this service. Raises NoOrder."""
+    try:
+        document = orjson.loads(data)
+    except ValueError as error:
+        raise NoOrder("order.malformed", f"it is not JSON: {error}") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise NoOrder("order.malformed", f"it is not an order of format {FORMAT}")
+    kind = _KINDS.get(str(document.get("kind")))
+    if kind is None:
+        raise NoOrder("order.malformed", f"its kind {document.get('kind')!r} is unknown to this version")
+    own = [field.name for field in fields(kind)]
+    if {*document} != {*_COMMON, *own} or any(type(document[n]) is not str for n in (*_COMMON[1:], *own)):
+        raise NoOrder(
+            "order.malformed", f"a {kind.kind} order has the texts {', '.join((*_COMMON[1:], *own))}"
+        )
+    for what, wanted in (("id", order_id), ("service", service)):
+        if document[what] != wanted:
+            raise NoOrder(
+                "order.foreign", f"its {what} is {document[what]!r}, its place is that of {wanted!r}"
+            )
+    return Order(
+        id=order_id,
+        service=service,
+        table=document["table"],
+        given_by=document["by"],
+        given_at=document["given"],
+        instruction=kind(*(document[name] for name in own)),
+    )
+
+
+class Inbox:
+    """The inbox of one service, as operators and owners use it."""
+
+    def __init__(self, ports: Ports, root: str, service: str) -> None:
+        self._ports = ports
+        self.directory = inbox_directory(root, service)
+        self._service = service
+
+    def give(self, order: Order) -> str:
+        """Put the order into the inbox, and return the path of its file.
+
+        A crash leaves a draft, which has no effect, or the order. Raises AmbiguousOutcome, TableError (no permission or room).
+        """
+        files, path = self._ports.files, join(self.directory, order_name(order.id))
+        draft = ""
+
+        def write() -> Answer:
+            nonlocal draft
+            draft = join(self.directory, order_draft_name(self._ports.new_uuid()))
+            try:
+                in_its_directory(files, draft, lambda: write_file(files, draft, encode(order)))
+            except StorageError as error:
+                log.warning("write %s: %s", draft, error)
+                return answer_to(error)
+            return Answer.DONE
+
+        def rename() -> Answer:
+            try:
+                files.rename(draft, path)
+            except StorageError as error:
+                log.warning("rename %s: %s", draft, error)
+                if self._has_arrived(order.id):
+                    return Answer.DONE
+                if self._length(draft) is not None:
+                    return answer_to(error)
+                if self._has_arrived(order.id):  # a delayed rename came between the looks
+                    return Answer.DONE
+                raise AmbiguousOutcome(
+                    "order.vanished", f"{draft} is gone and {path} is not there"
+                ) from error
+            return Answer.DONE
+
+        retry(self._ports, "write", self.directory, write)
+        retry(self._ports, "rename", path, rename)
+        return path
+
+    def _has_arrived(self, order_id: str) -> bool:
+        return any(self._length(path) is not None for path in self._places(order_id))
+
+    def _places(self, order_id: str) -> list[str]:
+        """Return where the order's file can be, in the order in which it moves."""
+        directories = (
+            self.directory,
+            join(self.directory, DONE_ORDERS),
+            join(self.directory, REJECTED_ORDERS),
+        )
+        return [join(directory, order_name(order_id)) for directory in directories]
+
+    def _length(self, path: str) -> int | None:
+        try:
+            return length_at(self._ports.files, path)
+        except StorageError as error:
+            raise StateUnknown("order.no_answer", f"looking for {path}: {error}") from error
+
+    def is_rejected(self, order_id: str) -> bool:
+        """Return whether an owner has put the order aside. Raises StateUnknown."""
+        return self._length(self._places(order_id)[2]) is not None
+
+    def look(self) -> tuple[list[Order], list[Misfit]]:
+        """Return the orders in the inbox, in the order in which they were given, and what else lies there.
+
+        A file that cannot be read now is left for the next look. Raises StorageError.
+        """
+        orders, misfits = [], []
+        for entry in self._entries():
+            match self._read(entry):
+                case Order() as order:
+                    orders.append(order)
+                case Misfit() as misfit:
+                    misfits.append(misfit)
+        return sorted(orders, key=lambda order: (order.given_at, order.id)), misfits
+
+    def _entries(self) -> Iterator[FileStatus]:
+        for entry in children(self._ports.files, self.directory):
+            parsed = parse_order_name(entry.name)
+            is_draft = parsed is not None and parsed[1]
+            if not is_draft and entry.name not in (DONE_ORDERS, REJECTED_ORDERS):
+                yield entry
+
+    def _read(self, entry: FileStatus) -> Order | Misfit | None:
+        parsed = parse_order_name(entry.name)
+        if parsed is None or entry.is_directory or entry.length > MOST_BYTES:
+            return Misfit(entry.name, "order.foreign", "it does not have the name and size of an order")
+        try:
+            return decode(self._ports.files.read(entry.path), parsed[0], self._service)
+        except NoOrder as error:
+            return Misfit(entry.name, error.code, str(error))
+        except StorageError as error:
+            log.debug("read %s: %s", entry.path, error)
+            return None
+
+    def done(self, order: Order) -> bool:
+        """Move the file of an order that a snapshot records to `done/`. Return whether it has left the inbox."""
+        return self._move(order_name(order.id), DONE_ORDERS)
+
+    def reject(self, name: str) -> bool:
+        """Move a file that is no order of this service to `rejected/`. Return whether it has left the inbox."""
+        return self._move(name, REJECTED_ORDERS)
+
+    def _move(self, name: str, directory: str) -> bool:
+        files, source = self._ports.files, join(self.directory, name)
+        target = join(self.directory, directory, name)
+        for path in (target, f"{target}.{self._ports.new_uuid()}"):
+            try:
+                in_its_directory(files, path, partial(files.rename, source, path))
+            except NotFound:
+                return True
+            except AlreadyExists:
+                continue
+            except StorageError as error:
+                log.warning("move %s to %s: %s", source, path, error)
+                return False
+            return True
+        return False
+
+
+def new_order(ports: Ports, service: str, table: str, given_by: str, instruction: Instruction) -> Order:
+    """Return an order with a new id, given now."""
+    return Order(
+        id=ports.new_uuid(),
+        service=service,
+        table=table,
+        given_by=given_by,
+        given_at=ports.clock.now(),
+        instruction=instruction,
+    )

@@ -1,0 +1,230 @@
+"""Give an order to the owner of a table, and wait for its answer. If no run is alive, this process carries it out itself.
+
+Both ways are one path: the order is put into the inbox, and whoever owns the table answers what lies there.
+"""
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.inbox import GiveUpRegistration, Inbox, Instruction, Order, new_order
+from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.model.errors import (
+    AmbiguousOutcome,
+    ConfigError,
+    Fenced,
+    Kafka2HiveError,
+    OwnedByLiveRun,
+    ServiceUnavailable,
+    TableError,
+    TakeOverLost,
+)
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.snapshot import ORDER_DONE, RecordedOrder, Snapshot
+from kafka2hive.service.process import user_name
+from kafka2hive.service.recover.heartbeat import RepairHeartbeat
+from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery
+from kafka2hive.service.tables.ledgers import UnreadableLedger, each_ledger, ledger_tables, unknown_tables
+from kafka2hive.service.tables.live_stop import stopped_by_its_run
+from kafka2hive.service.tables.orders import answer_orders, change_for, find_recorded
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import StorageError
+
+ANSWER_SECONDS = 120.0
+"""How long a command waits for the owner: an epoch that is under way is finished first."""
+_LOOK_SECONDS = 1.0
+_OWNER_SECONDS = 15.0
+"""How often to look again whether a run is alive."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderAnswer:
+    """An order that was carried out: the owner's `record`, and the snapshot `state` of that time or later."""
+
+    order: Order
+    record: RecordedOrder
+    state: Snapshot
+
+
+def give_order(
+    wiring: Wiring,
+    table: str,
+    instruction: Instruction,
+    *,
+    seconds: float = ANSWER_SECONDS,
+    note: Callable[[str], None] = lambda text: None,
+) -> OrderAnswer:
+    """Give the order and return the owner's answer. `note` gets lines of progress.
+
+    A crash leaves an order that the table's next owner carries out, once. Raises ConfigError (no such table, an order that the
+    owner refuses), ServiceUnavailable (`order.unanswered`: it waits in the inbox; or the file system does not answer),
+    ManualActionRequired (no run is alive, and the ledger cannot be taken over), TableError, AmbiguousOutcome.
+    """
+    paths = _known_table(wiring, table)
+    service, clock = wiring.map.service, wiring.ports.clock
+    inbox = Inbox(wiring.ports, wiring.map.storage.ledger_root, service)
+    order = new_order(wiring.ports, service, table, user_name(), instruction)
+    path = inbox.give(order)
+    note(f"order {instruction.kind} of {table} is given: {path}")
+    until, look_for_owner_at, owner = clock.monotonic() + seconds, -math.inf, ""
+    while True:
+        if (answer := _answer(wiring, inbox, paths, order)) is not None:
+            return answer
+        if (now := clock.monotonic()) >= until:
+            raise ServiceUnavailable(
+                "order.unanswered",
+                f"{table}: nobody has answered order {order.id} ({instruction.kind}) within {seconds:.0f} s: {owner}",
+                f"nothing is lost: the order waits in {path}, and the table's owner carries it out when it can;"
+                " `kafka2hive status` shows the owner; delete that file to withdraw the order",
+            )
+        if now >= look_for_owner_at:
+            try:
+                with RepairHeartbeat(wiring) as heartbeat:
+                    carry_out_waiting(wiring, paths, heartbeat.begin)
+            except (OwnedByLiveRun, TakeOverLost, Fenced, TableError) as taken:
+                owner = taken.message
+                note(f"waiting: {owner}")
+            except Kafka2HiveError:
+                note(f"the order stays in {path}; delete that file to withdraw it")
+                raise
+            look_for_owner_at = clock.monotonic() + _OWNER_SECONDS
+        else:
+            clock.sleep(_LOOK_SECONDS)
+
+
+def _known_table(wiring: Wiring, table: str) -> LedgerPaths:
+    """Return the paths of a table of this service that has a ledger. Raises ConfigError, and what reading the ledger raises."""
+    present = {paths.table: paths for paths in ledger_tables(wiring)}
+    for _, error in unknown_tables(wiring, (table,), present):
+        raise error
+    if table not in present:
+        raise ConfigError(
+            "order.no_ledger",
+            f"{table} has no ledger yet, so there is nothing to pause or resume: nothing was changed",
+            f"kafka2hive init --table {table}",
+        )
+    state = look(wiring.ports.files, present[table]).state
+    if state.service != wiring.map.service:
+        raise ConfigError(
+            "order.other_service",
+            f"{table} belongs to service {state.service}, the map is that of {wiring.map.service}: nothing was changed",
+            f"give the command with the map of {state.service}",
+        )
+    return present[table]
+
+
+def _answer(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) -> OrderAnswer | None:
+    """Return the owner's answer if the ledger has it. Raises ConfigError or ServiceUnavailable if nothing was done."""
+    try:
+        is_rejected = inbox.is_rejected(order.id)
+        state = look(wiring.ports.files, paths).state
+    except AmbiguousOutcome:
+        return None  # the next look may have an answer
+    record = find_recorded(state, order.id)
+    if record is None and is_rejected:
+        raise ConfigError(
+            "order.rejected",
+            f"a run does not take order {order.id} ({order.instruction.kind}) of {order.table}: nothing was done",
+            "its log says why; is it of an older version, or was it started with another map?",
+        )
+    if record is None:
+        return None
+    if record.result != ORDER_DONE:
+        raise _refusal(record)
+    return OrderAnswer(order, record, state)
+
+
+def _refusal(record: RecordedOrder) -> Kafka2HiveError:
+    """Return the error that the owner recorded, `[code] message` and perhaps a line with the remedy."""
+    text, _, remedy = record.result.partition("\n  what to do: ")
+    code, _, message = text.removeprefix("[").partition("] ")
+    kind = ConfigError if code.startswith("usage.") else ServiceUnavailable
+    return kind(code, message, remedy)
+
+
+def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[], None]) -> None:
+    """Take the table over as `recover` does, and answer its waiting orders, if no run is alive. `announce`: see recover_table.
+
+    Orders that need Hive's answers are left to a run. Raises OwnedByLiveRun, TakeOverLost, Fenced, TableError (another command
+    is at work), and what a start raises.
+    """
+    ports, service = wiring.ports, wiring.map.service
+    ownership = wiring.ownership_check(take_over=False, is_left=stopped_by_its_run(wiring))
+    inbox = Inbox(ports, wiring.map.storage.ledger_root, service)
+
+    def check() -> Generation:
+        generation = ownership.check(paths, None)
+        announce()
+        return generation
+
+    keep = wiring.map.limits.keep_snapshots
+    owned = start(ports, StartOrder(paths, check=check, owners=wiring.owners, keep=keep)).owned
+
+    def record(order: Order) -> None:
+        nonlocal owned
+        owned = publish(ports, owned, change_for(order, owned, ports.clock.now()), service).owned
+
+    try:
+        waiting, _ = inbox.look()
+    except StorageError as error:
+        raise AmbiguousOutcome("order.no_answer", f"listing {inbox.directory}: {error}") from error
+    mine = [
+        o for o in waiting if o.table == paths.table and not isinstance(o.instruction, GiveUpRegistration)
+    ]
+    answer_orders(inbox, mine, lambda: owned.state, record)
+
+
+def order_to_forget(wiring: Wiring, request: RecoverRequest) -> RecoverResult | None:
+    """Let live runs give up the registrations that `recover` names, and return the outcome.
+
+    Returns None if the request asks for more, or if no live run owns the tables: then `recover` does it itself.
+    """
+    if request != RecoverRequest(tables=request.tables, forget=request.forget) or not request.forget:
+        return None
+    views = [view for view in _views(wiring, request.tables) if _pending(view, request)]
+    if not views or not all(_owner_is_alive(wiring, view) for view in views):
+        return None
+    return RecoverResult(tuple(_forgotten(wiring, view, request) for view in views))
+
+
+def _views(wiring: Wiring, tables: Collection[str]) -> list[View]:
+    ledgers = [paths for paths in ledger_tables(wiring) if not tables or paths.table in tables]
+    views = each_ledger(wiring, ledgers, lambda view: [view])
+    return [v for v in views if not isinstance(v, UnreadableLedger) and v.state.service == wiring.map.service]
+
+
+def _pending(view: View, request: RecoverRequest) -> bool:
+    return any(each.names(partition) for each in request.forget for partition in view.state.unregistered)
+
+
+def _owner_is_alive(wiring: Wiring, view: View) -> bool:
+    try:
+        wiring.ownership_check(take_over=False).check_owner(view.paths, None)
+    except OwnedByLiveRun:
+        return True
+    except Kafka2HiveError:
+        return False
+    return False
+
+
+def _forgotten(wiring: Wiring, view: View, request: RecoverRequest) -> RecoveredTable:
+    table, state, error = view.paths.table, view.state, None
+    try:
+        for each in request.forget:
+            state = give_order(wiring, table, GiveUpRegistration(each.table, each.path)).state
+    except Kafka2HiveError as refusal:
+        error = refusal
+    return RecoveredTable(
+        table,
+        Recovery.ORDERED,
+        generation=view.generation.name,
+        epoch=state.epoch,
+        unregistered=len(state.unregistered),
+        forgotten=tuple(
+            f.partition for f in state.forgotten if any(e.names(f.partition) for e in request.forget)
+        ),
+        resumes_at=state.positions,
+        error=error,
+    )

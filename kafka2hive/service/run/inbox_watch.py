@@ -1,0 +1,90 @@
+"""The orders that a run takes from its service's inbox, between two epochs."""
+
+import logging
+import math
+from typing import Protocol
+
+from kafka2hive.ledger.inbox import Inbox, Misfit, Order
+from kafka2hive.model.paths.ledger import order_name
+from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.table_steps import TableSteps
+from kafka2hive.service.tables.orders import answer_orders
+from kafka2hive.service.tables.table_state import Owned, Table
+from kafka2hive.storage.port import Clock, StorageError
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+
+
+class OrderSource(Protocol):
+    """Where a run's orders come from."""
+
+    def take(self, owned_tables: OwnedTables, steps: TableSteps) -> None:
+        """Answer the orders that wait. Raises what ends the run."""
+        ...
+
+
+class NoInbox:
+    """A run without orders."""
+
+    def take(self, owned_tables: OwnedTables, steps: TableSteps) -> None:
+        """Do nothing."""
+
+
+class InboxWatch:
+    """Looks into the inbox every LOOK_SECONDS, which costs one listing. It never waits.
+
+    An order to a table whose ledger this run does not hold now (set aside, taken over) stays in the inbox.
+    """
+
+    def __init__(self, inbox: Inbox, clock: Clock) -> None:
+        self._inbox = inbox
+        self._clock = clock
+        self._looked_at = -math.inf
+        self._unreadable = False
+
+    def take(self, owned_tables: OwnedTables, steps: TableSteps) -> None:
+        """Answer the orders that wait, and put aside what is none. No epoch may be under way."""
+        now = self._clock.monotonic()
+        if now - self._looked_at < LOOK_SECONDS:
+            return
+        self._looked_at = now
+        try:
+            orders, misfits = self._inbox.look()
+        except StorageError as error:
+            level = logging.DEBUG if self._unreadable else logging.WARNING
+            log.log(level, "%s: orders cannot be read: %s", self._inbox.directory, error)
+            self._unreadable = True
+            return
+        self._unreadable = False
+        by_table: dict[str, list[Order]] = {}
+        for order in orders:
+            if order.table in owned_tables.tables:
+                by_table.setdefault(order.table, []).append(order)
+            else:
+                text = f"it is for {order.table}, which this service does not serve"
+                misfits.append(Misfit(order_name(order.id), "order.no_table", text))
+        for misfit in misfits:
+            self._put_aside(misfit)
+
+        def answer(table: Table) -> None:
+            answer_orders(
+                self._inbox,
+                by_table[table.name],
+                lambda: table.owned.state,
+                lambda order: steps.carry_out(table, order),
+            )
+
+        held = [owned_tables.tables[name] for name in sorted(by_table)]
+        steps.each([table for table in held if isinstance(table.ownership, Owned)], answer)
+
+    def _put_aside(self, misfit: Misfit) -> None:
+        log.warning(
+            "[%s] %s in %s: %s; nothing was done, it is moved to rejected/",
+            misfit.code,
+            misfit.name,
+            self._inbox.directory,
+            misfit.message,
+        )
+        self._inbox.reject(misfit.name)

@@ -1,0 +1,124 @@
+"""An operator's orders to a table: what the next snapshot records of each. The run uses it, and a command beside no run."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import assert_never
+
+from kafka2hive.ledger.inbox import GiveUpRegistration, Inbox, Order, PauseTable, ResumeTable
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.snapshot.change import Change, PauseUpdate, RegistrationUpdate
+from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ServiceUnavailable, TableError
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.snapshot import (
+    ORDER_DONE,
+    ForgottenRegistration,
+    Pause,
+    RecordedOrder,
+    Snapshot,
+)
+from kafka2hive.service.tables.ledgers import did_you_mean
+
+
+def answer_orders(
+    inbox: Inbox,
+    orders: Iterable[Order],
+    state: Callable[[], Snapshot],
+    publish: Callable[[Order], object],
+) -> None:
+    """Answer the orders to one table, in turn: publish the snapshot that records one, then move its file to `done/`.
+
+    A crash in between leaves the file, and the next owner finds its id in the snapshot. So no further order is answered
+    before a file has left the inbox: a snapshot needs to list only the last orders. Raises what `publish` raises.
+    """
+    for order in orders:
+        if find_recorded(state(), order.id) is None:
+            publish(order)
+        if not inbox.done(order):
+            return
+
+
+def find_recorded(state: Snapshot, order_id: str) -> RecordedOrder | None:
+    return next((each for each in state.orders if each.id == order_id), None)
+
+
+def change_for(
+    order: Order,
+    owned: OwnedLedger,
+    now: str,
+    registered: frozenset[HivePartition] = frozenset(),
+    refusals: Mapping[HivePartition, TableError] | None = None,
+) -> Change:
+    """Return the change whose snapshot carries the order out, or records why nothing was done. Pure.
+
+    `registered` are pending registrations that Hive has confirmed since the newest snapshot, `refusals` its latest refusals.
+    """
+    done = (_record(order, owned, now, ORDER_DONE),)
+    match order.instruction:
+        case PauseTable():
+            pause = owned.state.paused or Pause(
+                since=now, by=order.given_by, order=order.id, epoch=owned.next_epoch
+            )
+            return PauseUpdate(paused=pause, orders=done, registered=registered)
+        case ResumeTable():
+            return PauseUpdate(paused=None, orders=done, registered=registered)
+        case GiveUpRegistration():
+            try:
+                given_up = _given_up(order, order.instruction, owned, now, registered, refusals or {})
+            except Kafka2HiveError as error:
+                return RegistrationUpdate(
+                    orders=(_record(order, owned, now, str(error)),), registered=registered
+                )
+            return RegistrationUpdate(forgotten=given_up, orders=done, registered=registered)
+        case _:
+            assert_never(order.instruction)
+
+
+def _record(order: Order, owned: OwnedLedger, now: str, result: str) -> RecordedOrder:
+    return RecordedOrder(
+        id=order.id,
+        kind=order.instruction.kind,
+        given_by=order.given_by,
+        given_at=order.given_at,
+        done_at=now,
+        epoch=owned.next_epoch,
+        result=result,
+    )
+
+
+def _given_up(
+    order: Order,
+    named: GiveUpRegistration,
+    owned: OwnedLedger,
+    now: str,
+    registered: frozenset[HivePartition],
+    refusals: Mapping[HivePartition, TableError],
+) -> tuple[ForgottenRegistration, ...]:
+    """Return the registrations to give up: only what Hive refuses. Raises ConfigError, ServiceUnavailable."""
+    state, place = owned.state, (named.hive_table, named.partition)
+    pending = [p for p in state.unregistered if (p.table, p.path) == place and p not in registered]
+    if not pending:
+        if any((f.partition.table, f.partition.path) == place for f in state.forgotten):
+            return ()
+        raise ConfigError(
+            "usage.no_such_registration",
+            f"{named.hive_table} {named.partition} is no pending registration of {state.table}: nothing was changed",
+            did_you_mean(
+                named.partition, {p.path for p in state.unregistered if p.table == named.hive_table}
+            ),
+        )
+    if unclear := [p for p in pending if p not in refusals]:
+        raise ServiceUnavailable(
+            "hive.not_refused",
+            f"{state.table}: Hive has not refused the registration of {unclear[0].table} {unclear[0].path};"
+            " only one that it refuses can be given up",
+            "see what `kafka2hive status` says of Hive, then type the command again",
+        )
+    return tuple(
+        ForgottenRegistration(
+            partition=p,
+            reason=refusals[p].message,
+            accepted_by=order.given_by,
+            accepted_at=now,
+            epoch=owned.next_epoch,
+        )
+        for p in pending
+    )
