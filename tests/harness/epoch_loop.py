@@ -180,13 +180,26 @@ def next_epoch(loop: EpochLoop) -> PlannedEpoch:
 
 def only_tombstones(epoch: PlannedEpoch) -> list[TableManifest]:
     """What tasks bring home when every record is a tombstone: accounts, no files."""
-    return [_only_tombstones(plan.index, t) for plan in epoch.tasks for t in plan.tables]
+    return _manifests(epoch, lambda r: OffsetAccounting(read=len(r), tombstones=len(r)))
 
 
-def _only_tombstones(index: int, task: TableTask) -> TableManifest:
-    accounts = tuple(
-        RangeAccounting(index, r, OffsetAccounting(read=len(r), tombstones=len(r))) for r in task.ranges
+def no_rows(epoch: PlannedEpoch, record_bytes: int) -> list[TableManifest]:
+    """What tasks bring home when no record has a row for the table."""
+    return _manifests(
+        epoch, lambda r: OffsetAccounting(read=len(r), filtered=len(r), bytes=record_bytes * len(r))
     )
+
+
+def _manifests(
+    epoch: PlannedEpoch, account: Callable[[OffsetRange], OffsetAccounting]
+) -> list[TableManifest]:
+    return [_manifest(plan.index, t, account) for plan in epoch.tasks for t in plan.tables]
+
+
+def _manifest(
+    index: int, task: TableTask, account: Callable[[OffsetRange], OffsetAccounting]
+) -> TableManifest:
+    accounts = tuple(RangeAccounting(index, r, account(r)) for r in task.ranges)
     return TableManifest(
         table=task.table,
         task=index,
