@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+import pyspark.daemon
+
+from kafka2hive.spark.internals import worker_daemon
 
 _LOOK = """
 import json, os, sys
@@ -50,3 +53,7 @@ def test_the_installed_pyspark_is_taken_before_the_sources_in_sparks_zip() -> No
     assert zips
     modules = imported(PYTHONPATH=os.pathsep.join(zips))["modules"]
     assert modules["pyspark.worker"] == str(Path(pyspark.__file__).with_name("worker.py"))
+
+
+def test_the_daemon_is_pysparks() -> None:
+    assert worker_daemon() is pyspark.daemon.manager
