@@ -13,7 +13,7 @@ from tests.mutants.judges import judged_modules, judges
 from tests.mutants.survivors import SURVIVORS
 from tests.mutants.verdict import Court
 
-SIZE = 24
+SIZE = 12
 MODULE = "kafka2hive.model.text"
 SOURCE = """
 class Counter:
