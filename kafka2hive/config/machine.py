@@ -160,7 +160,7 @@ def _check_tokens(storage: StorageOptions, environ: Mapping[str, str]) -> None:
         raise ConfigError(
             "kerberos.token",
             f"the token file of HADOOP_TOKEN_FILE_LOCATION, {path}, {reason}",
-            "fetch them again (hdfs fetchdt), or unset the variable",
+            "fetch new delegation tokens (hdfs fetchdt), or unset the variable",
         ) from None
     authority = urlsplit(storage.uri).netloc
     if not services & {authority, f"ha-hdfs:{authority}"}:

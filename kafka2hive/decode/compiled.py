@@ -217,7 +217,7 @@ class PartReader:
         return Part(batches, np.array(accepted, np.int64), refused)
 
 
-def joined_parts(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
+def join_parts(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
     """Join all parts of a batch in the order of the messages."""
     accepted = np.concatenate([np.empty(0, np.int64), *(part.accepted for part in parts)])
     refused = {place: reason for part in parts for place, reason in part.refused.items()}

@@ -13,7 +13,7 @@ from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.columns.leeway import with_leeway
 from kafka2hive.decode.columns.named import check_columns, of_named_columns
-from kafka2hive.decode.compiled import CompiledReader, PartReader, joined_parts
+from kafka2hive.decode.compiled import CompiledReader, PartReader, join_parts
 from kafka2hive.decode.contract.sources import (
     Source,
     SourceTree,
@@ -197,5 +197,5 @@ class JsonDecoder:
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder."""
-        result = joined_parts(self.schema, [self._reader.read(values, np.arange(len(values)))])
+        result = join_parts(self.schema, [self._reader.read(values, np.arange(len(values)))])
         return result if self._compiled is None else replace(result, new_keys=self._compiled.new_keys())

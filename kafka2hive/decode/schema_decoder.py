@@ -15,14 +15,14 @@ from kafka2hive.decode.compiled import (
     NativeReader,
     Part,
     PartReader,
-    joined_parts,
+    join_parts,
     plan_words,
     refusals,
     type_words,
 )
 from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, as_it_stands, in_small_letters
 from kafka2hive.decode.contract.spec import DecoderSpec
-from kafka2hive.decode.framing.fine_times import FinerTimes, TimeForm, truncating
+from kafka2hive.decode.framing.fine_times import FinerTimes, TimeForm, truncatable_columns
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
@@ -77,13 +77,13 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         if values.null_count:
             raise ValueError("messages are not null")
         if self._only_reader is not None:
-            return joined_parts(self.schema, [self._only_reader.read(values, np.arange(len(values)))])
-        return joined_parts(self.schema, [self._read(values, *group) for group in self._heads(values)])
+            return join_parts(self.schema, [self._only_reader.read(values, np.arange(len(values)))])
+        return join_parts(self.schema, [self._read(values, *group) for group in self._heads(values)])
 
     def reader(self, of_type: Type, head: int) -> PartReader:
         """Return the reader of messages whose content begins at byte `head`. Raises SchemaUnresolvable."""
         plan = self._resolve(of_type, self.schema, self._sources)
-        cut = truncating(self._sources)
+        cut = truncatable_columns(self._sources)
         forms = {
             number: form
             for number, form in self._finer_times(plan).items()

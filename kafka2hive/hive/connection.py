@@ -151,13 +151,13 @@ def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLo
     """Return what the HTTP status says about the login."""
     from http.client import BadStatusLine
 
-    from kafka2hive.hive.transport import HttpRefused
+    from kafka2hive.hive.transport import HttpRefusal
 
     if isinstance(error, BadStatusLine) and not isinstance(error, ConnectionError):
         return HiveLoginRefused(
             f"{at} does not speak HTTP: leave transport=http out, or correct port and ssl in hive.url"
         )
-    if not isinstance(error, HttpRefused):
+    if not isinstance(error, HttpRefusal):
         return None
     if error.status in (404, 405):  # HiveServer2 itself answers 405
         return HiveLoginRefused(

@@ -8,7 +8,7 @@ from thrift.transport.TSSLSocket import TSSLSocket
 from thrift.transport.TTransport import TTransportBase, TTransportException
 
 
-class HttpRefused(TTransportException):  # type: ignore[misc]
+class HttpRefusal(TTransportException):  # type: ignore[misc]
     """The server answered with an HTTP status other than 200, which is `status`."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -51,7 +51,7 @@ class HttpTransport(TTransportBase):  # type: ignore[misc]
         content = answer.read()
         if answer.status != 200:
             line = content.decode(errors="replace").strip().partition("\n")[0]
-            raise HttpRefused(answer.status, (line or answer.reason)[:300])
+            raise HttpRefusal(answer.status, (line or answer.reason)[:300])
         self._response = BytesIO(content)
 
 

@@ -14,7 +14,7 @@ from kafka2hive.kafka import leader_epochs as records
 from kafka2hive.kafka import requests as topic_settings
 from kafka2hive.kafka.client_log import ClientLog
 from kafka2hive.kafka.librdkafka import admin_client, interruptible, reason, unavailable
-from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark, everything
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark, any_topic
 from kafka2hive.kafka.requests import GRACE_SECONDS, is_gone, offsets_of
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 
@@ -57,7 +57,7 @@ class KafkaAdmin:
         self._client_log = ClientLog(log)
         self._leaderless: set[TopicPartition] = set()
 
-    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         """Return the cluster's id and its topics without the internal ones; only `wanted` topics have topic ids."""
         for seconds in self._tries():
             metadata = self._metadata()

@@ -67,7 +67,7 @@ class Watermark:
     leader_epoch: int = UNKNOWN_EPOCH
 
 
-def everything(_topic: str) -> bool:
+def any_topic(_topic: str) -> bool:
     return True
 
 
@@ -80,7 +80,7 @@ class GroupCommits(Protocol):
 class Kafka(Protocol):
     """The requests of the service to Kafka. KafkaAdmin documents what an answer omits. Raises ServiceUnavailable."""
 
-    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView: ...
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView: ...
 
     def topic_settings(
         self, cluster: ClusterView, topics: Collection[str]

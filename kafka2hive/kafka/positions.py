@@ -53,7 +53,7 @@ class GapAcceptance:
         )
 
 
-def accepted(
+def is_accepted(
     acceptances: Collection[GapAcceptance], topic_partition: TopicPartition, resumes_at: int
 ) -> bool:
     """Return whether any of `acceptances` lets this topic partition resume at `resumes_at`."""
@@ -261,7 +261,7 @@ def _known_partition(
         found.ranges.append(OffsetRange(tp, at.end, latest))
         return
     resume_at = gap.range.end
-    if accepted(intent.acceptances, tp, resume_at):
+    if is_accepted(intent.acceptances, tp, resume_at):
         found.gaps.append(gap)
         found.positions.append(Position(tp, resume_at, resume_at, new.topic_id))
     else:
@@ -289,7 +289,7 @@ def _recreated(
     if not all(_answered(tp, logs) for tp in present):
         found.warnings.append(f"topic {view.name} is left out this time: Kafka does not give all its offsets")
         return
-    if not all(accepted(intent.acceptances, tp, logs.earliest[tp].offset) for tp in present):
+    if not all(is_accepted(intent.acceptances, tp, logs.earliest[tp].offset) for tp in present):
         found.problems.append(problems.topic_recreated(view.name, before, view.id))
         return
     for tp in present:

@@ -23,17 +23,17 @@ def clean_up(ports: Ports, owned: OwnedLedger, location: str, keep: int) -> int:
 
 
 def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str) -> int:
-    """Delete this ledger's staged files below (my generation, my next epoch), which are orphans (I5). Return how many.
+    """Delete this ledger's staged files of earlier generations and epochs, which are orphans (I5). Return how many.
 
     Files of other ledgers, of later generations and of the epoch under way stay.
     """
     _only_when_final(owned)
-    mine = (owned.generation.number, owned.next_epoch)
+    current = (owned.generation.number, owned.next_epoch)
     tag = ledger_tag(owned.state.ledger_id)
     orphans = []
     for child in _children(ports, staging):
         parsed = DataFileName.parse(child.name)
-        if parsed and parsed[0].ledger == tag and (parsed[0].generation, parsed[0].epoch) < mine:
+        if parsed and parsed[0].ledger == tag and (parsed[0].generation, parsed[0].epoch) < current:
             orphans.append(child.path)
     return _delete(ports, orphans)
 

@@ -51,13 +51,13 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         **{**_NOTHING_YET, "registered": tuple(sorted(registered))},
     )
     changed = with_completeness(state, _apply(unchanged, change), change.completeness, owned.certified)
-    unregistered = (frozenset(state.unregistered) - registered | touched(changed.files)) - {
+    unregistered = (frozenset(state.unregistered) - registered | partitions_of(changed.files)) - {
         f.partition for f in changed.forgotten
     }
     return replace(changed, unregistered=tuple(sorted(unregistered)))
 
 
-def touched(files: Iterable[DataFile]) -> frozenset[HivePartition]:
+def partitions_of(files: Iterable[DataFile]) -> frozenset[HivePartition]:
     """Return the Hive partitions of the files. That of an unpartitioned table has the path ''."""
     return frozenset(f.hive_partition for f in files)
 
@@ -121,7 +121,7 @@ def _advance(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
     for step in sorted(account.range for account in change.accounts):
         position = positions.get(step.topic_partition)
         if position is None or position.end != step.start:
-            present = "has no position" if position is None else f"stands at {position.end}"
+            present = "has no position" if position is None else f"has position {position.end}"
             raise OffsetsDoNotJoin(f"{state.table}: {step} does not follow, {step.topic_partition} {present}")
         positions[step.topic_partition] = replace(position, end=step.end)
     for topic_partition, leader_epoch in change.leader_epochs.items():

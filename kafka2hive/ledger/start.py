@@ -25,7 +25,7 @@ class StartResult:
 
 
 @dataclass(frozen=True, slots=True)
-class StartOrder:
+class StartRequest:
     """The parameters of a start.
 
     `check` returns the generation that may be taken over (None: any), or raises. `owners` are this process's names, the same
@@ -43,7 +43,7 @@ class StartOrder:
     before_roll_forward: Callable[[OwnedLedger], frozenset[str]] = lambda _: frozenset()
 
 
-def start(ports: Ports, order: StartOrder) -> StartResult:
+def start(ports: Ports, order: StartRequest) -> StartResult:
     """Take over, roll forward, clean up. It may be repeated after any crash, and run at the same time as other starts.
 
     Raises NoLedger, OwnedByLiveRun (from `check`), TakeOverLost, Fenced, ManualActionRequired, TableError;
@@ -52,7 +52,7 @@ def start(ports: Ports, order: StartOrder) -> StartResult:
     return begin_again(ports, f"start {order.paths.table}", lambda: _start_once(ports, order))
 
 
-def _start_once(ports: Ports, order: StartOrder) -> StartResult:
+def _start_once(ports: Ports, order: StartRequest) -> StartResult:
     owned = take_over(
         ports=ports, paths=order.paths, owner=order.owners.new_name(), checked=order.check(), own=order.owners
     )

@@ -145,18 +145,18 @@ def take_over(
         raise _no_answer(f"listing {paths.table_directory}", error) from error
     if checked is not None and old != checked:
         raise _other_generation(paths, old, own)
-    mine = Generation(old.number + 1, _compact(ports.clock.now()), owner)
-    directory = paths.generation(mine)
+    generation = Generation(old.number + 1, _compact(ports.clock.now()), owner)
+    directory = paths.generation(generation)
     failure: StorageError | None = None
     try:
         files.rename(paths.generation(old), directory)
     except StorageError as error:
         failure = error
-    log.debug("take over %s: %s -> %s: %s", paths.table, old.name, mine.name, failure or "done")
+    log.debug("take over %s: %s -> %s: %s", paths.table, old.name, generation.name, failure or "done")
     try:
         children = files.list(directory)
     except NotFound:
-        raise _why_not_mine(files=files, paths=paths, old=old, failure=failure, own=own) from failure
+        raise _take_over_failure(files=files, paths=paths, old=old, failure=failure, own=own) from failure
     except StorageError as error:
         raise _no_answer(f"listing {directory}", error) from error
     newest = newest_snapshot(directory, children)
@@ -164,13 +164,13 @@ def take_over(
     try:
         state = read_state(files, paths, path)
     except NotFound as error:
-        raise fenced(paths, mine) from error
+        raise fenced(paths, generation) from error
     except StorageError as error:
         raise _no_answer(f"reading {path}", error) from error
-    return OwnedLedger(paths, mine, state, newest.pending)
+    return OwnedLedger(paths, generation, state, newest.pending)
 
 
-def _why_not_mine(
+def _take_over_failure(
     files: FileSystem, paths: LedgerPaths, old: Generation, failure: StorageError | None, own: Container[str]
 ) -> Kafka2HiveError:
     """Return the error of an attempt whose directory is missing (R3).

@@ -36,7 +36,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class AbsenceAnswer:
     """The registry's answer that it has no such thing; `code` is its error_code."""
 
     code: int
@@ -63,7 +63,7 @@ class Foreign:
     why: str
 
 
-Answer = Document | Missing | Busy | CredentialsRefused | Foreign
+Answer = Document | AbsenceAnswer | Busy | CredentialsRefused | Foreign
 
 
 def read_answer(status: int, body: bytes) -> Answer:
@@ -81,7 +81,7 @@ def read_answer(status: int, body: bytes) -> Answer:
         return Document(content) if is_json else Foreign("200 with a text that is no JSON object")
     code = content.get("error_code") if isinstance(content, dict) else None
     if status == 404 and code in _MISSING:
-        return Missing(code)
+        return AbsenceAnswer(code)
     if 300 <= status < 400:
         return Foreign(f"{status}, a redirect")
     return Foreign(f"{status}{_message(content)}")
@@ -127,16 +127,16 @@ class RegistryClient:
         """See Registry."""
         kind = "ids" if isinstance(schema_id, int) else "guids"
         where, answer = self._ask(f"/schemas/{kind}/{schema_id}")
-        if isinstance(answer, Missing):
+        if isinstance(answer, AbsenceAnswer):
             if answer.code != MISSING_SCHEMA:
-                raise errors.foreign(where, f"404, error_code {answer.code}")
+                raise errors.foreign_answer(where, f"404, error_code {answer.code}")
             return None
         return self._whole(answer.content, where)
 
     def newest(self, subject: str) -> NewestSchema | None:
         """See Registry."""
         where, answer = self._ask(f"/subjects/{quote(subject, safe='')}/versions/latest")
-        if isinstance(answer, Missing):
+        if isinstance(answer, AbsenceAnswer):
             return None
         numbers = [answer.content.get(key) for key in ("id", "version")] if _is_object(answer) else []
         match numbers:
@@ -150,7 +150,7 @@ class RegistryClient:
         where, answer = self._ask("/schemas/types")
         kinds = answer.content if isinstance(answer, Document) else None
         if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
-            raise errors.foreign(where, "no list of kinds of schemas")
+            raise errors.foreign_answer(where, "no list of kinds of schemas")
         return tuple(sorted(kinds))
 
     def _whole(self, content: Any, where: str) -> WriterSchema:
@@ -171,29 +171,31 @@ class RegistryClient:
             path = f"/subjects/{quote(reference.subject, safe='')}/versions/{reference.version}"
             where, answer = self._ask(path)
             if reference in within or len(resolved) + len(within) >= MOST_REFERENCES:
-                raise errors.foreign(where, f"references in a circle, or more than {MOST_REFERENCES} of them")
-            if isinstance(answer, Missing):
-                raise errors.foreign(where, "a schema refers to it, and the registry does not have it")
+                raise errors.foreign_answer(
+                    where, f"references in a circle, or more than {MOST_REFERENCES} of them"
+                )
+            if isinstance(answer, AbsenceAnswer):
+                raise errors.foreign_answer(where, "a schema refers to it, and the registry does not have it")
             self._resolve(_references(answer.content, where), resolved, (*within, reference))
             resolved[reference] = SchemaReference(reference.name, _text(answer.content, where))
             if sum(len(schema.text) for schema in resolved.values()) > MOST_REFERRED:
-                raise errors.foreign(where, f"references to more than {MOST_REFERRED} characters")
+                raise errors.foreign_answer(where, f"references to more than {MOST_REFERRED} characters")
 
-    def _ask(self, path: str) -> tuple[str, Document | Missing]:
+    def _ask(self, path: str) -> tuple[str, Document | AbsenceAnswer]:
         """Return the URL of an answer and the answer.
 
         If one address has no such thing (yet), the others are asked, too. Busy addresses are asked again after each pause
         until the time limit.
         """
         began, whys = self._clock.monotonic(), dict[str, str]()
-        missing: tuple[str, Missing] | None = None
+        missing: tuple[str, AbsenceAnswer] | None = None
         for pause in (0.0, *PAUSES):
             self._clock.sleep(pause)
             for url in self._urls:
                 match self._one(url, path):
                     case Document() as document:
                         return url + path, document
-                    case Missing() as answer:
+                    case AbsenceAnswer() as answer:
                         missing = missing or (url + path, answer)
                     case Busy(why):
                         whys[url] = why
@@ -206,7 +208,7 @@ class RegistryClient:
         reasons = "; ".join(f"{url}: {why}" for url, why in whys.items())
         raise SchemaRegistryUnavailable(f"the schema registry gives no answer ({reasons})")
 
-    def _one(self, url: str, path: str) -> Document | Missing | Busy:
+    def _one(self, url: str, path: str) -> Document | AbsenceAnswer | Busy:
         """Ask one address. Raises TableError if neither a retry nor another address can help."""
         try:
             response = self._http.get(url, path)
@@ -214,9 +216,9 @@ class RegistryClient:
             return Busy(str(error))
         match read_answer(response.status, response.body):
             case CredentialsRefused(status):
-                raise errors.refused(url, status)
+                raise errors.denied_credentials(url, status)
             case Foreign(why):
-                raise errors.foreign(url + path, why)
+                raise errors.foreign_answer(url + path, why)
             case answer:
                 return answer
 
@@ -264,4 +266,4 @@ def _references(content: Any, where: str) -> list[Reference]:
 
 
 def _malformed(where: str, key: str) -> TableError:
-    return errors.foreign(where, f"a response without a right {key}")
+    return errors.foreign_answer(where, f"a response without a right {key}")

@@ -57,12 +57,12 @@ class HttpClient:
             if expired.is_set() or isinstance(error, ssl.SSLEOFError):
                 raise NoResponse(self._reason(error, expired)) from error
             if error.reason in _NO_TLS:
-                raise errors.foreign(url, "it does not speak TLS; is it http://?") from error
-            raise errors.untrusted(url, _tls_reason(error)) from error
+                raise errors.foreign_answer(url, "it does not speak TLS; is it http://?") from error
+            raise errors.tls_error(url, _tls_reason(error)) from error
         except OSError as error:  # includes RemoteDisconnected
             raise NoResponse(self._reason(error, expired)) from error
         except BadStatusLine as error:
-            raise errors.foreign(url, "no HTTP; is it https://?") from error
+            raise errors.foreign_answer(url, "no HTTP; is it https://?") from error
         except HTTPException as error:  # the response ended in the middle
             raise NoResponse(self._reason(error, expired)) from error
         finally:
@@ -71,7 +71,7 @@ class HttpClient:
         if expired.is_set():
             raise NoResponse(self._late())
         if len(body) > MOST_BYTES:
-            raise errors.foreign(url, f"a response of more than {MOST_BYTES} bytes")
+            raise errors.foreign_answer(url, f"a response of more than {MOST_BYTES} bytes")
         # read(limit) does not report that less arrived than Content-Length announced
         if len(body) < (length or 0) or not (is_framed or body.rstrip().endswith((b"}", b"]"))):
             raise NoResponse("the response ended in the middle")
@@ -95,7 +95,7 @@ class HttpClient:
         except (OSError, ValueError) as error:  # includes SSLError
             files = [options.ca_file, options.certificate_file, options.key_file]
             named = ", ".join(file for file in files if file is not None)
-            raise errors.untrusted(url, f"{error} ({named})") from error
+            raise errors.tls_error(url, f"{error} ({named})") from error
         return context
 
     def _headers(self) -> dict[str, str]:

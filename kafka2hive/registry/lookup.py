@@ -165,7 +165,7 @@ class SchemaLookup:
         """Raise `registry.changed` if the schemas differ; forget the schema first, so the next try reads the kept one."""
         if not self._same(before, now):
             self._known.forget(schema_id)
-            raise errors.changed(
+            raise errors.schema_changed(
                 urls=self._urls, schema_id=schema_id, path=self._kept.path(schema_id), before=before, now=now
             )
 

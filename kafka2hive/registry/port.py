@@ -44,7 +44,7 @@ class Registry(Protocol):
         ...
 
 
-def refused(url: str, status: int) -> TableError:
+def denied_credentials(url: str, status: int) -> TableError:
     """Return the error for credentials that the registry refuses."""
     return TableError(
         "registry.denied",
@@ -53,7 +53,7 @@ def refused(url: str, status: int) -> TableError:
     )
 
 
-def foreign(url: str, why: str) -> TableError:
+def foreign_answer(url: str, why: str) -> TableError:
     """Return the error for an answer that no schema registry gives."""
     return TableError(
         "registry.answer",
@@ -62,7 +62,7 @@ def foreign(url: str, why: str) -> TableError:
     )
 
 
-def untrusted(url: str, why: str) -> TableError:
+def tls_error(url: str, why: str) -> TableError:
     """Return the error for TLS: one side does not trust the other, or a certificate file of the map is unusable."""
     return TableError(
         "registry.tls",
@@ -81,7 +81,9 @@ def too_many_unknown(urls: str, count: int) -> TableError:
     )
 
 
-def changed(urls: str, schema_id: SchemaId, path: str, before: WriterSchema, now: WriterSchema) -> TableError:
+def schema_changed(
+    urls: str, schema_id: SchemaId, path: str, before: WriterSchema, now: WriterSchema
+) -> TableError:
     """Return the error for an id that now means another schema, because the registry was recreated or restored."""
     return TableError(
         "registry.changed",

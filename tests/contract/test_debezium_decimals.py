@@ -16,7 +16,7 @@ from kafka2hive.decode.change_logs.decoder import ChangeLogDecoder
 from kafka2hive.decode.columns.leeway import with_leeway
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import Changes
-from kafka2hive.decode.values.connect_decimals import NAME, decimals_of, rescaled
+from kafka2hive.decode.values.connect_decimals import NAME, decimals_of, rescale
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Reason
 from tests.contract.decode_ways import EACH_WAY, WAYS
@@ -356,7 +356,7 @@ def test_bytes_of_another_scale_are_the_decimal_they_were_or_are_refused(precisi
         for digits in (precision + written - scale, 20, 38):
             limit = 10 ** min(max(digits, 0), 37)
             numbers += [limit, limit - 1, -limit, 1 - limit, draw.randrange(-limit, limit + 1)]
-        found, bad = rescaled(pa.array([*map(unscaled, numbers), None, b""], pa.binary()), dtype, written)
+        found, bad = rescale(pa.array([*map(unscaled, numbers), None, b""], pa.binary()), dtype, written)
         found.validate(full=True)
         expected: list[int | None] = []
         for number in numbers:

@@ -21,7 +21,7 @@ from kafka2hive.cli.render.status import status_document
 from kafka2hive.cli.render.validate import map_document, online_document, problems_document
 from kafka2hive.cli.render.verify import verify_document
 from kafka2hive.cli.render.where import where_document
-from kafka2hive.cli.terminal.document import Document, dumped
+from kafka2hive.cli.terminal.document import Document, json_text
 from kafka2hive.config.load import load_text
 from kafka2hive.config.native_library import DecoderInUse
 from kafka2hive.config.yaml.problems import MapProblem
@@ -49,7 +49,7 @@ from kafka2hive.service.inspect.where import OffsetPlace, PlaceAnswer
 from kafka2hive.service.recover.order import OrderAnswer
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
-from kafka2hive.service.tables.init import Beginning, InitResult, InitTable
+from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
 from kafka2hive.service.tables.never_filled import NeverFilled
 from kafka2hive.service.tables.offset_sources import PlacedOffset
 from kafka2hive.service.tables.start_preview import PendingFiles
@@ -209,15 +209,15 @@ def _init() -> InitResult:
     refused = TableError("storage.quota", "the quota is used up", "raise it")
     return InitResult(
         (
-            InitTable("air.flights", f"{root}/air.flights", Beginning.MADE),
-            InitTable("air.planes", f"{root}/air.planes", Beginning.EXISTS),
+            InitTable("air.flights", f"{root}/air.flights", InitOutcome.MADE),
+            InitTable("air.planes", f"{root}/air.planes", InitOutcome.EXISTS),
             InitTable(
                 "air.crew",
                 f"{root}/air.crew",
-                Beginning.IMPORTED,
+                InitOutcome.IMPORTED,
                 positions=(PlacedOffset(PARTITION, 1200, 300, 1500),),
             ),
-            InitTable("air.crews", f"{root}/air.crews", Beginning.FAILED, refused),
+            InitTable("air.crews", f"{root}/air.crews", InitOutcome.FAILED, refused),
         )
     )
 
@@ -388,7 +388,7 @@ def _documents() -> dict[str, Document]:
 
 @pytest.mark.parametrize("name", sorted(_documents()))
 def test_the_document_is_the_frozen_one(name: str) -> None:
-    written = json.loads(dumped(_documents()[name]))
+    written = json.loads(json_text(_documents()[name]))
     assert written == json.loads((FROZEN / f"{name}.json").read_text())
 
 

@@ -23,7 +23,7 @@ from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.snapshot.change import Change, Completeness, DataEpoch, FirstPositions
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import NoLedger, Owners
 from kafka2hive.model.errors import (
     ExitCode,
@@ -116,7 +116,7 @@ class Committer:
     def _begin(self) -> OwnedLedger:
         self._keep_beating()
         self._ownership.look_again()
-        order = StartOrder(self._paths, self._judged, self._owners, self._order.location, KEEP)
+        order = StartRequest(self._paths, self._judged, self._owners, self._order.location, KEEP)
         try:
             return start(self._ports, order).owned
         except NoLedger:

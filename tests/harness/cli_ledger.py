@@ -14,7 +14,7 @@ from kafka2hive.config.load import load_map
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.snapshot.change import FirstPositions
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetRange, Position, TopicPartition
@@ -88,7 +88,7 @@ def pending_service(folder: Path, file_count: int = 2, bootstrap: str = NOBODY) 
     paths = wiring.paths(TABLE)
     location = wiring.map.tables[0].location
     init(wiring.ports, paths, wiring.map.service, location)
-    owned = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), location)).owned
+    owned = start(wiring.ports, StartRequest(paths, lambda: None, Owners(new_owner), location)).owned
     first = Position(TopicPartition("flights", 0), 5, 5)
     change = FirstPositions(positions=(first,), location=location)
     owned = publish(wiring.ports, owned, change).owned

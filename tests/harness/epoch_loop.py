@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka2hive.config.keys import TableSettings
-from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, everything
+from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, any_topic
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
@@ -65,7 +65,7 @@ class Kafka(FakeKafka):
         self.ends = {EARLY: 7, LATE: 11}
         self.silent_for = 0  # times that `late` is not answered for
 
-    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         topics = {tp.topic: TopicView(tp.topic, f"id-{tp.topic}", (0,)) for tp in self.ends}
         return ClusterView("cluster", topics)
 

@@ -9,7 +9,7 @@ from kafka2hive.ledger.init import init
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.plan.contract import TableTask, TaskPlan
@@ -31,7 +31,7 @@ def begin(wiring: Wiring, table: str) -> OwnedLedger:
     rule = next(rule for rule in wiring.map.tables if rule.table == table)
     paths = wiring.paths(table)
     init(wiring.ports, paths, wiring.map.service, rule.location)
-    owned = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), rule.location)).owned
+    owned = start(wiring.ports, StartRequest(paths, lambda: None, Owners(new_owner), rule.location)).owned
     kafka = KafkaAdmin(wiring.map.kafka)
     cluster = kafka.cluster()
     wanted = [tp for topic in rule.topics for tp in cluster.topics[topic].topic_partitions()]
@@ -50,7 +50,7 @@ def dump(wiring: Wiring, table: str, most: int = 1 << 40, tasks: int = 1) -> Non
     """
     paths = wiring.paths(table)
     state = look(wiring.ports.files, paths).state
-    owned = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), state.location)).owned
+    owned = start(wiring.ports, StartRequest(paths, lambda: None, Owners(new_owner), state.location)).owned
     ends = KafkaAdmin(wiring.map.kafka).latest([p.topic_partition for p in state.positions])
     settings = MapTables(wiring, None).settings(table)
     shares: list[list[OffsetRange]] = [[] for _ in range(tasks)]

@@ -9,7 +9,7 @@ from kafka2hive.kafka.port import (
     RecordAddress,
     TopicSettings,
     Watermark,
-    everything,
+    any_topic,
 )
 from kafka2hive.model.offsets import TopicPartition
 
@@ -17,7 +17,7 @@ from kafka2hive.model.offsets import TopicPartition
 class FakeKafka:
     """See kafka2hive.kafka.port.Kafka."""
 
-    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         raise NotImplementedError
 
     def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> Mapping[str, TopicSettings]:

@@ -8,7 +8,7 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.epoch import publish
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan.contract import TableTask, TaskPlan
@@ -69,7 +69,7 @@ def run_one_epoch_with_every_task_twice(
     (table,) = routed_tables(wiring, {topic})
     table_settings = Catalogue(service_map, None).resolve(table)
     ownership = wiring.ownership_check(take_over=False)
-    order = StartOrder(
+    order = StartRequest(
         table.paths, lambda: ownership.check(table.paths, table.location), Owners(new_owner), table.location
     )
     owned = start(wiring.ports, order).owned

@@ -241,7 +241,7 @@ def test_files_that_are_wrong_are_the_maps_fault(broker: SecureKafka) -> None:
         assert raised.value.code == "kafka.properties" and "wr0ng" not in str(raised.value)
 
 
-def test_commands_tell_a_refusal_with_its_code_and_end_with_69(
+def test_commands_report_a_refusal_with_its_code_and_end_with_69(
     broker: SecureKafka, topic: str, tmp_path: Path
 ) -> None:
     refused = broker.scram(password="wr0ng")

@@ -85,7 +85,7 @@ LEDGER = (
         "tests/unit/ledger/test_cleanup.py",
         (
             "orphans of the own generation are kept",
-            ("(parsed[0].generation, parsed[0].epoch) < mine:", "parsed[0].generation < mine[0]:"),
+            ("(parsed[0].generation, parsed[0].epoch) < current:", "parsed[0].generation < current[0]:"),
         ),
         (
             "junk pendings stay in the owner's directory",

@@ -61,7 +61,10 @@ SERVICE_LOOP = (
         ("a policy that answers again leaves its warning", ('        self._warn(table, _POLICY, "")\n', "")),
         (
             "what Kafka holds counts as read",
-            (".looked(Ends(at_ms, ends)).reached(positions)", ".looked(Ends(at_ms, ends)).reached(ends)"),
+            (
+                ".with_target(Ends(at_ms, ends)).after(positions)",
+                ".with_target(Ends(at_ms, ends)).after(ends)",
+            ),
         ),
         (
             "what an epoch reads does not count in its snapshot",

@@ -86,7 +86,7 @@ class LedgerCaller:
         """Start the table: R1 if it has no ledger, then R2 to R5 and R9."""
         self.owned = None
         code, world = self.code, self.world
-        order = code.start.StartOrder(LEDGER, self._check, self.owners, LOCATION, KEEP)
+        order = code.start.StartRequest(LEDGER, self._check, self.owners, LOCATION, KEEP)
         try:
             started = code.start.start(self.ports, order)
         except code.take_over.NoLedger:

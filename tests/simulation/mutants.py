@@ -149,9 +149,9 @@ MUTANTS = (
         "a generation that is there is taken for mine without the uuid",
         TAKE_OVER,
         (
-            "        raise _why_not_mine(files=files, paths=paths, old=old, failure=failure, own=own) from failure\n",
-            "        mine = the_generation(files, paths)\n"
-            "        directory = paths.generation(mine)\n"
+            "        raise _take_over_failure(files=files, paths=paths, old=old, failure=failure, own=own) from failure\n",
+            "        generation = the_generation(files, paths)\n"
+            "        directory = paths.generation(generation)\n"
             "        children = files.list(directory)\n",
         ),
     ),
@@ -171,7 +171,7 @@ MUTANTS = (
     _mutant(
         "the generation's number is not raised",
         TAKE_OVER,
-        ("mine = Generation(old.number + 1,", "mine = Generation(old.number,"),
+        ("generation = Generation(old.number + 1,", "generation = Generation(old.number,"),
     ),
     _mutant(
         "the oldest final snapshot is the state", TAKE_OVER, ("newest = max(finals)", "newest = min(finals)")
@@ -389,14 +389,14 @@ MUTANTS = (
         "pending registrations not carried",
         DRAFT,
         (
-            "(frozenset(state.unregistered) - registered | touched(changed.files)) -",
-            "touched(changed.files) -",
+            "(frozenset(state.unregistered) - registered | partitions_of(changed.files)) -",
+            "partitions_of(changed.files) -",
         ),
     ),
     _mutant(
         "own partitions not among the pending registrations",
         DRAFT,
-        (" - registered | touched(changed.files)) -", " - registered) -"),
+        (" - registered | partitions_of(changed.files)) -", " - registered) -"),
     ),
     _mutant(
         "pending registrations forgotten when Hive fails",
@@ -474,14 +474,14 @@ MUTANTS = (
     _mutant(
         "the running epoch's files deleted as orphans",
         CLEANUP,
-        ("parsed[0].epoch) < mine:", "parsed[0].epoch) <= mine:"),
+        ("parsed[0].epoch) < current:", "parsed[0].epoch) <= current:"),
     ),
     _mutant(
         "newer generations' files deleted as orphans",
         CLEANUP,
         (
-            "(parsed[0].generation, parsed[0].epoch) < mine:",
-            "(parsed[0].generation != mine[0] or parsed[0].epoch < mine[1]):",
+            "(parsed[0].generation, parsed[0].epoch) < current:",
+            "(parsed[0].generation != current[0] or parsed[0].epoch < current[1]):",
         ),
     ),
     _mutant(
@@ -617,16 +617,16 @@ MUTANTS = (
         "what a start finds unregistered is not registered",
         OWNED_TABLES,
         (
-            "TableStarted(table.name, settings, started.moves, table.open_registrations)",
-            "TableStarted(table.name, settings, started.moves, frozenset())",
+            "TableStart(table.name, settings, started.moves, table.open_registrations)",
+            "TableStart(table.name, settings, started.moves, frozenset())",
         ),
     ),
     _of_service(
         "what an epoch leaves unregistered is not registered",
         OWNED_TABLES,
         (
-            "TablePublished(table.name, published.moves, table.owned.state, table.open_registrations)",
-            "TablePublished(table.name, published.moves, table.owned.state, frozenset())",
+            "TablePublication(table.name, published.moves, table.owned.state, table.open_registrations)",
+            "TablePublication(table.name, published.moves, table.owned.state, frozenset())",
         ),
     ),
     _of_service(
@@ -827,7 +827,7 @@ MUTANTS = (
         "a rebuilt ledger tells Hive nothing",
         REBUILD,
         (
-            "        unregistered=tuple(sorted(unregistered | touched(files))),\n",
+            "        unregistered=tuple(sorted(unregistered | partitions_of(files))),\n",
             "        unregistered=tuple(sorted(unregistered)),\n",
         ),
     ),

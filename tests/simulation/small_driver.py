@@ -126,7 +126,7 @@ class _Attempt:
     def serve(self) -> None:
         code = self._code
         owners = Owners(lambda: f"sim-{self._number}-{self._uuid()}")
-        order = code.start.StartOrder(LEDGER, lambda: None, owners, LOCATION, KEEP)
+        order = code.start.StartRequest(LEDGER, lambda: None, owners, LOCATION, KEEP)
         try:
             owned = code.start.start(self._ports, order).owned
             for _ in range(self._epochs):

@@ -37,7 +37,7 @@ def validate(
     Spark is started only if a table has sql: it plans each SELECT as a dump would (needs Java and some 10 seconds).
     """
     from kafka2hive.cli.render.validate import map_document, problems_document, render_map
-    from kafka2hive.cli.terminal.document import dumped
+    from kafka2hive.cli.terminal.document import json_text
     from kafka2hive.cli.terminal.outcome import say, secrets, show, tell_error
     from kafka2hive.config.load import load_map
     from kafka2hive.config.machine import check_this_machine
@@ -60,7 +60,7 @@ def validate(
     except Kafka2HiveError as error:
         tell_error(error)
         if json and isinstance(error, MapInvalid):
-            say(dumped(problems_document(error.problems)))
+            say(json_text(problems_document(error.problems)))
         raise typer.Exit(int(error.exit_code)) from error
     decoder = decoder_in_use()
     document = partial(map_document, service_map, checks, decoder)

@@ -8,7 +8,7 @@ from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.text import counted
 from kafka2hive.service.inspect.plan import PlanResult, TablePlan
-from kafka2hive.service.tables.init import Beginning, InitResult
+from kafka2hive.service.tables.init import InitOutcome, InitResult
 
 
 def render_plan(result: PlanResult, screen: Screen) -> str:
@@ -51,7 +51,7 @@ def render_init(result: InitResult, screen: Screen) -> str:
     """Return each table's outcome, with its ledger or its error below."""
     parts: list[RenderableType] = []
     for table in result.tables:
-        style = "red" if table.beginning is Beginning.FAILED else "green"
+        style = "red" if table.beginning is InitOutcome.FAILED else "green"
         parts.append(Text(f"{table.table}  ").append(table.beginning.value, style=style))
         if table.error is not None:
             parts += [f"  {line}" for line in str(table.error).splitlines()]

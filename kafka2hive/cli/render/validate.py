@@ -65,7 +65,7 @@ def check_document(check: Check) -> Document:
             assert_never(check.result)
 
 
-def shown(service: ServiceMap) -> dict[str, object]:
+def map_values(service: ServiceMap) -> dict[str, object]:
     """Return the whole map with its defaults as plain dicts, lists, texts and numbers, secrets replaced by `(secret)`."""
     plain = asdict(service)
     for section, key in (("kafka", "properties"), ("storage", "properties"), ("spark", "conf")):
@@ -139,7 +139,7 @@ def map_document(service_map: ServiceMap, checks: Sequence[Check], decoder: Deco
     return document(
         "validate",
         ExitCode.DONE,
-        map=shown(service_map),
+        map=map_values(service_map),
         problems=[],
         checks=[check_document(check) for check in checks] or None,
         decoder=str(decoder),
@@ -174,7 +174,7 @@ def online_document(service_map: ServiceMap, result: OnlineResult, decoder: Deco
     return document(
         "validate",
         result.exit_code,
-        map=shown(service_map),
+        map=map_values(service_map),
         problems=[],
         checks=[check_document(check) for check in result.checks],
         decoder=str(decoder),

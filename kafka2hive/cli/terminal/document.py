@@ -21,7 +21,7 @@ _SHOWN = 12
 Document = dict[str, object]
 
 
-def dumped(document: Document) -> str:
+def json_text(document: Document) -> str:
     """Return the document as indented JSON, with control characters escaped."""
     return printable_json(json.dumps(document, indent=2, ensure_ascii=False))
 

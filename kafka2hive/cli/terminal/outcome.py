@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from kafka2hive.cli.terminal.document import Document, dumped
+from kafka2hive.cli.terminal.document import Document, json_text
 from kafka2hive.cli.terminal.screen import Screen, standard_output
 from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.load import load_map
@@ -48,7 +48,7 @@ def with_map(
 
 def show(json: bool, color: bool, document: Callable[[], Document], text: Callable[[Screen], str]) -> None:
     """Print a command's result to standard output: as text, or with `json` as one document."""
-    say(dumped(document()) if json else text(standard_output(color)))
+    say(json_text(document()) if json else text(standard_output(color)))
 
 
 def say(text: str) -> None:

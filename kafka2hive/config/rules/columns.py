@@ -143,9 +143,7 @@ def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> 
     if column.other_paths and change_log_of(checked.table.source) is not None:
         checked.add((*path, "from"), "a column of a change log has only one path")
     if (column.path is not None or column.unit is not None) and checked.table.format == "raw":
-        checked.add(
-            path, "from and unit are for format json, avro and protobuf: a raw column is the whole value"
-        )
+        checked.add(path, "from and unit have no meaning with format raw: its column is the whole value")
         return
     try:
         paths = [column.keys, *column.full_leeway.others]
@@ -160,7 +158,9 @@ def _check_decimals(checked: CheckedTable, path: Path, column: DeclaredColumn) -
     if change_log_of(table.source) is not None:
         checked.add(path, "is set for the whole row of a change log: source: {debezium: {decimals: base64}}")
     elif column.part is not RecordPart.VALUE or table.format not in ("json", "json_schema"):
-        checked.add(path, "base64 is for fields of values in JSON: other formats have a type for decimals")
+        checked.add(
+            path, "base64 applies only to fields of JSON values: other formats have a type for decimals"
+        )
     elif not column.type.strip().lower().startswith("decimal"):
         checked.add(path, f"is used only with a decimal; {column.name} is {column.type}")
 
@@ -177,7 +177,7 @@ def _check_unknown_enum(checked: CheckedTable, path: Path, column: DeclaredColum
 def _check_default(checked: CheckedTable, path: Path, column: DeclaredColumn, text: str) -> None:
     table = checked.table
     if column.part is not RecordPart.VALUE or table.format in ("raw", "csv", "plugin"):
-        checked.add(path, "is for fields of values in json, json_schema, avro and protobuf")
+        checked.add(path, "applies only to fields of values in json, json_schema, avro and protobuf")
     elif change_log_of(table.source) is not None:
         checked.add(path, "is not for change logs: a missing row image would become a row of defaults")
     elif column.unit is not None:
@@ -273,7 +273,8 @@ def _check_key(checked: CheckedTable, path: Path, column: DeclaredColumn) -> Non
         checked.add((*path, "key"), "without key_format the whole key is taken: write $, or set key_format")
     elif not is_raw and column.is_whole_key:
         checked.add(
-            (*path, "key"), "$ is for key_format raw: write the path to a member of the key, such as $.id"
+            (*path, "key"),
+            "$ names the whole key, which needs key_format raw: write the path of a member, such as $.id",
         )
     elif is_raw and has_parts(column.type):
         checked.add((*path, "key"), f"a raw key is one text, {column.name} is {column.type}")

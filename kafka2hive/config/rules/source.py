@@ -47,7 +47,7 @@ def _check_decimals(checked: CheckedTable, encoding: str | None) -> None:
     table = checked.table
     if table.format in ("avro", "protobuf"):
         if encoding == "base64":
-            message = f"decimals base64 is for JSON: {table.format} has a type for decimals"
+            message = f"decimals: base64 applies only to JSON: {table.format} has a type for decimals"
             checked.add(checked.path("source"), message)
         return
     for column in declared_columns(table) if table.columns and encoding != "text" else ():

@@ -176,13 +176,15 @@ def _check_start(checked: CheckedTable) -> None:
 def _check_rows(checked: CheckedTable) -> None:
     table = checked.table
     if table.sql is not None and table.may_hold_several:
-        message = "is for messages of one row: rows of one message have the same offset and cannot be counted"
+        message = "requires messages of one row: several rows of one message have the same offset and cannot be counted"
         checked.add(checked.path("sql"), message)
     if table.rows == "one" or "rows" not in checked.map_keys.given:
         return
     path = checked.path("rows")
     if change_log_of(table.source):
-        checked.add(path, f"{table.rows} is for events: a message of a change log has one envelope")
+        checked.add(
+            path, f"{table.rows} requires source: events, because a message of a change log has one envelope"
+        )
     elif table.format not in _FORMATS_OF_ROWS[table.rows]:
         known = " or ".join(_FORMATS_OF_ROWS[table.rows])
         checked.add(

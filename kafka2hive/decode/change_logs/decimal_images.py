@@ -24,7 +24,7 @@ from kafka2hive.decode.change_logs.images import (
     PlainImages,
     Plan,
     decoder_of,
-    merged,
+    merge_parts,
     rows_of,
 )
 from kafka2hive.decode.change_logs.schema_decimals import (
@@ -39,7 +39,7 @@ from kafka2hive.decode.change_logs.schema_decimals import (
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import OpenDecoder
 from kafka2hive.decode.values.batch import Mask, Places, mask_of
-from kafka2hive.decode.values.connect_decimals import rescaled
+from kafka2hive.decode.values.connect_decimals import rescale
 from kafka2hive.decode.values.scalars import NO_NUMBER
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.plugins import Reason
@@ -175,7 +175,7 @@ class DecimalImages:
         for same, places in _places_by_forms(forms, good):
             part = values if len(places) == len(values) else values.take(pa.array(places))
             parts.append(self._of_one_form(part, prefix, image, same).at(places))
-        whole = merged(parts)
+        whole = merge_parts(parts)
         return ImageRows(whole.rows, whole.places, refused | whole.refused)
 
     def _of_one_form(
@@ -204,7 +204,9 @@ class DecimalImages:
             for place, why in of_bytes.refused.items()
             if place in of_numbers.refused
         }
-        return merged([ImageRows(part.rows, part.places, {}), ImageRows(other.rows, other.places, refused)])
+        return merge_parts(
+            [ImageRows(part.rows, part.places, {}), ImageRows(other.rows, other.places, refused)]
+        )
 
     def _contradictions(self, forms: Forms) -> dict[int, Reason]:
         """Return by record the reasons against schemas that contradict the map, or say that a decimal is no decimal."""
@@ -273,7 +275,7 @@ class _Reader:
                 judge = ambiguous if form == UNKNOWN else _texts
                 refused |= judge(taken, columns[one.name], one, self._open_decoder)
             elif form != TEXT:
-                columns[one.name], bad = rescaled(columns[one.name], kind, form)
+                columns[one.name], bad = rescale(columns[one.name], kind, form)
                 text = f"column {one.name}: no bytes of {hive_type_of(kind)}"
                 why = Reason("change_log.decimal", text, one.name)
                 refused |= dict.fromkeys(np.flatnonzero(bad).tolist(), why)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys import ChangeLog
 from kafka2hive.config.keys.change_log import BEFORE, CHANGE_COLUMNS, OPERATION, POSITION, TIME
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm, images_of
-from kafka2hive.decode.change_logs.images import ImageColumns, ImageRows, absent, joined, presence
+from kafka2hive.decode.change_logs.images import ImageColumns, ImageRows, absent, join_parts, presence
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import OpenDecoder
 from kafka2hive.decode.values.batch import Mask, Places, mask_of
@@ -201,7 +201,7 @@ class ChangeLogDecoder:
                 if (images == number).any():
                     of_image = self._read(values, part.places[images == number], prefix, number)
                     unpacked.append(self._unpacked(of_image))
-        return joined(unpacked)
+        return join_parts(unpacked)
 
     def _read(self, values: pa.BinaryArray, places: Places, prefix: int, image: int) -> ImageRows:
         if len(places) < len(values):

@@ -71,7 +71,7 @@ def rows_of(result: Decoded) -> ImageRows:
     return ImageRows(result.rows, result.accepted.to_numpy().astype(np.int64), refused)
 
 
-def merged(parts: Sequence[ImageRows]) -> ImageRows:
+def merge_parts(parts: Sequence[ImageRows]) -> ImageRows:
     """Merge the parts in the order of the messages."""
     places = np.concatenate([part.places for part in parts])
     rows = parts[0].rows if len(parts) == 1 else pa.concat_batches([part.rows for part in parts])
@@ -83,9 +83,9 @@ def merged(parts: Sequence[ImageRows]) -> ImageRows:
     )
 
 
-def joined(parts: Sequence[ImageRows]) -> Decoded:
+def join_parts(parts: Sequence[ImageRows]) -> Decoded:
     """Join all parts of a batch in the order of the messages."""
-    whole = merged(parts)
+    whole = merge_parts(parts)
     return decoded(whole.rows, whole.places, whole.refused)
 
 

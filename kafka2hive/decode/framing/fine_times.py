@@ -33,7 +33,7 @@ class TimeForm(Enum):
     """A number of days, which a decoder would take for an instant, and move to the table's zone."""
 
 
-def truncating(sources: Sequence[Source]) -> list[int]:
+def truncatable_columns(sources: Sequence[Source]) -> list[int]:
     """Return the numbers of the columns that the map allows to be cut."""
     return [number for number, source in enumerate(sources) if source.leeway.fraction == "truncate"]
 

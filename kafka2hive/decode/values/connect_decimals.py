@@ -11,7 +11,7 @@ _BYTES = 16
 MOST_DIGITS = 38
 
 
-def rescaled(values: pa.BinaryArray, dtype: pa.Decimal128Type, scale: int) -> tuple[pa.Array, Mask]:
+def rescale(values: pa.BinaryArray, dtype: pa.Decimal128Type, scale: int) -> tuple[pa.Array, Mask]:
     """Return bytes of decimals with this scale as `dtype`, never rounded, and the mask of those that do not fit."""
     if scale == dtype.scale:
         return decimals_of(values, dtype)

@@ -55,7 +55,7 @@ def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
     newest = max(newer, key=lambda file: (file.generation, file.epoch))
     raise ManualActionRequired(
         "ledger.restored",
-        f"{view.paths.table}: the ledger stands at generation {now.generation.number}, epoch {now.state.epoch}, but"
+        f"{view.paths.table}: the ledger is at generation {now.generation.number}, epoch {now.state.epoch}, but"
         f" {newest.path} is of generation {newest.generation}, epoch {newest.epoch}: an older ledger was put"
         " back, and what was read since would be read again",
         f"put the newer ledger back; or move {view.paths.table_directory} away and rebuild it from the files with"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from kafka2hive.ledger.draft import touched
+from kafka2hive.ledger.draft import partitions_of
 from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
@@ -357,7 +357,7 @@ def _snapshot(
                 for g in gaps
             ),
         ),
-        unregistered=tuple(sorted(unregistered | touched(files))),
+        unregistered=tuple(sorted(unregistered | partitions_of(files))),
     )
 
 

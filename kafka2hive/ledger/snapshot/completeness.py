@@ -62,14 +62,14 @@ def with_completeness(
     )
     return replace(
         after,
-        tracking=tracked(before, after.epoch, order.through),
+        tracking=tracking_after(before, after.epoch, order.through),
         open=tuple(open_now[path] for path in sorted(open_now.keys() - paths)),
         certificates=complete,
         reopened=reopened,
     )
 
 
-def tracked(before: Snapshot, epoch: int, through: str) -> Tracking:
+def tracking_after(before: Snapshot, epoch: int, through: str) -> Tracking:
     """Return the table's tracking. Its time never goes back, because records that were read stay read."""
     known = before.tracking
     if known is None:

@@ -10,7 +10,12 @@ from kafka2hive.model.metastore import Hive, MetastoreUnavailable
 from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.tables.ledgers import refuse_unknown
 from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_added_columns
-from kafka2hive.service.tables.schema_columns import NewestSchemas, lacking, newest_schemas, watches_schemas
+from kafka2hive.service.tables.schema_columns import (
+    NewestSchemas,
+    missing_columns,
+    newest_schemas,
+    watches_schemas,
+)
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
 
@@ -87,7 +92,7 @@ def _table_plan(
 
 def _evolve(catalogue: Catalogue, newest: NewestSchemas, table: MapTable, settings: TableSettings) -> None:
     """Add the columns of the newest schemas as the next run would. Raises SchemaDiffers (`schema_evolution: stop`)."""
-    difference = lacking(settings, newest.of(table.rule, table.topics, settings))
+    difference = missing_columns(settings, newest.of(table.rule, table.topics, settings))
     if table.rule.schema_evolution == "stop":
         difference.refuse(table.name)
     elif difference.columns:

@@ -37,7 +37,7 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgetting:
+class ForgetPlan:
     """The registrations to give up, and the outcome for the others.
 
     `error`: Hive did not answer about a named registration, so it cannot be given up.
@@ -63,7 +63,7 @@ def refuse_unknown_registrations(states: Iterable[Snapshot], named: Collection[R
 
 def forget(
     owned: OwnedLedger, outcome: RegistrationOutcome, named: Collection[Registration], now: str
-) -> Forgetting:
+) -> ForgetPlan:
     """Give up only what Hive has just refused; a registration that it has since accepted need not be given up."""
     wanted = {p for p in outcome.pending if any(r.names(p) for r in named)}
     given_up = sorted(wanted & outcome.refusals.keys())
@@ -84,11 +84,11 @@ def forget(
     rest = RegistrationOutcome(outcome.pending - set(given_up), refused, refusals)
     unclear = sorted(wanted - set(given_up))
     if not unclear or refused is not None:
-        return Forgetting(recorded, rest, None)
+        return ForgetPlan(recorded, rest, None)
     error = ServiceUnavailable(
         "hive.not_refused",
         f"{owned.paths.table}: Hive gave no answer to the registration of {unclear[0].table} {unclear[0].path};"
         " only one that it refuses can be given up",
         "bring HiveServer2 back, then type the command again",
     )
-    return Forgetting(recorded, rest, error)
+    return ForgetPlan(recorded, rest, error)

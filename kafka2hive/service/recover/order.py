@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.inbox import GiveUpRegistration, Inbox, Instruction, Order, new_order
 from kafka2hive.ledger.look import View, look
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
     ConfigError,
@@ -160,7 +160,7 @@ def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[],
         return generation
 
     keep = wiring.map.limits.keep_snapshots
-    owned = start(ports, StartOrder(paths, check=check, owners=wiring.owners, keep=keep)).owned
+    owned = start(ports, StartRequest(paths, check=check, owners=wiring.owners, keep=keep)).owned
 
     def record(order: Order) -> None:
         nonlocal owned

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kafka2hive.config.dead_letters import dead_letter_directory
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.kafka.positions import GapAcceptance, accepted
+from kafka2hive.kafka.positions import GapAcceptance, is_accepted
 from kafka2hive.ledger.condition_files import read_conditions
 from kafka2hive.ledger.heartbeat import live_owners
 from kafka2hive.ledger.history import archived_epochs
@@ -94,7 +94,7 @@ def rebuild_ledger(
     used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(
         [*table_files.staging, *table_files.below], ledger_id
     )
-    result = rebuild(place, ledger_files, lambda r: accepted(acceptances, r.topic_partition, r.end), used)
+    result = rebuild(place, ledger_files, lambda r: is_accepted(acceptances, r.topic_partition, r.end), used)
     _refuse_unseen_moves(files, location, table_files)
     if not plan_only:
         announce()

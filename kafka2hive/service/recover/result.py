@@ -94,7 +94,7 @@ class RecoverResult:
         return worst(codes if self.kafka_error is None else [*codes, ExitCode.UNAVAILABLE])
 
 
-def failed(table: str, error: Kafka2HiveError) -> RecoveredTable:
+def failed_table(table: str, error: Kafka2HiveError) -> RecoveredTable:
     """Return the outcome of a table that `error` kept from being recovered."""
     kinds = {ExitCode.STOP: Recovery.STOPPED, ExitCode.OWNED: Recovery.OWNED}
     return RecoveredTable(table, kinds.get(error.exit_code, Recovery.FAILED), error=error)

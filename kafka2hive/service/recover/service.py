@@ -27,7 +27,13 @@ from kafka2hive.service.recover.heartbeat import RepairHeartbeat
 from kafka2hive.service.recover.order import order_to_forget
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.repair import Repairs, refetch_file
-from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery, failed
+from kafka2hive.service.recover.result import (
+    RecoveredTable,
+    RecoverRequest,
+    RecoverResult,
+    Recovery,
+    failed_table,
+)
 from kafka2hive.service.recover.table import Register, planned_table, recover_table
 from kafka2hive.service.tables.hive_schemas import MapTables
 from kafka2hive.service.tables.ledgers import (
@@ -77,7 +83,7 @@ def recover(
     named = (*request.tables, *request.accept_location)
     tables = {paths.table for paths in ledgers}
     if unknown := unknown_tables(wiring, named, tables):
-        return RecoverResult(tuple(failed(name, error) for name, error in unknown))
+        return RecoverResult(tuple(failed_table(name, error) for name, error in unknown))
     selected = [paths for paths in ledgers if not request.tables or paths.table in request.tables]
     _refuse_unknown_places(wiring, request, selected, repairs)
     ownership = wiring.ownership_check(take_over=request.take_over, is_left=stopped_by_its_run(wiring))
@@ -108,7 +114,9 @@ def recover(
         done, failures = apart(plans)
         results += done
         errors += failures
-    results += (failed(*error) for error in (*errors, *vanished_ledgers(wiring, request.tables, tables)))
+    results += (
+        failed_table(*error) for error in (*errors, *vanished_ledgers(wiring, request.tables, tables))
+    )
     return RecoverResult(tuple(sorted(results, key=lambda result: result.table)), kafka_error)
 
 
@@ -211,7 +219,7 @@ def rebuild_and_recover(
 
     (rebuilt,) = attempt(table, rebuild)
     if isinstance(rebuilt, UnreadableLedger):
-        return RecoverResult((failed(table, rebuilt.error),))
+        return RecoverResult((failed_table(table, rebuilt.error),))
     newest = rebuilt.ledger.newest
     if request.plan_only:
         planned = RecoveredTable(

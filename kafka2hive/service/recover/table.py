@@ -8,14 +8,14 @@ from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Repair
-from kafka2hive.ledger.start import StartOrder, StartResult, start
+from kafka2hive.ledger.start import StartRequest, StartResult, start
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.paths.path import same_location
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.ownership import OwnershipCheck
-from kafka2hive.service.recover.forget import Forgetting, RegistrationOutcome, forget
+from kafka2hive.service.recover.forget import ForgetPlan, RegistrationOutcome, forget
 from kafka2hive.service.recover.repair import Repairs, remedies
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, Recovery, Relocation
 from kafka2hive.service.tables.routes import location_in_map
@@ -65,7 +65,7 @@ def recover_table(
 
     started = start(
         wiring.ports,
-        StartOrder(
+        StartRequest(
             view.paths,
             check=check,
             owners=wiring.owners,
@@ -92,7 +92,7 @@ def recover_table(
 
 
 def _done(
-    started: StartResult, owned: OwnedLedger, registered: int, forgetting: Forgetting, repair: Repair
+    started: StartResult, owned: OwnedLedger, registered: int, forgetting: ForgetPlan, repair: Repair
 ) -> RecoveredTable:
     return RecoveredTable(
         owned.paths.table,

@@ -153,8 +153,8 @@ class CompletionTracker:
         )
         if gone or len(ends) < len(wanted):
             return
-        before = table.completion.read_through.reached(positions)
-        through = before.looked(Ends(at_ms, ends)).reached(positions)
+        before = table.completion.read_through.after(positions)
+        through = before.with_target(Ends(at_ms, ends)).after(positions)
         table.completion = replace(table.completion, read_through=through)
 
     def ask_for_news(self, table: Table, ending: bool) -> Completeness | NoTracking | None:
@@ -220,7 +220,7 @@ class CompletionTracker:
 
     def read_through_after(self, table: Table, change: Change | None) -> ReadThrough:
         """Return up to when the table is read through once `change` is committed."""
-        return table.completion.read_through.reached({**_positions(table.owned), **_moved(change)})
+        return table.completion.read_through.after({**_positions(table.owned), **_moved(change)})
 
     def _decided(self, table: Table, owned: Owned, through_ms: int) -> tuple[frozenset[HivePartition], str]:
         unknown = _unknown_to_hive(table, owned) if self._waits_for_hive else frozenset()

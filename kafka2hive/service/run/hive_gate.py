@@ -14,7 +14,15 @@ from kafka2hive.ledger.snapshot.change import Change, DataEpoch
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable, Session, StatementFailed
 from kafka2hive.model.snapshot import ComparedTable
-from kafka2hive.service.run.hive_questions import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
+from kafka2hive.service.run.hive_questions import (
+    Agrees,
+    Answer,
+    Ask,
+    Differs,
+    HiveQuestions,
+    NoAnswer,
+    Question,
+)
 from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.wiring import Wiring, hive_session
@@ -129,7 +137,7 @@ def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
     options = wiring.map.hive
     if options is None:
         return Gate()
-    asking = Asking(
+    asking = HiveQuestions(
         lambda: asker(options, catalogue),
         wiring.background,
         wiring.ports.clock,

@@ -57,7 +57,7 @@ class _Asked:
     answer: Answer | None = None
 
 
-class Asking:
+class HiveQuestions:
     """Asks questions in up to `threads` threads. `open_ask` opens one thread's session; a request has its own time limit.
 
     A question is asked once, however many callers wait for it. After the server was silent for `longest_silence` seconds,

@@ -12,7 +12,7 @@ from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import Publication, publish
 from kafka2hive.ledger.inbox import Order
 from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
-from kafka2hive.ledger.start import StartOrder, StartResult, start
+from kafka2hive.ledger.start import StartRequest, StartResult, start
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
@@ -33,7 +33,7 @@ from kafka2hive.service.tables.init import begin_ledger
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.orders import change_for
 from kafka2hive.service.tables.registrar import RefusedByHive
-from kafka2hive.service.tables.report import TablePublished, TableStarted
+from kafka2hive.service.tables.report import TablePublication, TableStart
 from kafka2hive.service.tables.routes import TopicRoutes, tell_missing, topic_routes
 from kafka2hive.service.tables.table_state import MapTable, Owned, Table, Unowned
 from kafka2hive.service.wiring import Wiring
@@ -218,7 +218,7 @@ class OwnedTables:
             log.info("%s goes on: it waits for no partition that Hive refuses", table.name)
             table.state = table.ownership
 
-    def publish(self, table: Table, change: Change) -> TablePublished:
+    def publish(self, table: Table, change: Change) -> TablePublication:
         """Publish one change of one table: draft, commit, promote, finalise. An error there drops its ledger from memory (R0).
 
         Nothing is committed if Hive's table does not match the map.
@@ -232,7 +232,7 @@ class OwnedTables:
         table.state = replace(owned, ledger=published.owned, registered=frozenset())
         table.failures = 0
         self.completion.note_commit(table, read_through)
-        return TablePublished(table.name, published.moves, table.owned.state, table.open_registrations)
+        return TablePublication(table.name, published.moves, table.owned.state, table.open_registrations)
 
     def _commit(self, table: Table, owned: Owned, change: Change) -> Publication:
         try:
@@ -315,7 +315,7 @@ class OwnedTables:
         self._gate.admit(table)
         table.state = replace(table.owned, admitted=True)
 
-    def take_over(self, table: Table) -> TableStarted:
+    def take_over(self, table: Table) -> TableStart:
         """Make the table's ledger if it has none, take it over and roll it forward. After a crash, the next start does the rest.
 
         Raises what `start` and `resolve` raise; OwnedByLiveRun, TakeOverLost and Fenced end the run.
@@ -323,7 +323,7 @@ class OwnedTables:
         self._refuse_undecided(table)
         settings = self._schemas.resolve(table.in_map)
         self.check_select(settings)  # a table whose rows cannot be made stays as it is, its ledger too
-        order = StartOrder(
+        order = StartRequest(
             table.paths,
             check=lambda: self._fit(table),
             owners=self._wiring.owners,
@@ -349,7 +349,7 @@ class OwnedTables:
         log.info(
             "%s: generation %d, epoch %d, %s", table.name, held.generation.number, held.state.epoch, done
         )
-        return TableStarted(table.name, settings, started.moves, table.open_registrations)
+        return TableStart(table.name, settings, started.moves, table.open_registrations)
 
     def _refuse_undecided(self, table: Table) -> None:
         """Raise the conflict of a table that several topics claim, before even a ledger is made."""
@@ -368,7 +368,7 @@ class OwnedTables:
             self._group_compared.add(table.name)
         return generation
 
-    def _start_begun(self, order: StartOrder) -> StartResult:
+    def _start_begun(self, order: StartRequest) -> StartResult:
         try:
             return start(self._wiring.ports, order)
         except NoLedger as error:

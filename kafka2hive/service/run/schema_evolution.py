@@ -11,8 +11,8 @@ from kafka2hive.model.errors import Kafka2HiveError, SchemaDiffers, TableError
 from kafka2hive.model.writer_schema import SchemaId, WriterId, WriterSchema
 from kafka2hive.service.tables.schema_columns import (
     NewestSchemas,
-    WrittenColumns,
-    lacking,
+    SchemaFields,
+    missing_columns,
     newest_schemas,
     read_written,
     watches_schemas,
@@ -78,7 +78,7 @@ class RegistryEvolution(Evolution):
         writers = self._looks.get(table.name, _Look()).new_writers
         self._looks[table.name] = _Look(self._wiring.ports.clock.monotonic())
         met = [self._met(writer, settings) for writer in sorted(writers, key=str)]
-        difference = lacking(settings, [*met, *self._newest.of(table.rule, table.topics, settings)])
+        difference = missing_columns(settings, [*met, *self._newest.of(table.rule, table.topics, settings)])
         if table.rule.schema_evolution == "stop":
             difference.refuse(table.name)
             return None
@@ -112,7 +112,7 @@ class RegistryEvolution(Evolution):
         )
         return True
 
-    def _met(self, writer: WriterId, settings: TableSettings) -> WrittenColumns:
+    def _met(self, writer: WriterId, settings: TableSettings) -> SchemaFields:
         schema = self._schema_of(writer.number)
         written = None if schema is None else read_written(str(writer), schema, writer.message, settings)
         if written is None:

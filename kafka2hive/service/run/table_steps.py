@@ -21,7 +21,7 @@ from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.stopped_tables import StoppedTables
 from kafka2hive.service.tables.registrar import NoRegistrar, RefusedByHive, RegisteredInHive, Registrar
-from kafka2hive.service.tables.report import Reporter, TablePublished
+from kafka2hive.service.tables.report import Reporter, TablePublication
 from kafka2hive.service.tables.table_state import Table, Unowned
 from kafka2hive.service.wiring import Wiring
 
@@ -126,7 +126,7 @@ class TableSteps:
             self.publish(table, change)
             self.settings[table.name] = self._owned_tables.resolve(table)
 
-    def publish(self, table: Table, change: Change) -> TablePublished:
+    def publish(self, table: Table, change: Change) -> TablePublication:
         """Commit a change, make it visible, and hand its partitions to the registrar without waiting for other tables.
 
         Raises the errors that `each` handles, and those that end the run.

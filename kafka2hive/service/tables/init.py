@@ -13,7 +13,7 @@ from kafka2hive.ledger.init import init
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.ledger.snapshot.change import FirstPositions
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, ManualActionRequired, TableError
 from kafka2hive.model.offsets import Position
@@ -32,7 +32,7 @@ from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
 
 
-class Beginning(Enum):
+class InitOutcome(Enum):
     """The outcome of `init` for one table."""
 
     MADE = "made"
@@ -48,7 +48,7 @@ class InitTable:
 
     table: str
     directory: str
-    beginning: Beginning
+    beginning: InitOutcome
     error: Kafka2HiveError | None = None
     positions: tuple[PlacedOffset, ...] = ()
 
@@ -141,8 +141,8 @@ class _Import:
             if not self.plan_only:
                 self._commit(table, positions, is_new=state is None)
         except Kafka2HiveError as error:
-            return InitTable(table.name, directory, Beginning.FAILED, error)
-        beginning = Beginning.PLANNED if self.plan_only else Beginning.IMPORTED
+            return InitTable(table.name, directory, InitOutcome.FAILED, error)
+        beginning = InitOutcome.PLANNED if self.plan_only else InitOutcome.IMPORTED
         return InitTable(table.name, directory, beginning, positions=positions)
 
     def _state(self, table: MapTable) -> Snapshot | None:
@@ -157,7 +157,7 @@ class _Import:
         if is_new:
             begin_ledger(self.wiring, self.lost_ledger, table, self.tables)
         ownership = self.wiring.ownership_check(take_over=False)
-        order = StartOrder(
+        order = StartRequest(
             table.paths,
             check=lambda: ownership.check(table.paths, table.location),
             owners=self.wiring.owners,
@@ -200,7 +200,7 @@ def init_ledgers(wiring: Wiring, kafka: Kafka) -> InitResult:
 
 def _refused(wiring: Wiring, conflicts: Collection[RouteConflict]) -> list[InitTable]:
     return [
-        InitTable(c.table, wiring.paths(c.table).table_directory, Beginning.FAILED, c.error)
+        InitTable(c.table, wiring.paths(c.table).table_directory, InitOutcome.FAILED, c.error)
         for c in conflicts
     ]
 
@@ -212,13 +212,13 @@ def _init(
     directory = table.paths.table_directory
     if table.missing:
         error = unknown_topics(table.name, table.missing)
-        return InitTable(table.name, directory, Beginning.FAILED, error)
+        return InitTable(table.name, directory, InitOutcome.FAILED, error)
     try:
         try:
             look(wiring.ports.files, table.paths)
         except NoLedger:
             begin_ledger(wiring, lost_ledger, table, tables)
-            return InitTable(table.name, directory, Beginning.MADE)
+            return InitTable(table.name, directory, InitOutcome.MADE)
     except Kafka2HiveError as error:
-        return InitTable(table.name, directory, Beginning.FAILED, error)
-    return InitTable(table.name, directory, Beginning.EXISTS)
+        return InitTable(table.name, directory, InitOutcome.FAILED, error)
+    return InitTable(table.name, directory, InitOutcome.EXISTS)

@@ -91,8 +91,8 @@ class LostLedgerCheck:
         may_explain = [u for u in unreadable if u.table in _sharing(table, tables)]
         if may_explain:
             log.warning(
-                "%s: the ledger stands at %s@%d and group %s has read it up to %d: whether an older ledger was put back"
-                " is not known%s",
+                "%s: the ledger is at %s@%d and group %s has read it up to %d: an older ledger may have been put"
+                " back%s",
                 *(table.name, tp, at, self._group, offset, _not_read(may_explain)),
             )
             return
@@ -106,7 +106,7 @@ class LostLedgerCheck:
         )
         raise ManualActionRequired(
             "ledger.restored",
-            f"{table.name}: the ledger stands at {tp}@{at}, but group {self._group} has read it up to {offset}: an"
+            f"{table.name}: the ledger is at {tp}@{at}, but group {self._group} has read it up to {offset}: an"
             f" older ledger was put back, and what was read since would be read again{_not_read(unreadable)}",
             f"{set_back}; or {rebuild}" if state.owner == REBUILT else f"{rebuild}; or, {set_back}",
         )

@@ -8,13 +8,7 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change, PauseUpdate, RegistrationUpdate
 from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.snapshot import (
-    ORDER_DONE,
-    ForgottenRegistration,
-    Pause,
-    RecordedOrder,
-    Snapshot,
-)
+from kafka2hive.model.snapshot import ORDER_DONE, ForgottenRegistration, Pause, RecordedOrder, Snapshot
 from kafka2hive.service.tables.ledgers import did_you_mean
 
 

@@ -25,15 +25,15 @@ class ReadThrough:
     through_ms: int | None = None
     target: Ends | None = None
 
-    def looked(self, ends: Ends) -> "ReadThrough":
+    def with_target(self, ends: Ends) -> "ReadThrough":
         """Take the logs' present ends as the target if there is none, or if it cannot be reached any more."""
         target = self.target
         if target is None or any(ends.offsets.get(tp, -1) < end for tp, end in target.offsets.items()):
             return replace(self, target=ends)
         return self
 
-    def reached(self, positions: Mapping[TopicPartition, int]) -> "ReadThrough":
-        """Take the target's time over if `positions` (the next offsets to read) have reached the target."""
+    def after(self, positions: Mapping[TopicPartition, int]) -> "ReadThrough":
+        """Return the state once `positions` (the next offsets to read) are committed: read through, if they reach the target."""
         target = self.target
         if target is None or any(positions.get(tp, -1) < end for tp, end in target.offsets.items()):
             return self

@@ -12,7 +12,7 @@ from kafka2hive.service.tables.table_state import Table
 
 
 @dataclass(frozen=True, slots=True)
-class TableStarted:
+class TableStart:
     """A table was taken over. `moves`: files rolled forward; `unregistered`: partitions to register in Hive."""
 
     table: str
@@ -22,7 +22,7 @@ class TableStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class TablePublished:
+class TablePublication:
     """A snapshot of a table is final: `state`. `unregistered`: partitions to register in Hive."""
 
     table: str
@@ -71,7 +71,7 @@ class Reporter:
     """Calls the listeners of each kind of report, in order."""
 
     epochs: list[Callable[[EpochReport], None]] = field(default_factory=list)
-    starts: list[Callable[[TableStarted], None]] = field(default_factory=list)
+    starts: list[Callable[[TableStart], None]] = field(default_factory=list)
     outages: list[Watches] = field(default_factory=list)
 
     def epoch(self, report: EpochReport) -> None:
@@ -83,6 +83,6 @@ class Reporter:
         for listener in self.outages:
             listener(away, tables)
 
-    def started(self, started: TableStarted) -> None:
+    def started(self, started: TableStart) -> None:
         for listener in self.starts:
             listener(started)

@@ -66,7 +66,7 @@ def watches_schemas(rule: TableRule, *, has_registry: bool) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenColumns:
+class SchemaFields:
     """The fields of one schema; `schema` is its label in messages."""
 
     schema: str
@@ -74,7 +74,7 @@ class WrittenColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class MissingColumns:
     """What a table lacks: `columns`, each with the label of the schema that has it.
 
     `lost` describes fields that no column can be added for.
@@ -101,7 +101,7 @@ class Lacking:
 
 def read_written(
     label: str, schema: WriterSchema, message: str | None, settings: TableSettings
-) -> WrittenColumns | None:
+) -> SchemaFields | None:
     """Return a schema's fields; None if it does not describe the table's records.
 
     Its kind may not match the table's format, it may be unreadable, or hold several message types.
@@ -116,7 +116,7 @@ def read_written(
             log.warning("%s: the schema with %s cannot be read: %s", settings.table, label, error)
             return None
         is_change_log = change_log_of(settings.source) is not None
-        return WrittenColumns(label, tuple(avro_fields(parsed, is_change_log=is_change_log)))
+        return SchemaFields(label, tuple(avro_fields(parsed, is_change_log=is_change_log)))
     if (schema.kind, settings.format) == (PROTOBUF, "protobuf"):
         return _read_protobuf(label, schema, message, settings)
     return None
@@ -124,7 +124,7 @@ def read_written(
 
 def _read_protobuf(
     label: str, schema: WriterSchema, message: str | None, settings: TableSettings
-) -> WrittenColumns | None:
+) -> SchemaFields | None:
     from kafka2hive.decode.protobuf.decoder import only_type
     from kafka2hive.decode.schemas.protobuf import parse
     from kafka2hive.decode.schemas.protoc import ProtobufSchemaInvalid
@@ -136,10 +136,10 @@ def _read_protobuf(
     except ProtobufSchemaInvalid as error:  # records name their message type
         log.debug("%s: the schema with %s: %s", settings.table, label, error)
         return None
-    return WrittenColumns(label, tuple(protobuf_fields(parsed, name)))
+    return SchemaFields(label, tuple(protobuf_fields(parsed, name)))
 
 
-def lacking(settings: TableSettings, schemas: Sequence[WrittenColumns]) -> Lacking:
+def missing_columns(settings: TableSettings, schemas: Sequence[SchemaFields]) -> MissingColumns:
     """Return what the table lacks of all these schemas together. Pure."""
     from kafka2hive.schema_evolution.differences import differences
 
@@ -149,7 +149,7 @@ def lacking(settings: TableSettings, schemas: Sequence[WrittenColumns]) -> Lacki
         columns |= {column.name.lower(): (column, written.schema) for column in new}
         settings = _with(settings, new)
     lost = (text for written in schemas for text in differences(settings, written.fields).lost)
-    return Lacking(tuple(columns.values()), tuple(dict.fromkeys(lost)))
+    return MissingColumns(tuple(columns.values()), tuple(dict.fromkeys(lost)))
 
 
 def _with(settings: TableSettings, new: Sequence[Column]) -> TableSettings:
@@ -172,13 +172,13 @@ class NewestSchemas:
         self._away_until = float("-inf")
         self._one_at_a_time = threading.Lock()
 
-    def of(self, rule: TableRule, topics: tuple[str, ...], settings: TableSettings) -> list[WrittenColumns]:
+    def of(self, rule: TableRule, topics: tuple[str, ...], settings: TableSettings) -> list[SchemaFields]:
         """Return the newest schemas in the order of the topics, without those that the registry lacks or cannot give now."""
         subjects = dict.fromkeys(rule.subject.replace("{topic}", topic) for topic in topics)
         newest = [self._newest(subject, settings) for subject in subjects]
         return [written for written in newest if written is not None]
 
-    def _newest(self, subject: str, settings: TableSettings) -> WrittenColumns | None:
+    def _newest(self, subject: str, settings: TableSettings) -> SchemaFields | None:
         with self._one_at_a_time:
             if self._clock.monotonic() < self._away_until:
                 return None

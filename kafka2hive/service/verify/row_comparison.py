@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kafka2hive.service.verify.row_hash import Hashes, mixed
+from kafka2hive.service.verify.row_hash import Hashes, mix_words
 from kafka2hive.service.verify.rows import OUTSIDE, Indices, Numbers, RowArrays
 
 Mask = npt.NDArray[np.bool_]
@@ -44,8 +44,8 @@ def compare_by_place(
     for side, rows in enumerate((expected, actual)):
         numbers[side, rows.places] = rows.buckets
         if has_several:  # sums, because the order of a place's rows does not matter
-            np.add.at(hashes[side], rows.places, mixed(rows.hashes))
-            np.add.at(bucket_hashes[side], rows.places, mixed(rows.hashes + _bucket_words(rows.buckets)))
+            np.add.at(hashes[side], rows.places, mix_words(rows.hashes))
+            np.add.at(bucket_hashes[side], rows.places, mix_words(rows.hashes + _bucket_words(rows.buckets)))
         else:
             hashes[side, rows.places] = rows.hashes
             bucket_hashes[side, rows.places] = rows.buckets.astype(np.uint64)
@@ -66,7 +66,7 @@ def compare_by_place(
 
 
 def _bucket_words(buckets: Numbers) -> Hashes:
-    return mixed(buckets.astype(np.uint64) + np.uint64(1))
+    return mix_words(buckets.astype(np.uint64) + np.uint64(1))
 
 
 def _inside(rows: RowArrays) -> RowArrays:
@@ -95,7 +95,7 @@ def compare_as_multisets(
     sides = (expected, actual)
     numbers = np.concatenate([rows.buckets if buckets else np.zeros(len(rows), np.int32) for rows in sides])
     hashes = np.concatenate([rows.hashes for rows in sides])
-    keys = mixed(hashes + _bucket_words(numbers))
+    keys = mix_words(hashes + _bucket_words(numbers))
     signs = np.concatenate([np.ones(len(expected), np.int64), np.full(len(actual), -1, np.int64)])
     if not len(keys):
         return []

@@ -54,7 +54,7 @@ def row_hashes(columns: Iterable[tuple[str, pa.Array]], rows: int) -> Hashes:
     return _keyed(result)
 
 
-def mixed(words: Hashes) -> Hashes:
+def mix_words(words: Hashes) -> Hashes:
     """Mix each word one to one so that every bit affects every bit (Stafford's variant 13 of MurmurHash3's finaliser)."""
     result = words >> np.uint64(30)
     result ^= words
@@ -200,7 +200,7 @@ def _lists(column: pa.Array) -> Hashes:
     elements = _words(column.flatten())
     ends = np.cumsum(lengths)
     indices = np.arange(1, len(elements) + 1) - np.repeat(ends - lengths, lengths)
-    words = mixed(elements + indices.astype(np.uint64) * _factor("place in a list"))
+    words = mix_words(elements + indices.astype(np.uint64) * _factor("place in a list"))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)])
     result: Hashes = sums[ends] - sums[ends - lengths] + lengths.view(np.uint64) * _factor("length of a list")
     return result

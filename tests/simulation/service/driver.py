@@ -43,7 +43,7 @@ from kafka2hive.service.tables.hive_schemas import Catalogue
 from kafka2hive.service.tables.kafka_view import KafkaView
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.registrar import Registrar
-from kafka2hive.service.tables.report import Reporter, TablePublished, TableStarted
+from kafka2hive.service.tables.report import Reporter, TablePublication, TableStart
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.wiring import Wiring
 from tests.simulation import tasks
@@ -177,7 +177,7 @@ class WatchedTables(OwnedTables):
         self.process.check_cause(table, error)
         super().set_aside(table, error, until)
 
-    def take_over(self, table: Table) -> TableStarted:
+    def take_over(self, table: Table) -> TableStart:
         started = super().take_over(table)
         self.process.check_visible(table.owned)
         if table.owned.state.unregistered:
@@ -193,7 +193,7 @@ class WatchedTables(OwnedTables):
         self.process.finished += 1
         return published
 
-    def publish(self, table: Table, change: Any) -> TablePublished:
+    def publish(self, table: Table, change: Any) -> TablePublication:
         published = super().publish(table, change)
         self.process.check_topics(table)
         self.process.check_compared(table)

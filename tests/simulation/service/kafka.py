@@ -15,7 +15,7 @@ from kafka2hive.kafka.port import (
     TopicSettings,
     TopicView,
     Watermark,
-    everything,
+    any_topic,
 )
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
@@ -227,9 +227,9 @@ class SimulatedKafka:
         self._listed: set[TopicPartition] = set()
         self._old_answers = 0
 
-    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         self._ask()
-        if wanted is not everything:  # a separate look, from which nothing else is concluded
+        if wanted is not any_topic:  # a separate look, from which nothing else is concluded
             return self._answered(self._cluster.view())
         view = self._listing()
         self.first_view, self.last_view = self.first_view or view, view

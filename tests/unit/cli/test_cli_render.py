@@ -13,7 +13,7 @@ from kafka2hive.model.snapshot import AcceptedGap
 from kafka2hive.service.inspect.state import NotRunning, OwnerLife
 from kafka2hive.service.inspect.status import EpochStatus, StatusResult, TableStatus
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery
-from kafka2hive.service.tables.init import Beginning, InitResult, InitTable
+from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
 from tests.harness.values import data_file, view_of
 
 PIPE = Screen()
@@ -100,8 +100,8 @@ def test_many_topic_partitions_take_one_line() -> None:
 def test_init_says_what_it_made_and_what_was_there() -> None:
     result = InitResult(
         (
-            InitTable("air.flights", "file:///l/air.flights", Beginning.MADE),
-            InitTable("air.planes", "file:///l/air.planes", Beginning.EXISTS),
+            InitTable("air.flights", "file:///l/air.flights", InitOutcome.MADE),
+            InitTable("air.planes", "file:///l/air.planes", InitOutcome.EXISTS),
         )
     )
     assert render_init(result, PIPE).splitlines() == [

@@ -11,7 +11,7 @@ from kafka2hive.config.load import load_map
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.snapshot.change import FirstPositions
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import Position, TopicPartition
@@ -51,7 +51,7 @@ def dumped(tmp_path: Path) -> Dumped:
     wiring = wire(load_map(str(path), {}))
     paths, location = wiring.paths(TABLE), wiring.map.tables[0].location
     init(wiring.ports, paths, wiring.map.service, location)
-    owned = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), location)).owned
+    owned = start(wiring.ports, StartRequest(paths, lambda: None, Owners(new_owner), location)).owned
     first = FirstPositions(positions=(Position(TopicPartition("flights", 0), 0, 0),), location=location)
     owned = publish(wiring.ports, owned, first).owned
     columns = (("carrier", "string"), ("flight", "bigint"), ("time_hour", "timestamp"))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka2hive.cli.render.dead_letters import render_letters
-from kafka2hive.cli.terminal.document import dumped
+from kafka2hive.cli.terminal.document import json_text
 from kafka2hive.cli.terminal.outcome import say, tell_error
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.hive.hiveql import identifier, literal, partition_spec
@@ -33,7 +33,7 @@ def test_no_text_of_others_commands_a_terminal(attack: str, capsys: pytest.Captu
     say(render(Screen(color=False), [f"topic {attack}"]))
     say(render(Screen(color=True), [f"topic {attack}"]))
     tell_error(TableError("x", f"broker says {attack}"))
-    say(dumped({"topic": attack}))
+    say(json_text({"topic": attack}))
     told = capsys.readouterr()
     assert not HARMFUL.search(told.out.replace("\n", "") + told.err)
     assert printable(attack) in told.err
@@ -50,8 +50,8 @@ def test_colours_of_our_own_stay(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_json_document_says_the_same_and_is_harmless() -> None:
     document: dict[str, object] = {"a": "".join(ATTACKS), "b": 'é"\\n'}
-    assert json.loads(dumped(document)) == document
-    assert not HARMFUL.search(dumped(document).replace("\n", ""))
+    assert json.loads(json_text(document)) == document
+    assert not HARMFUL.search(json_text(document).replace("\n", ""))
 
 
 @given(st.text())

@@ -10,7 +10,7 @@ from kafka2hive.config.load import load_map
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.snapshot.change import FirstPositions
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.wiring import wire
@@ -41,7 +41,7 @@ def read_leads(config: Path) -> None:
     wiring = wire(load_map(str(config), {}))
     paths, location = wiring.paths(TABLE), f"{wiring.map.storage.warehouse}/crm.db/eu_leads_2"
     init(wiring.ports, paths, wiring.map.service, location)
-    owned = start(wiring.ports, StartOrder(paths, lambda: None, Owners(new_owner), location)).owned
+    owned = start(wiring.ports, StartRequest(paths, lambda: None, Owners(new_owner), location)).owned
     first = tuple(Position(TopicPartition(LEADS, number), 0, 0) for number in range(4))
     publish(wiring.ports, owned, FirstPositions(positions=first, location=location))
 

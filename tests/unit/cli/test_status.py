@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.load import load_map
-from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, everything
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, any_topic
 from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat
 from kafka2hive.ledger.look import look
@@ -347,7 +347,7 @@ class Rewritten(FakeKafka):
     def __init__(self, position: Position, anew: bool) -> None:
         self._position, self._epoch = position, position.leader_epoch + anew
 
-    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         return ClusterView("id", {"flights": TopicView("flights", self._position.topic_id, (0,))})
 
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kafka2hive.cli.render.validate import shown
+from kafka2hive.cli.render.validate import map_values
 from kafka2hive.config.keys import KerberosOptions, ServiceMap
 from kafka2hive.config.load import load_text
 from kafka2hive.config.yaml.problems import MapInvalid
@@ -37,7 +37,7 @@ def test_one_section_logs_the_service_in_to_hdfs_and_hive() -> None:
     assert service.hive is not None
     assert (service.kerberos, service.storage.kerberos, service.hive.kerberos) == (ETL, ETL, ETL)
     assert (service.hive.service, service.hive.qop, service.hive.ssl) == ("hive", None, False)
-    assert json.dumps(shown(service)["kerberos"]) == (
+    assert json.dumps(map_values(service)["kerberos"]) == (
         '{"principal": "etl/worker@K2H.TEST", "keytab": "/etc/etl.keytab", "cache": null}'
     )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.cli.render.validate import REDACTED, shown
+from kafka2hive.cli.render.validate import REDACTED, map_values
 from kafka2hive.config.load import load_text
 from kafka2hive.config.yaml.problems import MapInvalid
 
@@ -50,8 +50,8 @@ def test_secrets_of_the_registry_come_from_variables_and_files_and_are_never_sho
         service = load_text(f"{HEAD}registry: {{{URL}, {keys}}}\n{TABLE}", "m", {"WORD": "word-4711"})
         assert service.registry is not None
         assert (service.registry.username, service.registry.password, service.registry.token) == wanted
-        assert "4711" not in repr(service) + json.dumps(shown(service))
-        assert REDACTED in json.dumps(shown(service)["registry"])
+        assert "4711" not in repr(service) + json.dumps(map_values(service))
+        assert REDACTED in json.dumps(map_values(service)["registry"])
 
 
 def test_a_schema_is_in_the_map_or_in_a_file(tmp_path: Path) -> None:

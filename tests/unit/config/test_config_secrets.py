@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.cli.render.validate import REDACTED, shown
+from kafka2hive.cli.render.validate import REDACTED, map_values
 from kafka2hive.cli.terminal.outcome import with_map
 from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.keys.librdkafka import is_sensitive
@@ -67,7 +67,7 @@ def test_no_log_line_of_a_command_holds_a_secret(
 
 def test_every_value_except_secrets_is_shown() -> None:
     service = load_text(MAP, "m", SECRETS)
-    text = json.dumps(shown(service))
+    text = json.dumps(map_values(service))
     assert "4711" not in text
     assert dict(service.kafka.properties)["sasl.password"] == "hunter2-4711"
     plain = json.loads(text)

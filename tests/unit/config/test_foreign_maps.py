@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.cli.render.validate import shown
+from kafka2hive.cli.render.validate import map_values
 from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.load import load_text
 from kafka2hive.config.yaml.problems import MapInvalid
@@ -40,7 +40,7 @@ def test_a_property_that_loads_code_is_refused_and_nothing_is_loaded(name: str, 
 @pytest.mark.parametrize("name", ["client.id", "client.rack", "group.id", "sasl.password", "ssl.ca.pem"])
 def test_no_file_that_a_property_names_is_shown(name: str, mine: Path) -> None:
     service: ServiceMap = load_text(map_of(f', {name}: "file:{mine}"'), "m", {})
-    assert "4711" not in json.dumps(shown(service))
+    assert "4711" not in json.dumps(map_values(service))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_no_file_that_a_property_names_is_shown(name: str, mine: Path) -> None:
 def test_no_file_that_a_table_names_is_shown(table: str, mine: Path) -> None:
     text = map_of(table=table.format(mine=mine))
     try:
-        message = json.dumps(shown(load_text(text, "m", {})), default=str)
+        message = json.dumps(map_values(load_text(text, "m", {})), default=str)
     except MapInvalid as error:
         message = str(error)
     assert "4711" not in message

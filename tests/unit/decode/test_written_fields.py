@@ -12,7 +12,7 @@ from kafka2hive.model.errors import SchemaDiffers
 from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterId, WriterSchema
 from kafka2hive.schema_evolution.differences import WriterFieldsCheck, merge
-from kafka2hive.service.tables.schema_columns import Lacking, lacking, read_written
+from kafka2hive.service.tables.schema_columns import MissingColumns, missing_columns, read_written
 from tests.harness.task_files import table_settings
 
 
@@ -26,13 +26,13 @@ def avro(*fields: tuple[str, Any], name: str = "R") -> str:
     )
 
 
-def found(settings: TableSettings, *schemas: str) -> Lacking:
+def found(settings: TableSettings, *schemas: str) -> MissingColumns:
     kind = AVRO if settings.format == "avro" else PROTOBUF
     read = [read_written(f"id {n}", WriterSchema(kind, s), None, settings) for n, s in enumerate(schemas)]
-    return lacking(settings, [one for one in read if one is not None])
+    return missing_columns(settings, [one for one in read if one is not None])
 
 
-def columns(result: Lacking) -> list[tuple[str, str]]:
+def columns(result: MissingColumns) -> list[tuple[str, str]]:
     return [(column.name, column.type) for column, _ in result.columns]
 
 
@@ -52,7 +52,9 @@ def test_a_field_that_no_column_takes_becomes_a_column_of_its_name_and_type() ->
         ("at", "timestamp"),
         ("spot", "struct<gate:int,tags:array<string>>"),
     ]
-    assert found(table(("id", "bigint"), ignored_fields=("Order", "at", "spot")), schema) == Lacking((), ())
+    assert found(table(("id", "bigint"), ignored_fields=("Order", "at", "spot")), schema) == MissingColumns(
+        (), ()
+    )
 
 
 def test_a_field_that_the_map_names_whole_or_in_part_is_the_maps() -> None:
@@ -179,7 +181,7 @@ def test_fields_of_protobuf_become_columns() -> None:
         ("tags", "array<string>"),
         ("kind", "string"),
     ]
-    assert found(settings, schema + " message N { int32 x = 1; }") == Lacking((), ()), "which message?"
+    assert found(settings, schema + " message N { int32 x = 1; }") == MissingColumns((), ()), "which message?"
 
 
 def test_a_decimal_of_confluents_becomes_a_decimal_and_stays_the_struct_that_it_was() -> None:
@@ -191,7 +193,7 @@ def test_a_decimal_of_confluents_becomes_a_decimal_and_stays_the_struct_that_it_
     assert columns(found(settings, schema)) == [("fee", "decimal(38,18)"), ("fees", "array<decimal(38,18)>")]
     before = (("fee", "struct<value:binary,precision:bigint,scale:int>"), ("fees", "array<decimal(38,18)>"))
     added = frozenset({"fee", "fees"})
-    assert found(replace(table(*before), format="protobuf", added=added), schema) == Lacking((), ())
+    assert found(replace(table(*before), format="protobuf", added=added), schema) == MissingColumns((), ())
 
 
 def test_of_a_change_log_the_fields_are_those_of_the_row() -> None:
@@ -201,7 +203,7 @@ def test_of_a_change_log_the_fields_are_those_of_the_row() -> None:
     )
     settings = table(("id", "bigint"), source="debezium")
     assert columns(found(settings, envelope)) == [("name", "string")]
-    assert found(settings, avro(("heartbeat", "long"))) == Lacking((), ())
+    assert found(settings, avro(("heartbeat", "long"))) == MissingColumns((), ())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from kafka2hive.config.keys import HiveOptions
 from kafka2hive.hive.session import HiveSession
-from kafka2hive.hive.transport import HttpRefused, HttpTransport
+from kafka2hive.hive.transport import HttpRefusal, HttpTransport
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from tests.harness.odd_http import Hangs, OddServer, Reply, odd_server, reply
 
@@ -61,7 +61,7 @@ def test_each_request_carries_a_login_of_its_own() -> None:
             transport.write(b"stion")
             transport.flush()
             assert transport.read(100) == expected
-        with pytest.raises(HttpRefused, match="HTTP 401: no"):
+        with pytest.raises(HttpRefusal, match="HTTP 401: no"):
             transport.flush()
         transport.close()
         assert not transport.isOpen()

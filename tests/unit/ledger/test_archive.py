@@ -15,7 +15,7 @@ from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.paths.ledger import LedgerPaths
@@ -68,7 +68,9 @@ def paths(tmp_path: Path) -> LedgerPaths:
 
 
 def began(ports: Ports, paths: LedgerPaths) -> OwnedLedger:
-    return start(ports, StartOrder(paths, lambda: None, Owners(new_owner), f"{paths.root}/table", KEEP)).owned
+    return start(
+        ports, StartRequest(paths, lambda: None, Owners(new_owner), f"{paths.root}/table", KEEP)
+    ).owned
 
 
 def epochs(ports: Ports, owned: OwnedLedger, count: int) -> OwnedLedger:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
@@ -16,7 +16,7 @@ from tests.harness.values import file_name
 
 def taken_over(folder: Path) -> tuple[Service, OwnedLedger]:
     service = pending_service(folder)
-    order = StartOrder(service.wiring.paths(TABLE), lambda: None, Owners(new_owner))
+    order = StartRequest(service.wiring.paths(TABLE), lambda: None, Owners(new_owner))
     return service, start(service.wiring.ports, order).owned
 
 

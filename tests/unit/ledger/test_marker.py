@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.ledger.marker import read_marker_file, refuse_vanished_ledger
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.paths.table_directory import owner_marker
@@ -20,7 +20,9 @@ def test_a_start_that_checked_nothing_refuses_the_marker_of_another_ledger(tmp_p
     location = service.wiring.map.tables[0].location
     local(owner_marker(location)).write_bytes(FOREIGN)
     with pytest.raises(ManualActionRequired) as stopped:
-        start(service.wiring.ports, StartOrder(service.wiring.paths(TABLE), lambda: None, Owners(new_owner)))
+        start(
+            service.wiring.ports, StartRequest(service.wiring.paths(TABLE), lambda: None, Owners(new_owner))
+        )
     assert stopped.value.code == "marker.foreign"
     assert not service.final(0).exists() and service.staged(0).exists()
 

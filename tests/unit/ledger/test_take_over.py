@@ -8,7 +8,7 @@ import pytest
 
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.snapshot.codec import decode, encode
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners, take_over
 from kafka2hive.model.errors import ManualActionRequired, TakeOverLost
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
@@ -100,7 +100,7 @@ def test_a_starter_does_not_lose_against_its_own_late_take_over(tmp_path: Path, 
     ports = replace(service.wiring.ports, files=files)
     owners = Owners(new_owner)
 
-    owned = start(ports, StartOrder(paths, lambda: None, owners)).owned
+    owned = start(ports, StartRequest(paths, lambda: None, owners)).owned
 
     assert owned.generation.number == 3  # 1 is the service's own, 2 the late one
     assert owned.generation.owner in owners
@@ -120,7 +120,7 @@ def test_a_starter_does_not_lose_when_its_late_take_over_lands_after_its_look(tm
         return looked[-1]
 
     ports = replace(service.wiring.ports, files=files)
-    owned = start(ports, StartOrder(paths, judge, Owners(new_owner))).owned
+    owned = start(ports, StartRequest(paths, judge, Owners(new_owner))).owned
 
     assert [generation.number for generation in looked] == [1, 1, 2]
     assert owned.generation.number == 3

@@ -22,7 +22,7 @@ from kafka2hive.registry.lookup import (
     UNKNOWN_SECONDS,
     SchemaLookup,
 )
-from kafka2hive.registry.port import NewestSchema, refused
+from kafka2hive.registry.port import NewestSchema, denied_credentials
 from kafka2hive.registry.schema_store import KeptSchema, KeptSchemas, identity_of, read_kept, write_kept
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import Denied, NotFound, Unavailable
@@ -116,7 +116,7 @@ def test_what_was_used_once_is_known_to_every_later_process_while_the_registry_i
 
 
 def test_an_id_that_cannot_be_asked_for_is_never_an_unknown_one(lookups: Lookups) -> None:
-    for error in (AWAY, refused("http://r", 401)):
+    for error in (AWAY, denied_credentials("http://r", 401)):
         lookup = lookups.of(FakeRegistry({7: [error]}))
         for _ in range(3):
             with pytest.raises(TableError) as caught:

@@ -3,7 +3,7 @@
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
@@ -21,7 +21,7 @@ FLIGHTS = TopicPartition("flights", 0)
 
 def take(wiring: Wiring) -> OwnedLedger:
     """Start the table without a check of its owner."""
-    return start(wiring.ports, StartOrder(wiring.paths(TABLE), lambda: None, Owners(new_owner))).owned
+    return start(wiring.ports, StartRequest(wiring.paths(TABLE), lambda: None, Owners(new_owner))).owned
 
 
 def stage(wiring: Wiring, owned: OwnedLedger, day: str) -> DataFile:

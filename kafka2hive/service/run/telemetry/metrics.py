@@ -8,7 +8,7 @@ from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.progress import EpochNumbers, TableNumbers, Totals, tell, total_line
-from kafka2hive.service.tables.report import EpochReport, TableStarted
+from kafka2hive.service.tables.report import EpochReport, TableStart
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.storage.port import Background, Clock, Thread
 
@@ -42,7 +42,7 @@ class EpochWatcher:
         """Seconds since the run began."""
         return self._clock.monotonic() - self._began
 
-    def started(self, started: TableStarted) -> None:
+    def started(self, started: TableStart) -> None:
         self._metrics.observe_moves(started.table, started.moves)
 
     def summary(self, tables: list[Table]) -> str:

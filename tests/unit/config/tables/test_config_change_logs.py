@@ -57,7 +57,7 @@ def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
         ),
         (
             "    source: {debezium: {decimals: base64}}\n    format: avro\n" + COLUMNS,
-            "decimals base64 is for JSON",
+            "decimals: base64 applies only to JSON",
         ),
         ("    source: {debezium: {decimals: precise}}\n" + COLUMNS, "base64"),
         ("    source: canal\n    format: json_schema\n" + COLUMNS, "plain JSON: write format: json"),

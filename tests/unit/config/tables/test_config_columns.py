@@ -258,8 +258,8 @@ def test_a_default_must_be_a_value_of_its_column(kind: str, default: str, messag
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("columns: {id: bigint, x: {type: int, header: h, default: 1}}", "is for fields of values"),
-        ("columns: {x: {type: int, default: 1}}\n    format: csv", "is for fields of values"),
+        ("columns: {id: bigint, x: {type: int, header: h, default: 1}}", "applies only to fields of values"),
+        ("columns: {x: {type: int, default: 1}}\n    format: csv", "applies only to fields of values"),
         ("columns: {x: {type: int, default: 1}}\n    source: debezium", "is not for change logs"),
         ("columns: {x: {type: date, unit: d, default: '2013-01-01'}}", "is not for columns with a unit"),
     ],
@@ -275,7 +275,7 @@ def test_a_default_is_refused_where_it_makes_no_sense(lines: str, message: str) 
         ("columns: {x: {type: int, decimals: base64}}", "is used only with a decimal; x is int"),
         (
             "columns: {x: {type: 'decimal(5,2)', decimals: base64}}\n    format: csv",
-            "is for fields of values in JSON",
+            "applies only to fields of JSON values",
         ),
         (
             "columns: {x: {type: 'decimal(5,2)', decimals: base64}}\n    source: debezium",
@@ -283,7 +283,7 @@ def test_a_default_is_refused_where_it_makes_no_sense(lines: str, message: str) 
         ),
         (
             "columns: {id: int, x: {type: 'decimal(5,2)', header: h, decimals: base64}}",
-            "is for fields of values",
+            "applies only to fields of JSON values",
         ),
     ],
 )

@@ -102,7 +102,7 @@ def test_the_row_before_a_change_has_the_columns_of_the_value() -> None:
             "columns.a.header: string should have at least 1 character",
         ),
         ("columns: {a: {type: int, key: $.id}, b: int}", "without key_format the whole key is taken"),
-        ("key_format: json\n    columns: {a: {type: int, key: $}, b: int}", "$ is for key_format raw"),
+        ("key_format: json\n    columns: {a: {type: int, key: $}, b: int}", "$ names the whole key"),
         ("key_format: json\n    columns: {a: {type: int, key: id}, b: int}", "it begins with $, as in $.id"),
         ("key_format: json\n    columns: {b: int}", "key_format: is used only if a column has key"),
         (

@@ -54,8 +54,8 @@ def test_the_example_loads() -> None:
             "array is used only with format json or json_schema; the table's format is raw",
         ),
         ("rows: array\n    source: debezium", "a message of a change log has one envelope"),
-        ("rows: lines\n    sql: SELECT * FROM records", "is for messages of one row"),
-        ("source: canal\n    sql: SELECT * FROM records", "is for messages of one row"),
+        ("rows: lines\n    sql: SELECT * FROM records", "requires messages of one row"),
+        ("source: canal\n    sql: SELECT * FROM records", "requires messages of one row"),
         ("rows: lines\n    source: canal", "a message of a change log has one envelope"),
     ],
 )

@@ -63,10 +63,10 @@ def test_the_example_loads() -> None:
             "is a name that kafka2hive uses itself",
         ),
         (f"columns: {{n: int}}\n    tombstones: write\n{SQL}", "use tombstones skip"),
-        (f"columns: {{n: int}}\n    format: csv\n    rows: lines\n{SQL}", "for messages of one row"),
+        (f"columns: {{n: int}}\n    format: csv\n    rows: lines\n{SQL}", "requires messages of one row"),
         (
             f"columns: {{n: int}}\n    format: plugin\n    plugin: {{name: own}}\n{SQL}",
-            "for messages of one row",
+            "requires messages of one row",
         ),
         (f"records: {{n: int}}\n    create: false\n{SQL}", "are required with records"),
         (

@@ -20,7 +20,7 @@ from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.ports import RetryPolicy
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.footer import Footer
@@ -45,7 +45,7 @@ KEEP = 2
 def go_on(service: Service, epochs: int) -> None:
     """A start and so many epochs without files; a start archives all but the newest snapshots."""
     wiring = service.wiring
-    order = StartOrder(wiring.paths(TABLE), lambda: None, Owners(new_owner), keep=KEEP)
+    order = StartRequest(wiring.paths(TABLE), lambda: None, Owners(new_owner), keep=KEEP)
     owned = start(wiring.ports, order).owned
     for _ in range(epochs):
         owned = publish(wiring.ports, owned, RegistrationUpdate()).owned

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, everything
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, any_topic
 from kafka2hive.kafka.positions import GapAcceptance
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.snapshot.change import FirstPositions
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.recover.forget import RegistrationOutcome
@@ -31,7 +31,7 @@ class Kafka(FakeKafka):
         self.ends = (Watermark(earliest), Watermark(latest))
         self.view = ClusterView(cluster_id, {"flights": TopicView("flights", topic_id, (0,))})
 
-    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         return self.view
 
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
@@ -52,7 +52,7 @@ def recovered(wiring: Wiring, kafka: Kafka, order: RecoverRequest) -> RecoveredT
 
 def learn_id(wiring: Wiring, topic_id: str) -> None:
     """The ledger knows this id of the topic."""
-    owned = start(wiring.ports, StartOrder(wiring.paths(TABLE), lambda: None, Owners(new_owner))).owned
+    owned = start(wiring.ports, StartRequest(wiring.paths(TABLE), lambda: None, Owners(new_owner))).owned
     publish(wiring.ports, owned, FirstPositions(positions=(), topic_ids={"flights": topic_id}))
 
 

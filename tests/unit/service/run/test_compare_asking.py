@@ -7,7 +7,15 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from kafka2hive.model.errors import TableError
-from kafka2hive.service.run.hive_questions import Agrees, Answer, Ask, Asking, Differs, NoAnswer, Question
+from kafka2hive.service.run.hive_questions import (
+    Agrees,
+    Answer,
+    Ask,
+    Differs,
+    HiveQuestions,
+    NoAnswer,
+    Question,
+)
 from kafka2hive.storage.concurrency import DaemonThreads, SystemClock
 from tests.simulation.clock import SimulatedClock
 
@@ -76,8 +84,10 @@ class Turns:
 
 def asking_of(
     open_ask: Callable[[], AbstractContextManager[Ask]], *, threads: int, longest_silence: float
-) -> Asking:
-    return Asking(open_ask, DaemonThreads(), SystemClock(), threads=threads, longest_silence=longest_silence)
+) -> HiveQuestions:
+    return HiveQuestions(
+        open_ask, DaemonThreads(), SystemClock(), threads=threads, longest_silence=longest_silence
+    )
 
 
 def q(table: str) -> Question:
@@ -118,7 +128,7 @@ def test_once_the_server_was_silent_nobody_waits_for_it_again() -> None:
 
 def test_questions_wait_by_the_clock_and_the_threads_of_the_wiring() -> None:
     turns, server = Turns(), Server()
-    asking = Asking(server.session, turns, turns.clock, threads=2, longest_silence=5.0)
+    asking = HiveQuestions(server.session, turns, turns.clock, threads=2, longest_silence=5.0)
     assert asking.answer(q("d.a")) == Agrees()
     turns.hangs, began = True, turns.clock.monotonic()
     silent = NoAnswer("HiveServer2 has not answered for 5 s")

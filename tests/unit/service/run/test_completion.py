@@ -228,7 +228,10 @@ def test_producers_that_run_ahead_do_not_keep_a_target_from_being_reached() -> N
         story.looks({A0: 10 * look, A1: 0, B0: 0}, T1 + look)
         story.stands({A0: 10 * look - 5, A1: 0, B0: 0})  # always a little behind
     assert story.through() == T1 + 7
-    assert ReadThrough().looked(Ends(T1, {A0: 5})).looked(Ends(T2, {A0: 9})).reached({A0: 5}).through_ms == T1
+    assert (
+        ReadThrough().with_target(Ends(T1, {A0: 5})).with_target(Ends(T2, {A0: 9})).after({A0: 5}).through_ms
+        == T1
+    )
 
 
 def test_a_target_that_a_log_does_not_reach_any_more_is_given_up() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, everything
+from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, any_topic
 from kafka2hive.ledger.heartbeat import ProcessIdentity
 from kafka2hive.ledger.look import look
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import (
     ExitCode,
@@ -302,7 +302,7 @@ class Remade(Kafka):
     def remake(self) -> None:
         self.id_now, self.ends[EARLY] = "id-new", 2
 
-    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         self.id_known, known = self.id_now, super().cluster(wanted)
         return replace(known, topics={**known.topics, "early": TopicView("early", self.id_known, (0,))})
 
@@ -380,7 +380,7 @@ def test_a_run_goes_on_when_the_ledger_of_a_table_that_it_has_stopped_is_taken_o
     kafka.ends = {EARLY: 2, LATE: 11}
     loop.plan()
     assert owned_tables.tables["air.early"].needs_manual_action
-    other = StartOrder(wiring.paths("air.early"), lambda: None, Owners(new_owner))
+    other = StartRequest(wiring.paths("air.early"), lambda: None, Owners(new_owner))
     repaired = start(wiring.ports, other).owned
     kafka.ends[LATE] = 20
     clock.sleep(1000)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafka2hive.config.keys import TableSettings
-from kafka2hive.kafka.port import ClusterView, TopicView, everything
+from kafka2hive.kafka.port import ClusterView, TopicView, any_topic
 from kafka2hive.model.errors import ExitCode, TableError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.run.epochs import EpochLoop
@@ -29,7 +29,7 @@ class Kafka(TwoTopics):
         super().__init__()
         self.ends = {TopicPartition(topic, 0): 7 for topic in topics}
 
-    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         return ClusterView("cluster", {tp.topic: TopicView(tp.topic, tp.topic, (0,)) for tp in self.ends})
 
     def add(self, topic: str) -> None:

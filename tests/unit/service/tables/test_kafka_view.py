@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.config.keys import StartKind, StartPolicy
-from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, everything
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, any_topic
 from kafka2hive.kafka.positions import Decision, Halt, PositionsToCommit, Resume, TableIntent, decide
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import ServiceUnavailable
@@ -34,7 +34,7 @@ class Kafka(FakeKafka):
         self.asked: list[set[RecordAddress]] = []
         self.asked_for_times: list[tuple[int, set[TopicPartition]]] = []
 
-    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         return ClusterView("c", {"t": TopicView("t", "id", (0, 1))})
 
     def earliest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
@@ -202,7 +202,7 @@ def test_the_time_of_a_look_is_from_before_its_first_question(tmp_path: Path) ->
     told: list[int] = []
 
     class Asked(Kafka):
-        def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+        def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
             clock.sleep(3)
             told.append(clock.epoch_ms())
             return super().cluster(wanted)
@@ -224,7 +224,7 @@ def test_a_partition_that_was_listed_once_stays_listed_though_a_broker_has_older
     class Brokers(Kafka):
         topics = TopicView("t", "id", (0, 1))
 
-        def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+        def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
             return ClusterView("c", {self.topics.name: self.topics})
 
     view, *_ = make(tmp_path)

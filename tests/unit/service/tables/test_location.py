@@ -15,7 +15,7 @@ from kafka2hive.ledger.init import init as begin
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.offsets import Position
@@ -132,7 +132,7 @@ def test_a_ledger_that_has_read_nothing_yet_has_no_files_to_guard(tmp_path: Path
     wiring = wire(load_map(str(write_map(tmp_path)), {}))
     begin(wiring.ports, wiring.paths(TABLE), "demo", wiring.map.tables[0].location)
     new = (tmp_path / "elsewhere").as_uri()
-    order = StartOrder(
+    order = StartRequest(
         wiring.paths(TABLE), lambda: refuse_changed_location(state(wiring), new), Owners(new_owner), new
     )
     owned = start(wiring.ports, order).owned

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.kafka.port import ClusterView, TopicView, everything
+from kafka2hive.kafka.port import ClusterView, TopicView, any_topic
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.repair.older_ledger import refuse_older_ledger
@@ -203,7 +203,7 @@ class Group(FakeKafka):
         self.asked = 0
         self.listed = 0
 
-    def cluster(self, wanted: Callable[[str], bool] = everything) -> ClusterView:
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         self.listed += 1
         assert not wanted("flights"), "ids do not count here"
         return ClusterView("cluster", {"flights": TopicView("flights", UNKNOWN_ID, (0, 1))})

@@ -17,7 +17,7 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.repair.location import accept_location
 from kafka2hive.ledger.snapshot.change import Completeness, NoTracking, RegistrationUpdate, Repair
 from kafka2hive.ledger.snapshot.completeness import NotOpen
-from kafka2hive.ledger.start import StartOrder, start
+from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
@@ -60,7 +60,7 @@ class Dump:
     def start(self) -> OwnedLedger:
         wiring = self.service.wiring
         location = wiring.map.tables[0].location
-        order = StartOrder(wiring.paths(TABLE), lambda: None, Owners(new_owner), location)
+        order = StartRequest(wiring.paths(TABLE), lambda: None, Owners(new_owner), location)
         self.owned = start(wiring.ports, order).owned
         return self.owned
 
@@ -185,7 +185,7 @@ def test_a_certificate_does_not_count_a_file_that_is_given_up_with_its_epoch(dum
     ranges = OffsetRange(FLIGHTS, end, end + READ)
     gone, _ = commit_staged(wiring, dump.owned, ranges, DAYS, dump.complete(DAYS[0]))
     local(gone.staged).unlink()
-    order = StartOrder(
+    order = StartRequest(
         wiring.paths(TABLE),
         lambda: None,
         Owners(new_owner),
