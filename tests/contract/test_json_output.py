@@ -192,6 +192,7 @@ def _status() -> StatusResult:
         6,
         False,
         str(DECODER),
+        (_paused().order,),
     )
 
 

@@ -70,6 +70,9 @@ def render_status(
             parts += ["", Text(table.name, style="bold"), *trouble]
     for name, error in result.errors:
         parts += ["", Text(f"{name}: {error}", style="red")]
+    for order in result.waiting_orders:
+        text = f"order {order.instruction.kind} of {order.table} waits: given by {order.given_by} at {order.given_at}"
+        parts += ["", Text(text, style="yellow")]
     if result.most_tasks is not None:
         parts += ["", Text(f"an epoch has at most {counted(result.most_tasks, 'task')} now")]
     if result.kafka_error:
@@ -263,6 +266,16 @@ def status_document(service: str, result: StatusResult) -> Document:
         last_run=_run_document(result.last_run),
         map_differs=result.map_differs,
         decoder=result.decoder or None,
+        waiting_orders=[
+            {
+                "id": order.id,
+                "kind": order.instruction.kind,
+                "table": order.table,
+                "given_by": order.given_by,
+                "given_at": order.given_at,
+            }
+            for order in result.waiting_orders
+        ],
         not_begun_states=[
             {"table": one.table, **_condition(one.state, one.condition.warnings)}
             for one in result.not_begun

@@ -10,6 +10,7 @@ from kafka2hive.kafka.port import Kafka, Watermark
 from kafka2hive.ledger.condition_files import read_conditions, read_outcomes
 from kafka2hive.ledger.heartbeat import live_owners
 from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.inbox import Inbox, Order
 from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
 from kafka2hive.model.offsets import OffsetAccounting, Position, TopicPartition
@@ -36,6 +37,7 @@ from kafka2hive.service.tables.ledgers import (
 from kafka2hive.service.tables.routes import known_routes, routed_by_ledgers
 from kafka2hive.service.tables.start_preview import KafkaLook, StartPreview, look_at_kafka
 from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import StorageError
 
 LAST_EPOCHS = 5
 First = TypeVar("First")
@@ -109,6 +111,7 @@ class StatusResult:
     `errors` are of tables whose ledger cannot be read or is gone. `kafka_error` says why no lag is known.
     `last_run` is None while a run is alive. `most_tasks` is the most tasks that an epoch of the live run can have.
     `map_differs` is true if a live run has loaded another map. `decoder` is empty if no run has reported it.
+    `waiting_orders` are in the service's inbox: no owner has answered them yet.
     """
 
     tables: tuple[TableStatus, ...]
@@ -119,6 +122,7 @@ class StatusResult:
     most_tasks: int | None = None
     map_differs: bool = False
     decoder: str = ""
+    waiting_orders: tuple[Order, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
@@ -183,7 +187,18 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
         most_tasks=runs.most_tasks,
         map_differs=runs.has_other_map(wiring.map.fingerprint),
         decoder=runs.decoder,
+        waiting_orders=_waiting_orders(wiring, wanted),
     )
+
+
+def _waiting_orders(wiring: Wiring, wanted: Collection[str]) -> tuple[Order, ...]:
+    """Return the orders in the service's inbox; none if it cannot be read, because its orders can be given all the same."""
+    inbox = Inbox(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service)
+    try:
+        orders, _ = inbox.look()
+    except StorageError:
+        return ()
+    return tuple(order for order in orders if not wanted or order.table in wanted)
 
 
 def _both(wiring: Wiring, first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:

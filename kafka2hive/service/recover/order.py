@@ -200,8 +200,10 @@ def _pending(view: View, request: RecoverRequest) -> bool:
 
 
 def _owner_is_alive(wiring: Wiring, view: View) -> bool:
+    """Return whether a live run owns the table and has not stopped it; a stopped one is repaired beside the run."""
     try:
-        wiring.ownership_check(take_over=False).check_owner(view.paths, None)
+        ownership = wiring.ownership_check(take_over=False, is_left=stopped_by_its_run(wiring))
+        ownership.check_owner(view.paths, None)
     except OwnedByLiveRun:
         return True
     except Kafka2HiveError:
