@@ -1,6 +1,6 @@
 """Read a ledger's final snapshots, newest first: from the generation directory, then from the archive."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from kafka2hive.ledger.look import View, look
@@ -88,13 +88,12 @@ def _read(
             )
 
 
-def find_file(files: FileSystem, paths: LedgerPaths, directory: str, final: str) -> DataFile | None:
-    """Return the file with this final address from the newest snapshot that names it, or None. Raises as final_snapshots."""
+def find_files(
+    files: FileSystem, paths: LedgerPaths, directory: str, named: Callable[[str], bool]
+) -> Iterator[DataFile]:
+    """Yield the files whose final paths are `named`, those of the newest snapshot first. Raises as final_snapshots."""
     for snapshot in final_snapshots(files, paths, directory):
-        for file in snapshot.files:
-            if file.final == final:
-                return file
-    return None
+        yield from (file for file in snapshot.files if named(file.final))
 
 
 def archived_epochs(files: FileSystem, paths: LedgerPaths) -> set[int]:

@@ -97,6 +97,17 @@ def test_lost_files_stop_recover_until_they_are_fetched_again_or_given_up(
     assert_settled(tree, root, table, place, ends_of(stored))
     assert_exactly(tree, place, left, by_day)
 
+    expired = next(path for path in tree.files(place) if path.endswith(".final")).rpartition("/")[0]
+    deleted = [path for path in tree.files(place) if path.startswith(f"{expired}/")]
+    for path in deleted:
+        tree.delete(path)
+    assert command("verify", config, "--deep").code == 76
+    pattern = f"{given_up['final'].partition('/dt=')[0]}/{expired.rpartition('/')[2]}/*"
+    retired = command("recover", config, "--json", "--accept-loss", pattern)
+    assert retired.code == 0, retired.log
+    assert len(retired.document["tables"][0]["repaired"]) == len(deleted)
+    assert command("verify", config, "--deep").code == 0
+
 
 @pytest.mark.timeout(600)
 def test_a_stopped_table_of_two_is_repaired_beside_the_run_by_the_printed_command_without_a_restart(

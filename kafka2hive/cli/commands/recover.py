@@ -14,12 +14,18 @@ EXIT_CODES = options.exit_codes(options.BUG, options.OWNED, options.FENCED, opti
 
 AcceptLoss = Annotated[
     list[str] | None,
-    typer.Option("--accept-loss", metavar="PATH", help="Go on without this lost file (repeatable)."),
+    typer.Option(
+        "--accept-loss",
+        metavar="PATH",
+        help="Go on without this lost file; `*` in it stands for any text (repeatable).",
+    ),
 ]
 Refetch = Annotated[
     list[str] | None,
     typer.Option(
-        "--refetch", metavar="PATH", help="Read this lost file's records again from Kafka (repeatable)."
+        "--refetch",
+        metavar="PATH",
+        help="Read this lost file's records again from Kafka; `*` as above (repeatable).",
     ),
 ]
 AcceptGap = Annotated[

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import partial
+from itertools import chain, islice
 from typing import assert_never
 
 from kafka2hive.config.keys import StartKind, StartPolicy
@@ -9,7 +11,7 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import GapAcceptance, Halt, PositionsToCommit, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
 from kafka2hive.ledger.file_state import find
-from kafka2hive.ledger.history import find_file
+from kafka2hive.ledger.history import find_files
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Repair
@@ -20,6 +22,7 @@ from kafka2hive.model.paths.path import join, same_location
 from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.plan.contract import TableTask, TaskPlan, TaskSettings
+from kafka2hive.service.recover.result import is_named, is_pattern
 from kafka2hive.service.tables.kafka_view import logs_of, with_last_read
 from kafka2hive.service.tables.ledgers import did_you_mean
 from kafka2hive.service.wiring import Wiring
@@ -68,7 +71,9 @@ class Repairs:
             self._refuse_unknown_topic(gap, known)
 
     def _knows(self, ledger: View, path: str) -> bool:
-        return any(loss.path == path for loss in ledger.state.losses) or self._named(ledger, path) is not None
+        return any(is_named(path, loss.path) for loss in ledger.state.losses) or bool(
+            self._named(ledger, path)
+        )
 
     def _refuse_unknown_topic(self, gap: GapAcceptance, known: Set[TopicPartition]) -> None:
         topics = {tp.topic for tp in known}
@@ -89,20 +94,20 @@ class Repairs:
             )
 
     def lost_files(self, ledger: View | OwnedLedger, remedies: Mapping[str, str]) -> LostFiles:
-        """Return the named files that are in this table's ledger and are lost.
+        """Return the named files that are in this table's ledger and are lost, each once; a path prevails over a pattern.
 
         For a View the answer is advice, because another owner may repair the same files meanwhile. Raises
         ManualActionRequired, StorageError.
         """
-        recorded = {loss.path for loss in ledger.state.losses}
-        lost = []
-        for path in sorted(set(remedies) - recorded):
-            file = self._named(ledger, path)
-            if file is None:
-                continue
-            if isinstance(find(self._wiring.ports.files, ledger.paths.table, file), ManualActionRequired):
-                lost.append((file, remedies[path]))
-        return lost
+        ports, recorded = self._wiring.ports, {loss.path for loss in ledger.state.losses}
+        candidates: dict[str, tuple[DataFile, str]] = {}
+        for path in sorted(set(remedies) - recorded, key=lambda path: not is_pattern(path)):
+            candidates |= {f.final: (f, remedies[path]) for f in self._named(ledger, path)}
+        files = [candidates[path] for path in sorted(candidates.keys() - recorded)]
+        places = ports.concurrency.map(lambda one: find(ports.files, ledger.paths.table, one[0]), files)
+        return [
+            one for one, place in zip(files, places, strict=True) if isinstance(place, ManualActionRequired)
+        ]
 
     def repair(self, owned: OwnedLedger, lost: LostFiles, gaps: Collection[GapAcceptance]) -> Repair:
         """Return what the next snapshot records; empty if nothing was decided.
@@ -140,13 +145,14 @@ class Repairs:
             case _:
                 assert_never(decision)
 
-    def _named(self, ledger: View | OwnedLedger, path: str) -> DataFile | None:
-        pending = [f for f in ledger.state.files if f.final == path]
-        return (
-            pending[0]
-            if pending
-            else find_file(self._wiring.ports.files, ledger.paths, ledger.directory, path)
-        )
+    def _named(self, ledger: View | OwnedLedger, path: str) -> list[DataFile]:
+        """Return the file with this final path, or all files that fit the pattern, as the newest snapshot names them."""
+        names = partial(is_named, path)
+        pending = (file for file in ledger.state.files if names(file.final))
+        named = chain(pending, find_files(self._wiring.ports.files, ledger.paths, ledger.directory, names))
+        if not is_pattern(path):
+            return list(islice(named, 1))
+        return list({file.final: file for file in reversed(list(named))}.values())
 
 
 def refetch_file(

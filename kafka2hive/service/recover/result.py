@@ -1,7 +1,9 @@
 """The request for `recover`, and its outcome for each table."""
 
+import re
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cache
 
 from kafka2hive.kafka.positions import GapAcceptance
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
@@ -17,9 +19,9 @@ from kafka2hive.service.tables.start_preview import PendingFiles
 class RecoverRequest:
     """The options of `recover`. If `tables` is empty, all tables of the map's service are recovered.
 
-    `accept_loss` and `refetch` name lost files by their final paths. `accept_location` names tables whose changed location
-    in the map is intended. `rebuild` names a table whose ledger is lost; then `accept_gap` accepts offsets that the data
-    files do not prove.
+    `accept_loss` and `refetch` name lost files by their final paths, or by patterns of these (see `is_named`).
+    `accept_location` names tables whose changed location in the map is intended. `rebuild` names a table whose ledger is
+    lost; then `accept_gap` accepts offsets that the data files do not prove.
     """
 
     plan_only: bool = False
@@ -116,6 +118,23 @@ def paths_without_effect(request: RecoverRequest, result: RecoverResult) -> list
     """Return the files that were named as lost but are not lost in any ledger; empty with `--plan`."""
     if request.plan_only:
         return []
+    repaired = [path for table in result.tables for path in table.repaired]
     return sorted(
-        {*request.accept_loss, *request.refetch} - {path for t in result.tables for path in t.repaired}
+        path
+        for path in {*request.accept_loss, *request.refetch}
+        if not any(is_named(path, file) for file in repaired)
     )
+
+
+def is_named(path: str, file: str) -> bool:
+    """Return whether `path` names the file: it is the file's path, or a pattern of it, whose `*` stands for any text."""
+    return path == file or (is_pattern(path) and _expression(path).fullmatch(file) is not None)
+
+
+def is_pattern(path: str) -> bool:
+    return "*" in path
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))))

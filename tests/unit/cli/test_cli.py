@@ -103,6 +103,28 @@ def test_recover_moves_pending_files_and_a_second_time_finds_nothing_to_do(tmp_p
     assert "nothing was pending" in second.stdout
 
 
+def test_a_pattern_gives_up_the_lost_files_that_fit_it_and_no_other(tmp_path: Path) -> None:
+    service = pending_service(tmp_path, file_count=3)
+    assert invoke("recover", "-c", str(service.map)).exit_code == 0
+    for number in (0, 2):
+        service.final(number).unlink()
+    first, kept, last = (service.files[number].final for number in range(3))
+    assert first.startswith("file:///") and "/dt=2013-01-01/" in first
+
+    none = invoke("recover", "--accept-loss", first.replace("2013", "2014*"), "-c", str(service.map))
+    assert none.exit_code == 78 and "is no file of any table here" in none.stderr
+    assert "verify.missing" in invoke("verify", "-c", str(service.map)).stdout
+
+    pattern = first.partition("dt=")[0] + "dt=2013-*"
+    accepted = invoke("recover", "--accept-loss", pattern, "-c", str(service.map))
+    assert accepted.exit_code == 0, accepted.stdout
+    assert first in accepted.stdout and last in accepted.stdout
+    assert kept not in accepted.stdout and service.final(1).exists()
+    assert "verify.missing" not in invoke("verify", "-c", str(service.map)).stdout
+    again = invoke("recover", "--accept-loss", pattern, "-c", str(service.map))
+    assert again.exit_code == 0 and f"not lost in any of these ledgers: {pattern}" in again.stdout
+
+
 def test_recover_finds_a_file_that_was_moved_before_the_kill(tmp_path: Path) -> None:
     service = pending_service(tmp_path)
     service.final(0).parent.mkdir()
