@@ -10,18 +10,18 @@ import pytest
 from tests.fuzz.watch import Report, fuzz
 
 EXAMPLES = {
-    "flights": 100,
-    "wide": 60,
-    "paths": 40,
-    "cases": 40,
-    "raw": 20,
+    "flights": 50,
+    "wide": 30,
+    "paths": 20,
+    "cases": 20,
+    "raw": 10,
     "snapshots": 150,
     "names": 60,
     "maps": 60,
-    "avro": 60,
-    "csv": 60,
-    "rows": 60,
-    "protobuf": 60,
+    "avro": 30,
+    "csv": 30,
+    "rows": 30,
+    "protobuf": 30,
 }
 """Of each target; a batch of records is 500 messages, about 220 of them damaged."""
 
@@ -43,23 +43,23 @@ def test_damaged_input_breaks_nothing(target: str) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_fifty_thousand_damaged_records_came_through_the_decoders() -> None:
+def test_twenty_five_thousand_damaged_records_came_through_the_decoders() -> None:
     count = sum((report.count for report in reports().values()), start=Counter())
     sys.stdout.write(f"\n{dict(sorted(count.items()))}\n")
-    assert count["damaged messages"] >= 50_000
-    assert count["rejected"] > 10_000
-    assert count["checked by the reference"] > 5_000
+    assert count["damaged messages"] >= 25_000
+    assert count["rejected"] > 5_000
+    assert count["checked by the reference"] > 2_500
     assert count["forged snapshots that are read"] > 0
     assert count["maps that load"] > 0
-    assert count["avro messages"] > 20_000
-    assert count["avro messages that are rows"] > 2_000
-    assert count["lines with rows"] > 4_000
-    assert count["array with rows"] > 4_000
-    assert count["lines of CSV with rows"] > 1_000
-    assert count["csv messages"] > 20_000
-    assert count["csv messages that are rows"] > 5_000
-    assert count["protobuf messages"] > 5_000
-    assert count["protobuf messages that are rows"] > 1_000
+    assert count["avro messages"] > 10_000
+    assert count["avro messages that are rows"] > 1_000
+    assert count["lines with rows"] > 2_000
+    assert count["array with rows"] > 2_000
+    assert count["lines of CSV with rows"] > 500
+    assert count["csv messages"] > 10_000
+    assert count["csv messages that are rows"] > 2_500
+    assert count["protobuf messages"] > 2_500
+    assert count["protobuf messages that are rows"] > 500
 
 
 def _worker(code: str) -> tuple[str, ...]:
