@@ -130,11 +130,10 @@ def test_an_alert_fires_when_it_should(alert: str, tmp_path: Path) -> None:
     assert minutes.firing(tmp_path, alert)
 
 
-@pytest.mark.parametrize("alert", documented_alerts())
-def test_an_alert_is_silent_about_a_run_that_is_well(alert: str, tmp_path: Path) -> None:
+def test_no_alert_fires_about_a_run_that_is_well(tmp_path: Path) -> None:
     minutes = Minutes()
     _healthy(minutes, ServiceMetrics("demo", minutes.now))
-    assert not minutes.firing(tmp_path, alert)
+    assert not minutes.firing(tmp_path, ".+")
 
 
 def test_a_table_that_never_showed_a_row_is_stale_once_records_have_waited_for_an_hour(

@@ -52,7 +52,7 @@ class Minutes:
             self.minute += 1
 
     def firing(self, directory: Path, alert: str) -> bool:
-        """Whether it fires at the last minute, by promtool."""
+        """Whether an alert of this name, a regular expression, fires at the last minute, by promtool."""
         (directory / "rules.yaml").write_text(documented_rules())
         at = f"{self.minute - 1}m"
         test = {
@@ -67,7 +67,7 @@ class Minutes:
                     ],
                     "promql_expr_test": [
                         {
-                            "expr": f'count(ALERTS{{alertname="{alert}", alertstate="firing"}}) or vector(0)',
+                            "expr": f'count(ALERTS{{alertname=~"{alert}", alertstate="firing"}}) or vector(0)',
                             "eval_time": at,
                             "exp_samples": [{"labels": "{}", "value": 0}],
                         }
