@@ -5,11 +5,11 @@ The reason says that the change is none to see, or which slower test sees it.
 
 SURVIVORS = {
     "stop 6635157c": "looks at the epoch under way every fifth of a tick instead of every quarter",
-    "finish 666ac20c": "only the text of a reason: it names None instead of the column's type",
-    "connect aaa34e23": "only with a JVM that answers: tests/integration/test_direct_launch.py",
     "_close_transport e4e879ed": "the last reference to the transport is dropped next, which closes its socket, too",
     "connect 223d6a75": "only on a machine with a network mount; the refusal itself is in test_local_storage.py",
     "_offsets 96666bab": "pyarrow itself casts the offsets of lists and maps to 32 bits",
     "_relay 9b18dea0": "the demo ends with an error at its first look at the log: tests/integration/test_demo.py",
+    "require_parts 267ca097": "a part is named by one colon, so the first is the last",
+    "require_parts f52600ad": "a part is named by one colon, so the first is the last",
     "java_version 4bb4fbde": "subprocess.run asks only whether check is true, and None is not",
 }
