@@ -18,6 +18,9 @@ DEAD_LETTER_COLUMNS: tuple[Column, ...] = (
     Column("epoch", "bigint"),
 )
 
+OUT_OF_RANGE, LATE = "bucket.out_of_range", "bucket.late"
+"""The reasons of rows whose event time the map's bounds refuse. They do not count towards the share of dead letters."""
+
 _TABLE, _DAY = "source_table", "dt"
 DEAD_LETTER_PARTITIONS: tuple[Column, ...] = (Column(_TABLE, "string"), Column(_DAY, "string"))
 DEAD_LETTER_PATH = f"{_TABLE}={{{_TABLE}}}/{_DAY}=%Y-%m-%d"

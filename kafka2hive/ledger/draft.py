@@ -20,7 +20,7 @@ from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import HEADER, LINES
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
-from kafka2hive.model.snapshot import MOST_ORDERS, Snapshot
+from kafka2hive.model.snapshot import MOST_ORDERS, EventBounds, Snapshot
 
 _NOTHING_YET: dict[str, Any] = {
     line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER
@@ -28,12 +28,19 @@ _NOTHING_YET: dict[str, Any] = {
 """The lines of an epoch that has read nothing."""
 
 
+class BoundGoesBack(ValueError):
+    """A draft would take rows again into periods that were closed to late rows; this is a bug, and is never committed."""
+
+
 class OffsetsDoNotJoin(ValueError):
     """A draft would skip an offset or read it twice; this is a bug, and is never committed."""
 
 
 def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> Snapshot:
-    """Return the snapshot of the owned ledger's next epoch. Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen."""
+    """Return the snapshot of the owned ledger's next epoch.
+
+    Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen, BoundGoesBack.
+    """
     state = owned.state
     registered = change.registered.intersection(state.unregistered)
     compared = {c.table: c for c in state.compared + change.compared}
@@ -75,6 +82,7 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
                 ),
                 cluster_id=change.cluster_id or state.cluster_id,
                 location=change.location or state.location,
+                bounds=_bounds(state, change),
             )
         case FirstPositions():
             with_ids = replace(state, positions=_with_topic_ids(state.positions, change.topic_ids))
@@ -127,6 +135,15 @@ def _advance(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
     for topic_partition, leader_epoch in change.leader_epochs.items():
         positions[topic_partition] = replace(positions[topic_partition], leader_epoch=leader_epoch)
     return _sorted(positions)
+
+
+def _bounds(state: Snapshot, change: DataEpoch) -> EventBounds | None:
+    """Return the bounds of the epoch, whose `late_before_ms` must not be earlier than the state's."""
+    before = None if state.bounds is None else state.bounds.late_before_ms
+    after = None if change.bounds is None else change.bounds.late_before_ms
+    if before is not None and after is not None and after < before:
+        raise BoundGoesBack(f"{state.table}: late before {after} after {before}")
+    return change.bounds
 
 
 def _with_topic_ids(positions: Iterable[Position], topic_ids: Mapping[str, str]) -> tuple[Position, ...]:

@@ -8,7 +8,7 @@ from kafka2hive.ledger.take_over import read_snapshot
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.paths.ledger import LedgerPaths, SnapshotState, parse_snapshot_name
-from kafka2hive.model.snapshot import REBUILT, Snapshot
+from kafka2hive.model.snapshot import REBUILT, EventBounds, Snapshot
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children
 
 _MOST_READS = 5
@@ -94,6 +94,17 @@ def find_files(
     """Yield the files whose final paths are `named`, those of the newest snapshot first. Raises as final_snapshots."""
     for snapshot in final_snapshots(files, paths, directory):
         yield from (file for file in snapshot.files if named(file.final))
+
+
+def bounds_of(files: FileSystem, paths: LedgerPaths, directory: str, file: DataFile) -> EventBounds | None:
+    """Return the bounds of event time of the epoch that read the file's records. Raises as final_snapshots.
+
+    A file that replaces a lost one is in a later epoch than the one that read them.
+    """
+    for snapshot in final_snapshots(files, paths, directory):
+        if set(file.ranges) <= {account.range for account in snapshot.accounts}:
+            return snapshot.bounds
+    return None
 
 
 def archived_epochs(files: FileSystem, paths: LedgerPaths) -> set[int]:

@@ -13,6 +13,7 @@ from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, TopicPartiti
 
 FORMAT_VERSION = "2"
 _PREFIX = "kafka2hive."
+_FIRST_COUNTS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +86,10 @@ class Footer(Origin):
 
 
 def _counts(account: OffsetAccounting) -> tuple[int, ...]:
-    """Return the counts; the last one, `more_rows`, only if it is not 0, because older programs expect seven."""
-    return account.counts() if account.more_rows else account.counts()[:-1]
+    """Return the counts without trailing zeros beyond the seven that every version of this program expects."""
+    counts = account.counts()
+    known = max(at for at, count in enumerate(counts, 1) if count or at <= _FIRST_COUNTS)
+    return counts[:known]
 
 
 def _parse(pairs: Mapping[str, str]) -> Footer:

@@ -79,7 +79,8 @@ class OffsetAccounting:
     A written record became one row or several; `more_rows` counts the rows beyond the first of each record. `filtered`
     counts records without a row for the table: they hold none, or a refetch wanted others. `absent` counts offsets without a
     record for the reader (compacted, transaction markers, aborted), known from the next record or the end of the log behind
-    them. `bytes` is the size of the values read.
+    them. `bytes` is the size of the values read. `out_of_range` and `late` are the dead letters whose event time the map's
+    bounds refuse; they do not count towards the map's share of dead letters.
     """
 
     read: int = 0
@@ -90,11 +91,18 @@ class OffsetAccounting:
     absent: int = 0
     bytes: int = 0
     more_rows: int = 0
+    out_of_range: int = 0
+    late: int = 0
 
     @property
     def rows(self) -> int:
         """The number of rows of the written records."""
         return self.written + self.more_rows
+
+    @property
+    def bad(self) -> int:
+        """The number of dead letters that are not refused by bounds of event time."""
+        return self.dead_lettered - self.out_of_range - self.late
 
     def __add__(self, other: "OffsetAccounting") -> "OffsetAccounting":
         return OffsetAccounting(
@@ -106,6 +114,8 @@ class OffsetAccounting:
             absent=self.absent + other.absent,
             bytes=self.bytes + other.bytes,
             more_rows=self.more_rows + other.more_rows,
+            out_of_range=self.out_of_range + other.out_of_range,
+            late=self.late + other.late,
         )
 
     def counts(self) -> tuple[int, ...]:
@@ -134,6 +144,10 @@ class RangeAccounting:
             raise AccountingMismatch(
                 f"{self.range}: {a.read} read, but {a.written} written + {a.filtered} filtered"
                 f" + {a.tombstones} tombstones + {a.dead_lettered} dead-lettered"
+            )
+        if a.bad < 0:
+            raise AccountingMismatch(
+                f"{self.range}: {a.dead_lettered} dead-lettered, but {a.out_of_range} out of range + {a.late} late"
             )
         if a.more_rows and not a.written:
             raise AccountingMismatch(f"{self.range}: {a.more_rows} more rows, but 0 written records")

@@ -31,6 +31,20 @@ class Tracking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventBounds:
+    """The bounds of event time of one epoch; all of its tasks decide by them, and so does whoever repeats its decisions.
+
+    `planned_ms`: when the epoch was planned (milliseconds since 1970), 0 before that. `max_future_ms`, `max_past_ms`: the
+    map's bounds at that time. Rows of periods that ended at or before `late_before_ms` are late. None: no such bound.
+    """
+
+    planned_ms: int = 0
+    max_future_ms: int | None = None
+    max_past_ms: int | None = None
+    late_before_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPartition:
     """A Hive partition with data files that no certificate counts yet: `files` and `rows` of the epochs from `since` on.
 
@@ -166,6 +180,7 @@ class Snapshot:
     - `open`: partitions that are not complete. `certificates`: those that became complete in this epoch. `reopened`: those
       of the previous snapshot that are open again, because their certificates were not written.
     - `orders`: an operator's last orders that the owner has answered. `paused`: None unless one of them paused the table.
+    - `bounds`: those of the newest epoch with records, None if the map had none then.
     - `location`: the table's directory, so that recovery needs no map.
     - `start`: the start policy that chose the first positions, as text.
     - `newest_ms`: the newest record timestamp (milliseconds since 1970) that ever became visible, None before the first.
@@ -201,6 +216,7 @@ class Snapshot:
     reopened: tuple[HivePartition, ...] = ()
     orders: tuple[RecordedOrder, ...] = ()
     paused: Pause | None = None
+    bounds: EventBounds | None = None
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(

@@ -41,6 +41,16 @@ class ServiceMetrics:
         self._dead_letters = self._counter(
             "dead_letters_total", "Records committed to the dead-letter table", "table"
         )
+        self._out_of_range = self._counter(
+            "out_of_range_records_total",
+            "Those of them whose event time is beyond bucket.max_future or max_past",
+            "table",
+        )
+        self._late = self._counter(
+            "late_records_total",
+            "Those of them that came after their period was over (late: dead_letter)",
+            "table",
+        )
         self._files = self._counter(
             "files_created_total", "Files created by tasks and named by a snapshot", "table"
         )
@@ -221,6 +231,8 @@ class ServiceMetrics:
         self._records.labels(table.table).inc(table.records)
         self._bytes.labels(table.table).inc(table.bytes)
         self._dead_letters.labels(table.table).inc(table.dead_letters)
+        self._out_of_range.labels(table.table).inc(table.out_of_range)
+        self._late.labels(table.table).inc(table.late)
         self._ledger_epoch.labels(table.table).set(table.epoch)
         self.observe_moves(table.table, table.moves)
         self.observe_unregistered(table.table, table.unregistered)

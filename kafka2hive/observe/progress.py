@@ -14,9 +14,10 @@ log = logging.getLogger("kafka2hive.progress")
 class TableNumbers:
     """One table's part of an epoch. `epoch` is the ledger's number; `records` and `bytes` were read from Kafka.
 
-    `lag_records` are left in Kafka after the epoch. `unregistered` counts Hive partitions that are not known to be
-    registered; `overdue` counts those that already were not before this epoch. `freshness_seconds` is how long records
-    may have waited for the table: 0 if Kafka holds no more, None if it is not known.
+    `out_of_range` and `late` are parts of `dead_letters`. `lag_records` are left in Kafka after the epoch. `unregistered`
+    counts Hive partitions that are not known to be registered; `overdue` counts those that already were not before this
+    epoch. `freshness_seconds` is how long records may have waited for the table: 0 if Kafka holds no more, None if it is
+    not known.
     """
 
     table: str
@@ -29,6 +30,8 @@ class TableNumbers:
     overdue: int = 0
     lag_records: int = 0
     freshness_seconds: float | None = None
+    out_of_range: int = 0
+    late: int = 0
 
     @property
     def files(self) -> int:
@@ -177,6 +180,8 @@ def fields(epoch: EpochNumbers) -> dict[str, object]:
                 "bytes": table.bytes,
                 "files": table.files,
                 "dead_letters": table.dead_letters,
+                "out_of_range": table.out_of_range,
+                "late": table.late,
                 "lag_records": table.lag_records,
             }
             for table in epoch.tables

@@ -13,6 +13,7 @@ from kafka2hive.config.keys import RegistryOptions, StorageOptions, TableSetting
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange, RangeAccounting, TopicPartition
+from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.model.writer_schema import WriterId
 
 NEVER = -1
@@ -71,7 +72,7 @@ class TableTask:
     """One table's share of a task: its ranges, and the ledger, generation and epoch that are in its file names.
 
     `planned_at_ms` (epoch milliseconds) is the processing time of every record of the epoch. `only_bucket` is the
-    Hive partition path to which a refetch restricts the rows; None keeps all.
+    Hive partition path to which a refetch restricts the rows; None keeps all. `bounds` are those of the epoch's event times.
     """
 
     table: str
@@ -81,6 +82,7 @@ class TableTask:
     planned_at_ms: int
     ranges: tuple[OffsetRange, ...]
     only_bucket: str | None = None
+    bounds: EventBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)

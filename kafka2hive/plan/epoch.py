@@ -1,11 +1,12 @@
 """The plan of one epoch: the due tables get fair shares of the epoch's budget, which are packed into tasks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from kafka2hive.config.keys import Flush, Limits
 from kafka2hive.model.offsets import OffsetRange, merge_ranges
+from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import TableTask, TaskPlan
 from kafka2hive.plan.packing import RangePiece, cut, fair_shares, pack, task_count, weigh
 
@@ -17,7 +18,8 @@ class TableBacklog:
     `ranges` has one range per topic partition, from the position to the end, possibly empty. `bytes_per_record` is the
     driver's estimate of a record's size in Kafka, from earlier epochs. `most_bytes_per_record` is the largest size that
     is expected next, which bounds the epoch. `seconds_since_epoch` is the time since the planning of the table's last
-    epoch, infinity if there was none in this run. `epoch` is the number of the table's next snapshot.
+    epoch, infinity if there was none in this run. `epoch` is the number of the table's next snapshot. `bounds` are those of
+    event time, as they are before the epoch is planned.
     """
 
     table: str
@@ -29,6 +31,7 @@ class TableBacklog:
     seconds_since_epoch: float
     flush: Flush
     most_bytes_per_record: float = 0.0
+    bounds: EventBounds | None = None
 
     @property
     def records(self) -> int:
@@ -145,4 +148,5 @@ def _table_task(backlog: TableBacklog, ranges: tuple[OffsetRange, ...], planned_
         epoch=backlog.epoch,
         planned_at_ms=planned_at_ms,
         ranges=ranges,
+        bounds=None if backlog.bounds is None else replace(backlog.bounds, planned_ms=planned_at_ms),
     )

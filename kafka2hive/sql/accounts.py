@@ -38,10 +38,7 @@ def manifest_of(
         return manifest
     if rows.failure is not None:
         return failed_manifest(manifest, rows.failure)
-    accounts = tuple(
-        _whole(account, count, refused)
-        for account, count, refused in zip(manifest.accounts, rows.rows, rows.refused, strict=True)
-    )
+    accounts = tuple(_whole(account, rows, number) for number, account in enumerate(manifest.accounts))
     return replace(
         manifest,
         files=(*manifest.files, *rows.files),
@@ -81,7 +78,9 @@ def failed_manifest(manifest: TableManifest, failure: TableFailure) -> TableMani
     )
 
 
-def _whole(read: RangeAccounting, rows: int, refused: int) -> RangeAccounting:
+def _whole(read: RangeAccounting, written: RowsWritten, number: int) -> RangeAccounting:
+    """Return the account of the range with this number, with what became of its rows after the SELECT."""
+    rows, refused = written.rows[number], written.refused[number]
     filtered = read.account.written - rows - refused
     if filtered < 0:
         raise AccountingMismatch(
@@ -92,5 +91,7 @@ def _whole(read: RangeAccounting, rows: int, refused: int) -> RangeAccounting:
         written=rows,
         filtered=read.account.filtered + filtered,
         dead_lettered=read.account.dead_lettered + refused,
+        out_of_range=written.out_of_range[number],
+        late=written.late[number],
     )
     return replace(read, account=account)

@@ -31,15 +31,19 @@ class TableAccounts:
         filtered: Sequence[Positions],
         tombstones: Positions,
         rows: Sequence[Positions] = (),
+        out_of_range: Sequence[Positions] = (),
+        late: Sequence[Positions] = (),
     ) -> None:
         """Count a whole chunk; a message in none of the first three arguments became rows.
 
         `rows` holds the position of the message of each written row; all rows of a message are in one item.
+        `out_of_range` and `late` are parts of `dead_lettered`.
         """
         letters = _sums(chunk, dead_lettered)
         dropped = _sums(chunk, filtered)
         skipped = chunk.count_by_segment(tombstones)
         more = _sums(chunk, [_repeated(positions) for positions in rows])
+        outside, too_late = _sums(chunk, out_of_range), _sums(chunk, late)
         for number, segment in enumerate(chunk.segments):
             self._accounts[segment.range] += OffsetAccounting(
                 read=segment.count,
@@ -49,6 +53,8 @@ class TableAccounts:
                 dead_lettered=letters[number],
                 bytes=segment.bytes,
                 more_rows=more[number],
+                out_of_range=outside[number],
+                late=too_late[number],
             )
             self._note_leader(segment.range, segment.leader_epoch)
         newest = pc.max(chunk.timestamps()).as_py()

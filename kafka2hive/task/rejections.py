@@ -37,6 +37,12 @@ def rejected_messages(positions: Positions, bad: Positions, reasons: Sequence[Re
     return messages, [reasons[at] for at in first.tolist()]
 
 
+def with_reason(rejections: Rejections, code: str) -> Positions:
+    """Return the positions of the messages that are rejected for the reason `code`."""
+    positions, reasons = rejections
+    return positions[np.array([reason.code == code for reason in reasons], np.bool_)]
+
+
 def rows_of(positions: Positions, messages: Positions) -> npt.NDArray[np.bool_]:
     """Return a mask of the rows that belong to `messages`."""
     mask: npt.NDArray[np.bool_] = np.isin(positions, messages)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import ColumnsSeen, TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.storage.port import FileSystem
 from kafka2hive.task.fetch.consumer import process_consumer
@@ -50,12 +51,13 @@ def look(
     files: FileSystem,
     open_sink: OpenSink,
     planned_at_ms: int = 0,
+    bounds: EventBounds | None = None,
 ) -> LookResult:
     """Replay ranges of a table whose ledger is not read, with `open_sink` as the destination of the rows.
 
     Raises TableError if the table's task failed, ServiceUnavailable as `replay`.
     """
-    task = unowned_task(table, ranges, planned_at_ms)
+    task = replace(unowned_task(table, ranges, planned_at_ms), bounds=bounds)
     manifest = replay(task, replace(settings, stall_seconds=STALL_SECONDS), files, open_sink)
     if manifest.failure is not None:
         raise manifest.failure.error

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting
@@ -19,7 +20,7 @@ from kafka2hive.task.dead_letters import DeadLetterFiles
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import Positions
 from kafka2hive.task.part import PhaseTimes, TablePart, TaskEnvironment, new_attempt
-from kafka2hive.task.rejections import Rejections, rejected_messages, rows_of
+from kafka2hive.task.rejections import Rejections, rejected_messages, rows_of, with_reason
 from kafka2hive.task.rows import column_schema, row_schema, schema_in_files
 from kafka2hive.task.write.bucket_split import RowSources
 
@@ -92,6 +93,7 @@ class BucketedRows:
             schema=whole,
             planned_at_ms=part.task.planned_at_ms,
             table=table.table,
+            bounds=part.task.bounds,
         )
         in_files = schema_in_files(table)
         self._columns = in_files.names
@@ -162,6 +164,7 @@ class TableRun:
         self.times = PhaseTimes()
         self._progress = environment.progress
         self._accounts = TableAccounts(part.index, part.ranges)
+        self._is_bounded = part.task.bounds is not None
         self._decoder = environment.decoder(part.table)
         attempt = new_attempt()
         self._end = open_end(part, environment, attempt, self.times)
@@ -193,6 +196,8 @@ class TableRun:
             filtered=fates.filtered,
             tombstones=np.concatenate(fates.tombstones),
             rows=fates.rows,
+            out_of_range=[with_reason(some, OUT_OF_RANGE) for some in letters] if self._is_bounded else (),
+            late=[with_reason(some, LATE) for some in letters] if self._is_bounded else (),
         )
         self._progress()
 

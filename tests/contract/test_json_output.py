@@ -34,6 +34,7 @@ from kafka2hive.model.snapshot import (
     AcceptedGap,
     AcceptedLoss,
     Certificate,
+    EventBounds,
     OpenPartition,
     Pause,
     RecordedOrder,
@@ -149,7 +150,7 @@ DECODER = DecoderInUse(True, "0.1.0")
 
 def _status() -> StatusResult:
     account = OffsetAccounting(
-        read=9, written=5, filtered=1, tombstones=1, dead_lettered=2, absent=3, bytes=900
+        read=9, written=5, filtered=1, tombstones=1, dead_lettered=2, absent=3, bytes=900, late=1
     )
     partition = HivePartition(
         "air.flights", "dt=2013-01-01", "hdfs://namenode:8020/w/air.db/flights/dt=2013-01-01"
@@ -168,6 +169,9 @@ def _status() -> StatusResult:
         gaps=(gap,),
         losses=(loss, loss),
         paused=Pause(since="2013-01-01T00:00:00Z", by="anna@etl1", order="0c9d" * 8, epoch=41),
+        bounds=EventBounds(
+            planned_ms=1_356_998_399_000, max_future_ms=86_400_000, late_before_ms=1_356_912_000_000
+        ),
     )
     table = TableStatus(
         view,

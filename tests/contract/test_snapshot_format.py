@@ -16,6 +16,7 @@ from kafka2hive.model.snapshot import (
     AddedColumn,
     Certificate,
     ComparedTable,
+    EventBounds,
     ForgottenRegistration,
     OpenPartition,
     Pause,
@@ -204,6 +205,27 @@ FORMAT_6 = replace(
     paused=Pause(since="2026-11-21T08:11:55Z", by="anna@etl1", order="0c9d" * 8, epoch=41),
 )
 """An operator has paused the table."""
+
+
+WITH_BOUNDS = replace(
+    FORMAT_5,
+    files=(replace(FORMAT_5.files[0], rows=101), replace(FORMAT_1.files[1], rows=3)),
+    accounts=(
+        RangeAccounting(
+            0, OffsetRange(FIRST, 100, 200), OffsetAccounting(99, 96, 0, 0, 3, 1, 30_000, 5, 1, 1)
+        ),
+    ),
+    bounds=EventBounds(
+        planned_ms=1_795_249_927_000, max_future_ms=86_400_000, late_before_ms=1_795_246_318_000
+    ),
+)
+"""Some of its records were out of range or late, which format 6 tells, too."""
+
+
+def test_format_6_refuses_records_by_their_event_time() -> None:
+    frozen = (FROZEN / "format-6-bounds.snapshot").read_bytes()
+    assert decode(frozen) == WITH_BOUNDS
+    assert encode(WITH_BOUNDS) == frozen
 
 
 def test_format_6_has_orders_and_a_pause() -> None:

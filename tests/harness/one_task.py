@@ -5,6 +5,7 @@ from typing import Any
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
+from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
 from kafka2hive.service.tables.manifests import Outcome, judge_manifests
 from kafka2hive.storage.port import FileSystem
@@ -44,10 +45,17 @@ def run_on(
     return manifest, files
 
 
-def outcome_of(*manifests: TableManifest, planned: Sequence[OffsetRange] = (), share: float = 1.0) -> Outcome:
+def outcome_of(
+    *manifests: TableManifest,
+    planned: Sequence[OffsetRange] = (),
+    share: float = 1.0,
+    bounds: EventBounds | None = None,
+) -> Outcome:
     """What the gate lets through; `planned`: these ranges instead of those in the accounts."""
     ranges = planned or [account.range for manifest in manifests for account in manifest.accounts]
-    return judge_manifests("db.t", ranges, manifests, share, frozenset(), "c", "file:///warehouse/db.t")
+    return judge_manifests(
+        "db.t", ranges, manifests, share, frozenset(), "c", "file:///warehouse/db.t", bounds
+    )
 
 
 def total(manifest: TableManifest) -> OffsetAccounting:

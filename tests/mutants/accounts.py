@@ -5,6 +5,7 @@ from tests.mutants.text_mutant import mistakes
 SQL_ACCOUNTS = "kafka2hive.sql.accounts"
 TASK_ACCOUNTS = "kafka2hive.task.accounts"
 COUNTED = "kafka2hive.task.fetch.delivery_count"
+BOUNDS_TEST = "tests/unit/task/test_event_bounds.py"
 
 ACCOUNTS = (
     *mistakes(
@@ -120,5 +121,46 @@ ACCOUNTS = (
             "every error is the failure of a table",
             ("not isinstance(error, TABLE_ERRORS) or", "not isinstance(error, Exception) or"),
         ),
+    ),
+    *mistakes(
+        "kafka2hive.task.bucket.times",
+        BOUNDS_TEST,
+        (
+            "a producer's wrong clock is believed",
+            ("        reference = np.minimum(reference, self._planned)\n", ""),
+        ),
+        (
+            "a record without a timestamp is of 1970",
+            ("pc.fill_null(written, self._planned)", "pc.fill_null(written, 0)"),
+        ),
+        ("only the future is bounded", (" | (reference - micros > self._past)", "")),
+    ),
+    *mistakes(
+        "kafka2hive.task.bucket.bucketer",
+        BOUNDS_TEST,
+        ("a period is closed only after its end", ("end_ms <= self._before_ms", "end_ms < self._before_ms")),
+        ("times out of range fill the caches", ("micros = np.where(refusals.mask, 0, micros)", "pass")),
+    ),
+    *mistakes(
+        "kafka2hive.service.tables.manifests",
+        BOUNDS_TEST,
+        (
+            "late records stop a table",
+            ("    if total.bad <= share * total.read", "    if total.dead_lettered <= share * total.read"),
+        ),
+        (
+            "late records need no bounds",
+            ("    if bounds is None and (total.out_of_range or total.late):\n", "    if False:\n"),
+        ),
+    ),
+    *mistakes(
+        TASK_ACCOUNTS,
+        BOUNDS_TEST,
+        ("late records are bad records", ("                late=too_late[number],\n", "")),
+    ),
+    *mistakes(
+        SQL_ACCOUNTS,
+        "tests/unit/task/sql/test_sql_task.py",
+        ("rows late after a SELECT are bad records", ("        late=written.late[number],\n", "")),
     ),
 )

@@ -25,6 +25,7 @@ _TAGS = (
     "reopened",
     "order",
     "paused",
+    "bounds",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]

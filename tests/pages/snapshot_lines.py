@@ -17,4 +17,4 @@ def _fields(line: Line) -> str:
 
 
 def _field(field: Field) -> str:
-    return f"`{field.name}`" + (f" (since format {field.since})" if field.since > 1 else "")
+    return f"`{field.name}`" + (f" (format {field.since})" if field.since > 1 else "")

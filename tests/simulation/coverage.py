@@ -70,6 +70,8 @@ SERVICE = (
     "certificates refused for ever",
     "certificates withdrawn",
     "certificates written",
+    "late records",
+    "a bound kept through a longer delay",
     "partition born",
     "pauses",
     "retention",

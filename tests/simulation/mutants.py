@@ -51,6 +51,8 @@ TABLE_STEPS = SERVICE + "run.table_steps"
 STOPPED_TABLES = SERVICE + "run.stopped_tables"
 LIVENESS = SERVICE + "run.telemetry.liveness"
 STOPPED = SERVICE + "tables.live_stop"
+READ_THROUGH = SERVICE + "tables.read_through"
+MANIFESTS = SERVICE + "tables.manifests"
 TASKS = "tests.simulation.tasks"
 INBOX = LEDGER + "inbox"
 ORDERS = SERVICE + "tables.orders"
@@ -1092,6 +1094,37 @@ MUTANTS = (
         (
             "[line.write(value) for",
             '[line.write(value) | ({"topic_id": "-"} if line.tag == "position" else {}) for',
+        ),
+    ),
+    # bounds of late rows
+    _of_service(
+        "late rows are those of periods that just ended",
+        READ_THROUGH,
+        ("through_ms - round(rule.completion.delay_seconds * 1000)", "through_ms"),
+    ),
+    _of_service(
+        "a longer delay opens closed periods again",
+        READ_THROUGH,
+        ("return bound if known is None else max(bound, known)", "return bound"),
+    ),
+    _of_service("the bound of late rows never moves", READ_THROUGH, ("else max(bound, known)", "else known")),
+    _of_service(
+        "the planner has no bounds",
+        BACKLOGS,
+        ("            bounds=event_bounds(table.rule, table.owned.state),\n", ""),
+    ),
+    _of_service("a snapshot has no bounds of its tasks", MANIFESTS, ("        bounds=bounds,\n", "")),
+    _of_service(
+        "a snapshot keeps the bounds before it",
+        DRAFT,
+        ("                bounds=_bounds(state, change),\n", ""),
+    ),
+    _of_service(
+        "a snapshot without records forgets the bounds",
+        DRAFT,
+        (
+            "        previous=checksum_of(state),\n",
+            "        previous=checksum_of(state),\n        bounds=None,\n",
         ),
     ),
     # R10: certificates of complete partitions

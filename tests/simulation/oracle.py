@@ -60,7 +60,7 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_accounts(snapshots)
     files = [file for snapshot in snapshots for file in snapshot.files]
     check_files(world, files)
-    check_records(world, files, snapshots[-1])
+    check_records(world, files, snapshots)
     check_certificates(world, snapshots)
     check_hive(hive, files)
 
@@ -173,7 +173,7 @@ def check_accounts(snapshots: list[SnapshotText]) -> None:
         told: dict[TopicPartition, list[OffsetRange]] = {}
         for each in snapshot.accounts:
             told.setdefault(each.range.topic_partition, []).append(each.range)
-            if each.account != account_of(each.range, snapshot.table):
+            if each.account != account_of(each.range, snapshot.table, snapshot.late_before_ms):
                 raise Violation(f"epoch {snapshot.epoch} accounts for {each}")
         for topic_partition, ranges in told.items():
             ranges.sort()
@@ -290,10 +290,18 @@ def _is_visible(path: str) -> bool:
     return not any(name.startswith(("_", ".")) for name in path.split("/")[3:])
 
 
-def check_records(world: World, files: list[ToldFile], newest: SnapshotText) -> None:
-    """Check that every record below the newest positions is visible exactly once, whole, in its bucket."""
-    ranges = tuple(OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions)
-    check_exactly(world, files, ranges, newest.table)
+def check_records(world: World, files: list[ToldFile], snapshots: list[SnapshotText]) -> None:
+    """Check that every record below the newest positions is visible exactly once, whole, in its bucket.
+
+    A late one is a dead letter, by the bound of the epoch that read it.
+    """
+    newest = snapshots[-1]
+    closed = {each.range: s.late_before_ms for s in snapshots for each in s.accounts}
+    if set(closed.values()) <= {None}:
+        closed = {OffsetRange(p.topic_partition, 0, p.end): None for p in newest.positions}
+    if sum(map(len, closed)) != sum(p.end for p in newest.positions):
+        raise Violation(f"{newest.table}: {closed} are not the records below {newest.positions}")
+    check_exactly(world, files, closed, newest.table, closed=closed)
 
 
 def check_exactly(
@@ -303,10 +311,11 @@ def check_exactly(
     table: str,
     lost: Counter[tuple[HivePartition, str]] | None = None,
     moved_to: str = "",
+    closed: Mapping[OffsetRange, int | None] | None = None,
 ) -> None:
     """Check that every record of the ranges is visible once for each range, except the `lost` ones.
 
-    Files of a table that has moved may be at either location.
+    Files of a table that has moved may be at either location. `closed` has the bound of late rows by range.
     """
     seen: Counter[tuple[HivePartition, str]] = Counter()
     for file in files:
@@ -320,7 +329,7 @@ def check_exactly(
     wanted = Counter(
         (place, record)
         for r in ranges
-        for place, records in records_by_place((r,), table).items()
+        for place, records in records_by_place((r,), table, (closed or {}).get(r)).items()
         for record in records
     )
     wanted -= lost or Counter()

@@ -141,4 +141,11 @@ SEEDS = {
     "a lost answer to an order's rename is taken for given": 20,
     "an order ends that its table is set aside": 7,
     "a run of --once ends well beside a paused table": 67,
+    "late rows are those of periods that just ended": 4,
+    "a longer delay opens closed periods again": 40,
+    "the bound of late rows never moves": 706,
+    "the planner has no bounds": 4,
+    "a snapshot has no bounds of its tasks": 4,
+    "a snapshot keeps the bounds before it": 4,
+    "a snapshot without records forgets the bounds": 4,
 }

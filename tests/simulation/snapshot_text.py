@@ -95,6 +95,7 @@ class SnapshotText:
     """The lines of one snapshot. `checksum` is that of its bytes, `tracking` the epoch since which partitions are tracked.
 
     `paused` is the id of the order that paused the table, None if it is not paused.
+    `through` is the time up to which all was read, "-" if unknown; `late_before_ms` is the bound of late rows.
     """
 
     ledger_id: str
@@ -122,6 +123,8 @@ class SnapshotText:
     reopened: tuple[HivePartition, ...]
     orders: tuple[ToldOrder, ...]
     paused: str | None
+    through: str
+    late_before_ms: int | None
 
     def position(self, topic_partition: TopicPartition) -> Position | None:
         """Return the position, None if the table has never read the topic partition."""
@@ -167,6 +170,8 @@ def read_snapshot(data: bytes) -> SnapshotText:
         reopened=tuple(map(_partition, lines["reopened"])),
         orders=tuple(ToldOrder(o["id"], o["kind"], o["epoch"], o["result"]) for o in lines["order"]),
         paused=paused[0] if paused else None,
+        through=next((line["through"] for line in lines["tracking"]), "-"),
+        late_before_ms=next((line["late_before_ms"] for line in lines["bounds"]), None),
     )
 
 
@@ -201,6 +206,8 @@ def _account(line: dict[str, Any]) -> RangeAccounting:
         absent=line["absent"],
         bytes=line["bytes"],
         more_rows=line.get("more_rows", 0),
+        out_of_range=line.get("out_of_range", 0),
+        late=line.get("late", 0),
     )
     return RangeAccounting(line["task"], _range(line), account)
 

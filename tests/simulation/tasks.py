@@ -27,7 +27,7 @@ SEAL = b"\n#"
 class Share:
     """The work of one task: its index in the epoch, the ledger, generation and epoch of its file names, and its ranges.
 
-    `location` is the table's directory if the table has moved.
+    `location` is the table's directory if the table has moved. `late_before_ms` is the plan's bound of late rows.
     """
 
     index: int
@@ -37,6 +37,7 @@ class Share:
     ranges: tuple[OffsetRange, ...]
     table: str = TABLE
     location: str = ""
+    late_before_ms: int | None = None
 
     @property
     def directory(self) -> str:
@@ -64,7 +65,7 @@ def run_task(world: World, files: SimulatedFileSystem, share: Share) -> tuple[Da
 def run_attempt(world: World, files: SimulatedFileSystem, share: Share) -> tuple[DataFile, ...] | None:
     """Stage one file per bucket. Return None if anything failed; its files are then orphans."""
     staged: list[DataFile] = []
-    places = records_by_place(share.ranges, share.table)
+    places = records_by_place(share.ranges, share.table, share.late_before_ms)
     attempt = world.uuid() if world.seal else ""
     for bucket, records in places.items():
         place = share.placed(bucket)

@@ -11,6 +11,11 @@ from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, TopicPartiti
 from kafka2hive.model.paths.path import join
 from tests.simulation.places import DEAD_LETTER_LOCATION, DEAD_LETTER_TABLE, TABLE, location_of
 
+BEGAN_MS = 1_763_711_324_000
+"""The wall clock when a schedule begins."""
+PERIODS, PERIOD_MS = 101, 2_000
+"""The periods of partitions end in no order, half of them before a schedule begins: at so many times, so many ms apart."""
+
 RECORD_BYTES = 6_000_000
 """The size that the planner is given: so large that a few records fill a task, and an epoch has several tasks."""
 
@@ -26,18 +31,42 @@ def place_of(number: int, offset: int, table: str = TABLE, row: int = 0) -> Hive
     if offset % 13 == 5:
         return None
     if offset % 11 == 7:
-        path = f"source_table={table}/dt={offset // 22}"
-        return HivePartition(DEAD_LETTER_TABLE, path, join(DEAD_LETTER_LOCATION, path))
+        return _letters(offset, table)
     path = f"dt={offset // 6}/hr={(number + offset + row) % 2}"
     return HivePartition(table, path, join(location_of(table), path))
 
 
-def records_by_place(ranges: tuple[OffsetRange, ...], table: str = TABLE) -> dict[HivePartition, list[str]]:
-    """Return the ids of the ranges' rows, in order, by partition."""
+def _letters(offset: int, table: str) -> HivePartition:
+    path = f"source_table={table}/dt={offset // 22}"
+    return HivePartition(DEAD_LETTER_TABLE, path, join(DEAD_LETTER_LOCATION, path))
+
+
+def ends_ms(path: str) -> int:
+    """Return when the period of a partition such as `dt=7/hr=0` ends."""
+    day = int(path.split("/")[0].removeprefix("dt="))
+    return BEGAN_MS + (day * 37 % PERIODS - PERIODS // 2) * PERIOD_MS
+
+
+def is_late(number: int, offset: int, table: str, late_before_ms: int | None) -> bool:
+    """Return whether a row of the record belongs to a period that is closed."""
+    rows = range(rows_of(number, offset))
+    places = [place for row in rows if (place := place_of(number, offset, table, row)) is not None]
+    return late_before_ms is not None and any(
+        place.table == table and ends_ms(place.path) <= late_before_ms for place in places
+    )
+
+
+def records_by_place(
+    ranges: tuple[OffsetRange, ...], table: str = TABLE, late_before_ms: int | None = None
+) -> dict[HivePartition, list[str]]:
+    """Return the ids of the ranges' rows, in order, by partition; late records are dead letters."""
     places: dict[HivePartition, list[str]] = {}
     for r in ranges:
         number = r.topic_partition.number
         for offset in range(r.start, r.end):
+            if is_late(number, offset, table, late_before_ms):
+                places.setdefault(_letters(offset, table), []).append(f"{number}:{offset}")
+                continue
             place = place_of(number, offset, table)
             if place is not None:
                 places.setdefault(place, []).append(f"{number}:{offset}")
@@ -56,18 +85,21 @@ def rows_of(number: int, offset: int) -> int:
     return 3 if offset % 8 == 1 else 1
 
 
-def account_of(r: OffsetRange, table: str = TABLE) -> OffsetAccounting:
+def account_of(r: OffsetRange, table: str = TABLE, late_before_ms: int | None = None) -> OffsetAccounting:
     """Return what becomes of the offsets of a range."""
-    places = [place_of(r.topic_partition.number, offset, table) for offset in range(r.start, r.end)]
+    number = r.topic_partition.number
+    late = [offset for offset in range(r.start, r.end) if is_late(number, offset, table, late_before_ms)]
+    places = [place_of(number, offset, table) for offset in range(r.start, r.end)]
     absent = places.count(None)
     dead = sum(place is not None and place.table == DEAD_LETTER_TABLE for place in places)
     read = len(places) - absent
-    rows = sum(rows_of(r.topic_partition.number, offset) for offset in range(r.start, r.end))
+    rows = sum(1 if offset in late else rows_of(number, offset) for offset in range(r.start, r.end))
     return OffsetAccounting(
         read=read,
-        written=read - dead,
-        dead_lettered=dead,
+        written=read - dead - len(late),
+        dead_lettered=dead + len(late),
         absent=absent,
         bytes=RECORD_BYTES * read,
         more_rows=rows - read,
+        late=len(late),
     )

@@ -17,10 +17,10 @@ from kafka2hive.cli.terminal.document import (
     resume_lines,
 )
 from kafka2hive.cli.terminal.screen import Screen, grid, render
-from kafka2hive.model.offsets import Position
+from kafka2hive.model.offsets import OffsetAccounting, Position
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.snapshot import UNKNOWN_TIME, Snapshot
-from kafka2hive.model.text import counted, duration, size
+from kafka2hive.model.text import counted, duration, size, utc_text
 from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.inspect.state import (
     LastOutcome,
@@ -206,6 +206,9 @@ def _details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]
         lines.append(yours_to_register(len(state.unregistered)))
     if (tracking := state.tracking) is not None:
         lines.append(f"{counted(len(state.open), 'partition')} open; read through {tracking.through}")
+    if state.bounds is not None and state.bounds.late_before_ms is not None:
+        closed = utc_text(state.bounds.late_before_ms // 1000)
+        lines.append(f"records of periods that ended by {closed} are late: they become dead letters")
     unregistered = "not in Hive yet" if hive else "not registered"
     lines += [f"{unregistered}: {partition.table} {partition.path}" for partition in state.unregistered[:10]]
     if len(state.unregistered) > 10:
@@ -236,10 +239,20 @@ def _epochs(epochs: tuple[EpochStatus, ...], now: float) -> RenderableType:
             f"{account.read:,}",
             size(account.bytes),
             str(epoch.files),
-            str(account.dead_lettered),
+            _dead_letters(account),
             str(account.absent),
         )
     return table
+
+
+def _dead_letters(account: OffsetAccounting) -> str:
+    """Return `7`, or `7 (4 late, 2 out of range)` if bounds of event time refuse some of them."""
+    parts = [
+        f"{count:,} {what}"
+        for count, what in ((account.late, "late"), (account.out_of_range, "out of range"))
+        if count
+    ]
+    return f"{account.dead_lettered:,}" + (f" ({', '.join(parts)})" if parts else "")
 
 
 def _ago(written_at: str, now: float) -> str:
@@ -332,6 +345,7 @@ def _status(table: TableStatus) -> Document:
         "partitions": [_partition(table, position) for position in state.positions],
         "unregistered": [hive_partition(partition) for partition in state.unregistered],
         "completion": _completion(state),
+        "bounds": None if state.bounds is None else asdict(state.bounds),
         "last_epochs": [
             {
                 "epoch": epoch.epoch,

@@ -60,6 +60,25 @@ class Bucketing:
             derived=True,
         ),
     ] = "UTC"
+    max_future_seconds: Annotated[
+        Duration | None,
+        Key(
+            "How far a row's time may be ahead of its record's Kafka timestamp; a record with a row beyond it becomes a "
+            "dead letter, [below](#bounds-of-event-time).",
+            name="max_future",
+            written="duration",
+            otherwise="no bound",
+        ),
+    ] = None
+    max_past_seconds: Annotated[
+        Duration | None,
+        Key(
+            "The same for a row's time that is behind its record's Kafka timestamp.",
+            name="max_past",
+            written="duration",
+            otherwise="no bound",
+        ),
+    ] = None
     plugin: Annotated[
         PluginOptions | None,
         Key("Plug-in that computes the path's `{fields}` instead of columns, [above](#plugin)."),

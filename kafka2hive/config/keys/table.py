@@ -26,6 +26,7 @@ class Flush:
 
 SchemaEvolution = Literal["ignore", "add", "stop"]
 Shuffle = Literal["none", "bucket"]
+Late = Literal["append", "dead_letter"]
 
 
 class Tombstones(Enum):
@@ -138,6 +139,14 @@ class SharedOptions:
         CompletionOptions | None,
         Key("Write a certificate for each complete partition, [below](#completion)."),
     ] = None
+    late: Annotated[
+        Late,
+        Key(
+            "What becomes of late records of a table with `completion`, [below](#late).",
+            more="`append`: they are appended to their partition, which gets another certificate. `dead_letter`: "
+            "records of periods that were over `completion.delay` before become dead letters.",
+        ),
+    ] = "append"
     dead_letter_share: Annotated[
         float,
         Key(

@@ -1,4 +1,4 @@
-"""The rules of a table's bucket and of its completion, and the column with the event time."""
+"""The rules of a table's bucket, of its bounds and of its completion, and the column with the event time."""
 
 import re
 from collections.abc import Sequence
@@ -201,3 +201,53 @@ def check_completion(checked: CheckedTable) -> None:
             "%Y-%m-%d, or a plugin that decides"
         )
         checked.add(path, message)
+
+
+_DAY = 86_400
+_SHORTEST_BOUND = 60
+"""In seconds. A record needs some time to reach Kafka, and no two clocks agree."""
+
+
+def check_bounds(checked: CheckedTable) -> None:
+    """Check `max_future` and `max_past`: the bucket must be by a time that they can refuse, and the present must be allowed."""
+    bucket, path = checked.table.bucket, checked.path("bucket")
+    template, time = read_bucket_path(bucket.path), bucket_time(bucket)
+    for name, seconds in (("max_future", bucket.max_future_seconds), ("max_past", bucket.max_past_seconds)):
+        if seconds is None:
+            continue
+        place = (*path, name)
+        if not template.codes and not template.faults:
+            checked.add(place, "is not used: the path has no time code such as %Y-%m-%d")
+        elif time is BucketTime.PROCESSING:
+            checked.add(place, "is not used with time processing, which is always now")
+        elif name == "max_past" and time is BucketTime.RECORD:
+            checked.add(
+                place, "is measured from the record's timestamp, which is the bucket's time: set field"
+            )
+        elif seconds < _SHORTEST_BOUND:
+            checked.add(place, f"excludes the present, because clocks differ: at least {_SHORTEST_BOUND}s")
+        elif name == "max_past" and seconds < _DAY and _is_date(checked):
+            checked.add(place, "excludes the present, because a date is midnight of its day: at least 1d")
+
+
+def _is_date(checked: CheckedTable) -> bool:
+    field = checked.table.bucket.field
+    try:
+        event = None if field is None else event_field(field, declared_columns(checked.table))
+    except NoSuchField:
+        return False  # the rule of the field reports it
+    return event is not None and event.type is not None and event.type.lower() == "date"
+
+
+def check_late(checked: CheckedTable) -> None:
+    if checked.table.late == "append":
+        return
+    completion, path = checked.table.completion, checked.path("late")
+    if completion is None:
+        checked.add(path, "dead_letter needs completion, which says when a period is over: add completion")
+    elif completion.plugin is not None:
+        checked.add(
+            path, "dead_letter goes by completion.delay, but completion.plugin decides: keep one of them"
+        )
+    elif bucket_time(checked.table.bucket) is BucketTime.PROCESSING:
+        checked.add(path, "dead_letter is not used with bucket time processing: no record is late")

@@ -11,6 +11,7 @@ from kafka2hive.model.snapshot import (
     AcceptedLoss,
     AddedColumn,
     ComparedTable,
+    EventBounds,
     ForgottenRegistration,
     Pause,
     RecordedOrder,
@@ -55,6 +56,7 @@ class DataEpoch(_CommonParts):
     """Records that were read and written. `accounts` begin at the table's positions.
 
     `leader_epochs` are those of the last records read, `newest_ms` is the newest record timestamp. None keeps the state's value.
+    `bounds` are those by which the tasks decided; they replace the state's, also if they are None.
     """
 
     files: tuple[DataFile, ...]
@@ -63,6 +65,7 @@ class DataEpoch(_CommonParts):
     newest_ms: int | None = None
     cluster_id: str | None = None
     location: str | None = None
+    bounds: EventBounds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

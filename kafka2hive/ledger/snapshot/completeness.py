@@ -34,6 +34,8 @@ def with_completeness(
     """
     match completeness:
         case NoTracking():
+            if after.bounds is not None:
+                after = replace(after, bounds=replace(after.bounds, late_before_ms=None))
             return replace(after, tracking=None, open=())
         case None if before.tracking is None:
             return after

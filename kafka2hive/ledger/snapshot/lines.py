@@ -12,6 +12,7 @@ from kafka2hive.model.snapshot import (
     AddedColumn,
     Certificate,
     ComparedTable,
+    EventBounds,
     ForgottenRegistration,
     OpenPartition,
     Pause,
@@ -102,6 +103,8 @@ ACCOUNT = Line(
     *_RANGE,
     *(Field(name, f"account.{name}") for name in _COUNTS),
     Field("more_rows", "account.more_rows", since=3),
+    Field("out_of_range", "account.out_of_range", since=6),
+    Field("late", "account.late", since=6),
     attribute="accounts",
     life=Life.EPOCH,
     doc="what became of one range in one task; [where the counts come from](#where-an-accounts-numbers-come-from)",
@@ -109,7 +112,8 @@ ACCOUNT = Line(
 These count records (messages), while files count rows: the data files hold `written + more_rows` rows, the dead-letter files `dead_lettered`.
 `more_rows` counts the rows beyond one for each written record.
 The line has it only if it is not 0, and the snapshot then has format 3, so that a program that does not know it stops.
-A record with one bad row is one dead letter, and one without rows is `filtered`.""",
+A record with one bad row is one dead letter, and one without rows is `filtered`.
+`out_of_range` and `late` (if not 0) are the parts of `dead_lettered` that the epoch's `bounds` refuse.""",
 )
 
 GAP = Line(
@@ -290,6 +294,23 @@ PAUSED = Line(
     note="An epoch after a snapshot with this line has no accounts.",
 )
 
+BOUNDS = Line(
+    "bounds",
+    EventBounds,
+    Field("planned_ms"),
+    Field("max_future_ms"),
+    Field("max_past_ms"),
+    Field("late_before_ms"),
+    attribute="bounds",
+    life=Life.STATE,
+    since=6,
+    is_single=True,
+    doc="the [bounds of event time](#bounds-of-event-time-and-late-rows) of the newest epoch with records",
+    note="""Only for tables with `bucket.max_future`, `bucket.max_past` or `late: dead_letter`; null: no such bound.
+`planned_ms` is when the epoch was planned.
+`late_before_ms` never goes back while it is set, and is at most the `through` of the snapshot before; `verify` checks both.""",
+)
+
 LINES = (
     FILE,
     HEADER,
@@ -308,6 +329,7 @@ LINES = (
     REOPENED,
     ORDER,
     PAUSED,
+    BOUNDS,
 )
 """In the order of the text. Each snapshot has one header; of all other kinds it may have no line."""
 

@@ -21,6 +21,7 @@ from kafka2hive.service.tables.hive_schemas import Catalogue, task_settings
 from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.tables.ledgers import did_you_mean, refuse_unknown
 from kafka2hive.service.tables.never_filled import NeverFilled, never_filled
+from kafka2hive.service.tables.read_through import bounds_of_map
 from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_added_columns
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.selects import selects_of
@@ -211,11 +212,12 @@ def _look(
 ) -> LookResult:
     """Read `ranges` into `collector`. Raises TableError."""
     files, now, places = wiring.ports.files, int(time.time() * 1000), tuple(_COORDINATES.items())
+    bounds = bounds_of_map(table.bucketing, now)
     if selects is not None and table.sql is not None:
         from kafka2hive.sql.look import LookThroughSelect
 
         settings = task_settings(wiring.map, {table.table: table})
-        task = unowned_task(table.table, ranges, now)
+        task = replace(unowned_task(table.table, ranges, now), bounds=bounds)
         return LookThroughSelect(
             task=task, table=table, settings=settings, files=files, open_sink=collector.open_sink
         ).look(selects, places)
@@ -227,6 +229,7 @@ def _look(
         files=files,
         open_sink=collector.open_sink,
         planned_at_ms=now,
+        bounds=bounds,
     )
 
 

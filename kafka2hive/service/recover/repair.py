@@ -19,7 +19,7 @@ from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import join, same_location
-from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, Snapshot
+from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, EventBounds, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.plan.contract import TableTask, TaskPlan, TaskSettings
 from kafka2hive.service.recover.result import is_named, is_pattern
@@ -156,10 +156,15 @@ class Repairs:
 
 
 def refetch_file(
-    owned: OwnedLedger, lost: DataFile, settings: Callable[[str], TaskSettings], now_ms: int
+    owned: OwnedLedger,
+    lost: DataFile,
+    settings: Callable[[str], TaskSettings],
+    now_ms: int,
+    bounds: EventBounds | None,
 ) -> tuple[DataFile, ...]:
     """Dump the lost file's records again and return the staged files that hold exactly those; the caller commits them.
 
+    `bounds` are those of the epoch that read the records, so that the same rows are written and the same ones refused.
     `settings` returns a task's settings for a table. Files of other buckets that the task has to write are orphans, which
     the next start deletes, as it does after a crash. Raises ManualActionRequired if Kafka no longer has all of the records,
     or if the table's location has changed: a Hive partition has one location, so readers would not see the new file.
@@ -177,6 +182,7 @@ def refetch_file(
         planned_at_ms=now_ms,
         ranges=lost.ranges,
         only_bucket=bucket,
+        bounds=bounds,
     )
     task_settings = settings(table)
     location = task_settings.tables[table].location

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import chain
 
 from kafka2hive.kafka.port import Kafka
+from kafka2hive.ledger.history import bounds_of
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import (
@@ -266,7 +267,12 @@ class _Outside:
         )
 
     def refetch(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
-        return refetch_file(owned, lost, self._tables.settings, self._wiring.ports.clock.epoch_ms())
+        ports, pending = self._wiring.ports, owned.state
+        if lost in pending.files and pending.accounts:
+            bounds = pending.bounds
+        else:
+            bounds = bounds_of(ports.files, owned.paths, owned.directory, lost)
+        return refetch_file(owned, lost, self._tables.settings, ports.clock.epoch_ms(), bounds)
 
     def _resolvable(self, names: Collection[str]) -> set[str]:
         """Return the tables that can be registered, including tables no longer in the map, which must exist in Hive."""

@@ -16,7 +16,12 @@ from kafka2hive.service.run.result import RunRequest
 from kafka2hive.service.run.schema_evolution import registry_evolution
 from kafka2hive.service.run.telemetry.liveness import Liveness
 from kafka2hive.service.run.telemetry.metrics import EpochWatcher, GroupFollower
-from kafka2hive.service.run.telemetry.records import ChangedValuesWatch, DecoderWatch, UnmappedFieldsWatch
+from kafka2hive.service.run.telemetry.records import (
+    ChangedValuesWatch,
+    DecoderWatch,
+    FutureWatch,
+    UnmappedFieldsWatch,
+)
 from kafka2hive.service.tables.hive_schemas import Catalogue
 from kafka2hive.service.tables.kafka_view import KafkaView
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
@@ -47,7 +52,14 @@ class RunParts:
     def epoch_loop(self, wiring: Wiring, slots: Callable[[], int], once: bool) -> EpochLoop:
         outages = OutageWatch(self.metrics, wiring.ports.clock)
         reporter = Reporter(
-            [self.watcher.epoch, self.columns, self.unmapped, self.changed, DecoderWatch(self.decoder)],
+            [
+                self.watcher.epoch,
+                self.columns,
+                self.unmapped,
+                self.changed,
+                DecoderWatch(self.decoder),
+                FutureWatch(),
+            ],
             [self.watcher.started],
             [outages],
         )

@@ -15,6 +15,7 @@ from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, RangeAccounting, T
 from kafka2hive.model.snapshot import IMPORTED_START, UNKNOWN_START, Snapshot
 from kafka2hive.plan import TableBacklog
 from kafka2hive.service.tables.kafka_view import KafkaView
+from kafka2hive.service.tables.read_through import event_bounds
 from kafka2hive.service.tables.table_state import Table
 
 log = logging.getLogger(__name__)
@@ -121,6 +122,7 @@ class Backlogs:
             most_bytes_per_record=table.record_sizes.bound,
             seconds_since_epoch=now - self._planned_at.get(table.name, -math.inf),
             flush=table.rule.flush,
+            bounds=event_bounds(table.rule, table.owned.state),
         )
 
     def note_epoch(self, table: Table, planned_at: float, accounts: Sequence[RangeAccounting]) -> None:

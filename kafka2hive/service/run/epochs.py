@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kafka2hive.model.errors import ServiceUnavailable, TableError
 from kafka2hive.model.offsets import OffsetRange, first_ranges
+from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.model.text import counted
 from kafka2hive.plan import TableBacklog, plan_epoch
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest
@@ -34,18 +35,24 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class InFlightEpoch:
-    """The planned epoch that Spark works on. `began`: monotonic seconds; `ranges`: by table, the ranges of all its tasks."""
+    """The planned epoch that Spark works on, since `began` (monotonic seconds).
+
+    By table: `ranges` are those of all its tasks, `bounds` their bounds of event time.
+    """
 
     epoch: PlannedEpoch
     began: float
     ranges: Mapping[str, tuple[OffsetRange, ...]]
+    bounds: Mapping[str, EventBounds | None]
 
     @staticmethod
     def of(epoch: PlannedEpoch, began: float) -> "InFlightEpoch":
         ranges: dict[str, tuple[OffsetRange, ...]] = {}
+        bounds: dict[str, EventBounds | None] = {}
         for task in (t for plan in epoch.tasks for t in plan.tables):
             ranges[task.table] = (*ranges.get(task.table, ()), *task.ranges)
-        return InFlightEpoch(epoch, began, ranges)
+            bounds[task.table] = task.bounds
+        return InFlightEpoch(epoch, began, ranges, bounds)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -323,6 +330,7 @@ class EpochLoop:
             registered=owned.registered,
             cluster_id=self._kafka.cluster_id,
             location=table.location,
+            bounds=in_flight.bounds[table.name],
         )
         published = self._steps.publish(table, outcome.change)
         self._backlogs.note_epoch(table, in_flight.began, outcome.change.accounts)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch
 from kafka2hive.model.errors import Kafka2HiveError, SchemaDiffers, TableError
@@ -15,6 +16,7 @@ from kafka2hive.model.offsets import (
     TopicPartition,
     first_ranges,
 )
+from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import (
     ColumnsSeen,
     Refusal,
@@ -66,11 +68,13 @@ def judge_manifests(
     registered: frozenset[HivePartition],
     cluster_id: str,
     location: str,
+    bounds: EventBounds | None = None,
 ) -> Outcome:
     """Check one table's manifests and return its outcome. If a check fails, nothing of the table is committed.
 
     Every planned range must be delivered by the client and accounted for, the files must hold as many rows as the accounts
-    say, and dead letters must be few. A file's rows are those that were counted when its footer was written.
+    say, and dead letters must be few. A file's rows are those that were counted when its footer was written. `bounds` are
+    those of the tasks' plans; without them nothing can be out of range or late.
 
     Raises TableError (a task failed, too many dead letters) and AccountingMismatch (a bug: the run must end).
     """
@@ -91,6 +95,8 @@ def judge_manifests(
     _check_rows(table, FileKind.DATA, sum(f.rows for f in files if f.kind is FileKind.DATA), total.rows)
     dead = sum(f.rows for f in files if f.kind is FileKind.DEAD_LETTER)
     _check_rows(table, FileKind.DEAD_LETTER, dead, total.dead_lettered)
+    if bounds is None and (total.out_of_range or total.late):
+        raise AccountingMismatch(f"{table}: rows are out of range or late, and the plan has no bounds")
     check_dead_letters(
         table=table, planned=planned, total=total, manifests=manifests, share=dead_letter_share
     )
@@ -102,6 +108,7 @@ def judge_manifests(
         cluster_id=cluster_id,
         location=location,
         newest_ms=max((m.newest_ms for m in manifests if m.newest_ms is not None), default=None),
+        bounds=bounds,
     )
     fallback = sum(not m.is_compiled for m in manifests)
     return Outcome(
@@ -121,13 +128,17 @@ def check_dead_letters(
     manifests: Sequence[TableManifest],
     share: float,
 ) -> None:
-    """Raise TableError (`dead_letters.too_many`) if dead letters exceed the map's share; a share of 0 allows none at all."""
-    if total.dead_lettered <= share * total.read or (share > 0 and total.read < FLOOR_RECORDS):
+    """Raise TableError (`dead_letters.too_many`) if dead letters exceed the map's share; a share of 0 allows none at all.
+
+    Those that bounds of event time refuse do not count.
+    """
+    if total.bad <= share * total.read or (share > 0 and total.read < FLOOR_RECORDS):
         return
-    reasons = "; ".join(_text(one, total.dead_lettered) for one in frequent(manifests)[:_MOST_REASONS])
+    bad = [one for one in frequent(manifests) if one.code not in (OUT_OF_RANGE, LATE)]
+    reasons = "; ".join(_text(one, total.bad) for one in bad[:_MOST_REASONS])
     raise TableError(
         "dead_letters.too_many",
-        f"{table}: {total.dead_lettered} of {total.read} records of {first_ranges(planned)} cannot be decoded or bucketed,"
+        f"{table}: {total.bad} of {total.read} records of {first_ranges(planned)} cannot be decoded or bucketed,"
         f" more than the map's dead_letter_share {share}. Most frequent: {reasons or 'unknown'}",
         "correct the columns or the producer, or raise dead_letter_share; nothing was committed",
     )

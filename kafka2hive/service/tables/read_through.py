@@ -1,9 +1,12 @@
-"""The time up to which a table has read everything that Kafka held for it. Pure."""
+"""The time up to which a table has read everything that Kafka held for it, and which rows are late by it. Pure."""
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from kafka2hive.config.keys import Bucketing, TableRule
 from kafka2hive.model.offsets import TopicPartition
+from kafka2hive.model.snapshot import UNKNOWN_TIME, EventBounds, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +41,41 @@ class ReadThrough:
         if target is None or any(positions.get(tp, -1) < end for tp, end in target.offsets.items()):
             return self
         return ReadThrough(through_ms=target.at_ms)
+
+
+def event_bounds(rule: TableRule, state: Snapshot) -> EventBounds | None:
+    """Return the bounds of event time for the epoch after `state`, which is still to be planned; None if the map has none.
+
+    Late is what comes after the ledger was read through a time that is at least the completion's delay after its period's
+    end. Both `state` and the bound of an earlier epoch are in the ledger, so the bound goes back neither by a restart nor by
+    a longer delay in the map.
+    """
+    bounds = replace(
+        bounds_of_map(rule.bucketing, 0) or EventBounds(), late_before_ms=_late_before(rule, state)
+    )
+    return None if bounds == EventBounds() else bounds
+
+
+def bounds_of_map(bucketing: Bucketing, planned_ms: int) -> EventBounds | None:
+    """Return the bounds without the one of late rows, which depends on the ledger; None if the map has none."""
+    future, past = bucketing.max_future_seconds, bucketing.max_past_seconds
+    if (future, past) == (None, None):
+        return None
+    return EventBounds(
+        planned_ms=planned_ms, max_future_ms=_milliseconds(future), max_past_ms=_milliseconds(past)
+    )
+
+
+def _late_before(rule: TableRule, state: Snapshot) -> int | None:
+    if rule.late == "append" or rule.completion is None:
+        return None
+    if state.tracking is None or state.tracking.through == UNKNOWN_TIME:
+        return None
+    through_ms = round(datetime.datetime.fromisoformat(state.tracking.through).timestamp() * 1000)
+    bound = through_ms - round(rule.completion.delay_seconds * 1000)
+    known = None if state.bounds is None else state.bounds.late_before_ms
+    return bound if known is None else max(bound, known)
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)

@@ -117,7 +117,8 @@ class KafkaAudit:
         """Compare the rows of `ranges`, a part of the unit's, with those that Kafka's records make now."""
         span, paths = Span(ranges), Paths()
         expected = ReplayRows(span, columns, place, paths)
-        task = replace(unowned_task(self._table.table, ranges, planned_at_ms=0), epoch=unit.epoch)
+        task = unowned_task(self._table.table, ranges, planned_at_ms=0)
+        task = replace(task, epoch=unit.epoch, bounds=unit.bounds)
         manifest = replay(task, self._settings, self._files, expected.open_sink)
         if manifest.failure is not None:
             self._gone += [UnreadableRange(r, f"not readable ({manifest.failure.message})") for r in ranges]

@@ -13,14 +13,16 @@ from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import LINES
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import staging_directory
-from kafka2hive.model.snapshot import MOST_ORDERS, ORDER_DONE, REBUILT, Pause, Snapshot
+from kafka2hive.model.snapshot import MOST_ORDERS, ORDER_DONE, REBUILT, EventBounds, Pause, Snapshot
+from kafka2hive.model.text import utc_text
 from kafka2hive.service.verify.result import Finding, of_epoch
 
 _COMPLETENESS = "verify.completeness"
+_BOUNDS = "verify.bounds"
 _CUMULATIVE = [line for line in LINES if line.life is Life.CUMULATIVE]
 _UNKNOWN = "-"
 _UNKNOWN_EPOCH = -1
@@ -40,6 +42,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield from _orders(before, after)
             yield from _registrations(before, after)
             yield from _completeness(before, after)
+            yield from _bounds(before, after)
     ranges = {file.final: set(file.ranges) for snapshot in snapshots for file in snapshot.files}
     for snapshot in snapshots:
         refetched = [ranges.get(loss.path) for loss in snapshot.losses if loss.epoch == snapshot.epoch]
@@ -231,6 +234,32 @@ def _tracking(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     if before.tracking is not None and after.tracking.through < before.tracking.through:
         yield of_epoch(
             after, _COMPLETENESS, f"read through {after.tracking.through}, before {before.tracking.through}"
+        )
+
+
+def _bounds(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Audit the bounds of event time: those of an epoch without records are the ones before, and no period opens again."""
+    if not after.accounts and after.bounds != before.bounds and after.tracking is not None:
+        yield of_epoch(after, _BOUNDS, "it read no records and has other bounds of event time")
+    then, now = (None if one.bounds is None else one.bounds.late_before_ms for one in (before, after))
+    if now is not None:
+        through = _UNKNOWN if before.tracking is None else before.tracking.through
+        if then is not None and now < then:
+            yield of_epoch(
+                after, _BOUNDS, f"rows before {now} are late, in the epoch before it those before {then}"
+            )
+        closed = utc_text(now / 1000)
+        if after.accounts and (through == _UNKNOWN or closed > through):
+            yield of_epoch(
+                after, _BOUNDS, f"rows before {closed} are late, but the table was read through {through}"
+            )
+    total = sum((each.account for each in after.accounts), OffsetAccounting())
+    limits = after.bounds or EventBounds()
+    if total.late and now is None:
+        yield of_epoch(after, _BOUNDS, f"{total.late} dead letters are late, though no period was closed")
+    if total.out_of_range and (limits.max_future_ms, limits.max_past_ms) == (None, None):
+        yield of_epoch(
+            after, _BOUNDS, f"{total.out_of_range} dead letters are out of range, without such a bound"
         )
 
 

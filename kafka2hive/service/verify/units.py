@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetAccounting, OffsetRange, TopicPartition, merge_ranges
-from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.model.snapshot import EventBounds, Snapshot
 from kafka2hive.model.text import counted
 
 PIECE_OFFSETS = 4_000_000
@@ -20,13 +20,15 @@ Advance = Callable[[int, int], None]
 class Unit:
     """One task's offset ranges with their accounts (without empty ranges), and the files with their rows.
 
-    A file that replaces a lost one (`recover --refetch`) belongs to the unit of the lost file.
+    `bounds` are those of event time by which the task decided. A file that replaces a lost one (`recover --refetch`) belongs
+    to the unit of the lost file.
     """
 
     epoch: int
     task: int
     accounts: dict[OffsetRange, OffsetAccounting]
     topic_ids: dict[TopicPartition, str]
+    bounds: EventBounds | None = None
     files: list[DataFile] = field(default_factory=list)
 
     @property
@@ -48,7 +50,8 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
         by_task: dict[int, Unit] = {}
         for account in snapshot.accounts:
             if len(account.range):
-                unit = by_task.setdefault(account.task, Unit(snapshot.epoch, account.task, {}, {}))
+                empty = Unit(snapshot.epoch, account.task, {}, {}, snapshot.bounds)
+                unit = by_task.setdefault(account.task, empty)
                 unit.accounts[account.range] = account.account
                 tp = account.range.topic_partition
                 unit.topic_ids[tp] = ids.get(tp, UNKNOWN_ID)

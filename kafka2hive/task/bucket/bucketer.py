@@ -14,14 +14,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
 from kafka2hive.config.keys import Bucketing
-from kafka2hive.config.keys.bucket_path import BucketPath, Code, Part, PathField, read_bucket_path
+from kafka2hive.config.keys.bucket_path import BucketEnds, BucketPath, Code, Part, PathField, read_bucket_path
 from kafka2hive.model.entry_points import PluginKind, foreign_code, load
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.paths.path import partition_path
+from kafka2hive.model.snapshot import EventBounds
+from kafka2hive.model.text import utc_text
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST
 from kafka2hive.plugins import BucketerContext, FieldBucketer, Reason
-from kafka2hive.task.bucket.times import BucketTimes
+from kafka2hive.task.bucket.times import BucketTimes, TimeBounds
 from kafka2hive.task.fetch.records import Positions
 
 BucketIds = npt.NDArray[np.int32]
@@ -52,7 +55,13 @@ class Bucketer:
     """Assigns the rows of one table. It keeps all paths, so an id has one meaning throughout the task."""
 
     def __init__(
-        self, bucketing: Bucketing, table_zone: str, schema: pa.Schema, planned_at_ms: int, table: str = ""
+        self,
+        bucketing: Bucketing,
+        table_zone: str,
+        schema: pa.Schema,
+        planned_at_ms: int,
+        table: str = "",
+        bounds: EventBounds | None = None,
     ) -> None:
         """Raise TableError for an invalid path, an unsuitable column, or a missing plug-in."""
         self._path = sound_bucket_path(bucketing.path)
@@ -71,23 +80,21 @@ class Bucketer:
         self._times = BucketTimes(bucketing, table_zone, planned_at_ms)
         if self._span is not None:
             self._times.check(schema)
+        self._bounds = _time_bounds(bounds, bucketing.zone)
+        self._closed = None if bounds is None else _closed_periods(bounds, self._path, bucketing.zone)
 
     def assign(self, rows: pa.RecordBatch, record_times: Callable[[], pa.Int64Array]) -> BucketAssignment:
         """Assign each row; `record_times` returns record timestamps (epoch milliseconds) and is called only if needed."""
         keys: list[tuple[npt.NDArray[np.int64], list[Any]]] = []
-        refused = np.zeros(len(rows), dtype=np.bool_)
-        reasons: dict[int, Reason] = {}
+        refusals = _Refusals(len(rows))
         if self._span is not None:
             walls = self._times.of_rows(rows, record_times)
             if walls.null_count:
-                refused = walls.is_null().to_numpy(zero_copy_only=False)
-                missing = Reason(
-                    "bucket.no_time",
-                    f"{self._times.source} is null or outside the years 1 to 9999",
-                    self._times.column,
-                )
-                reasons = dict.fromkeys(np.flatnonzero(refused).tolist(), missing)
+                refusals.note(walls.is_null().to_numpy(zero_copy_only=False), self._no_time())
             micros = pc.fill_null(walls.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+            if self._bounds is not None:
+                refusals.note(self._bounds.outside(micros, record_times()), self._out_of_range())
+                micros = np.where(refusals.mask, 0, micros)  # or the wildest times would fill the caches
             codes, floored = _encode(pa.array(micros // self._span * self._span))
             moments, distinct = _encode(pa.array([self._moment(time) for time in floored], pa.int64()))
             keys.append((moments[codes], distinct))
@@ -98,13 +105,11 @@ class Bucketer:
         buckets = [self._bucket(key) for key in tuples]
         table = np.array([item if isinstance(item, int) else NO_BUCKET for item in buckets], dtype=np.int32)
         ids = table[codes]
-        ids[refused] = NO_BUCKET
-        for position in np.flatnonzero((ids == NO_BUCKET) & ~refused).tolist():
-            reason = buckets[codes[position]]
-            assert isinstance(reason, Reason)
-            reasons[position] = reason
-        places = sorted(reasons)
-        return BucketAssignment(ids, np.array(places, dtype=np.int64), [reasons[place] for place in places])
+        for number, reason in enumerate(buckets):
+            if isinstance(reason, Reason):
+                refusals.note(codes == number, reason)
+        ids[refusals.mask] = NO_BUCKET
+        return BucketAssignment(ids, *refusals.rows())
 
     def _bucket(self, key: tuple[Any, ...]) -> int | Reason:
         """Return the id of the bucket for one distinct tuple of time and field values, or why it has no bucket."""
@@ -123,6 +128,8 @@ class Bucketer:
                 "bucket.name_too_long",
                 f"{longest} bytes in one directory name, {LONGEST_NAME} are allowed",
             )
+        elif self._closed is not None and self._closed.has(path):
+            result = Reason(LATE, f"{path} ended before {self._closed.text}", self._times.column)
         else:
             result = self._ids.setdefault(path, len(self.paths))
             if result == len(self.paths):
@@ -131,6 +138,14 @@ class Bucketer:
             self._known.clear()
         self._known[key] = result
         return result
+
+    def _no_time(self) -> Reason:
+        text = f"{self._times.source} is null or outside the years 1 to 9999"
+        return Reason("bucket.no_time", text, self._times.column)
+
+    def _out_of_range(self) -> Reason:
+        text = f"{self._times.source} is further from the record's timestamp than the map's max_future or max_past"
+        return Reason(OUT_OF_RANGE, text, self._times.column)
 
     def _moment(self, micros: int) -> int:
         """Return one wall clock for all times with the same texts: with `hr=%H` alone, every day has the same 24."""
@@ -141,6 +156,52 @@ class Bucketer:
             texts = time_texts(self._path, _EPOCH + datetime.timedelta(microseconds=micros))
             moment = self._moments[micros] = self._moment_of_texts.setdefault(texts, micros)
         return moment
+
+
+class _Refusals:
+    """The rows of a batch that have no bucket, each with the first reason that was noted for it."""
+
+    def __init__(self, rows: int) -> None:
+        self._reasons: list[Reason] = []
+        self._of_row = np.zeros(rows, np.int32)  # the number of its reason, from 1
+
+    @property
+    def mask(self) -> npt.NDArray[np.bool_]:
+        mask: npt.NDArray[np.bool_] = self._of_row > 0
+        return mask
+
+    def note(self, rows: npt.NDArray[np.bool_], reason: Reason) -> None:
+        self._reasons.append(reason)
+        self._of_row[rows & ~self.mask] = len(self._reasons)
+
+    def rows(self) -> tuple[Positions, list[Reason]]:
+        """Return the refused rows, ascending, and the reason of each."""
+        refused = np.flatnonzero(self._of_row)
+        return refused, [self._reasons[number - 1] for number in self._of_row[refused].tolist()]
+
+
+class _ClosedPeriods:
+    """Tells which Hive partitions belong to periods that ended at or before `before_ms`."""
+
+    def __init__(self, path: BucketPath, zone: str, before_ms: int) -> None:
+        self._ends = BucketEnds(path, zone)
+        self._before_ms = before_ms
+        self.text = utc_text(before_ms // 1000)
+
+    def has(self, path: str) -> bool:
+        end_ms = self._ends.end_ms(path)
+        return end_ms is not None and end_ms <= self._before_ms
+
+
+def _time_bounds(bounds: EventBounds | None, zone: str) -> TimeBounds | None:
+    if bounds is None or (bounds.max_future_ms, bounds.max_past_ms) == (None, None):
+        return None
+    return TimeBounds(bounds, zone)
+
+
+def _closed_periods(bounds: EventBounds, path: BucketPath, zone: str) -> _ClosedPeriods | None:
+    before_ms = bounds.late_before_ms
+    return None if before_ms is None else _ClosedPeriods(path, zone, before_ms)
 
 
 def _encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:

@@ -11,14 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys import Bucketing, BucketTime
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
+from kafka2hive.model.snapshot import EventBounds
+from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock, wall_clock_of
 
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_LONGEST = LATEST - EARLIEST  # a longer bound refuses nothing, and could exceed 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,31 @@ class BucketTimes:
         """Raise TableError if the event time is not a column of `schema`, or its type has no time."""
         if self.bucketing.time is BucketTime.EVENT:
             _check_event(self.bucketing, schema)
+
+
+class TimeBounds:
+    """The bounds of event time: `max_future_ms` and `max_past_ms` of EventBounds, for rows whose times are wall clocks of `zone`.
+
+    A time is compared with the timestamp of its record. If that is later than the epoch's planning, so that a wrong clock
+    made it, or if there is none, the time of planning counts instead. So what becomes of a record with a sound timestamp
+    depends on nothing but the record: not on when it is read, nor on how long the service was down.
+    """
+
+    def __init__(self, bounds: EventBounds, zone: str) -> None:
+        self._zone = zone
+        self._planned = wall_clock_of(bounds.planned_ms * 1_000, zone)
+        self._future, self._past = (
+            _LONGEST if ms is None else min(ms * 1_000, _LONGEST)
+            for ms in (bounds.max_future_ms, bounds.max_past_ms)
+        )
+
+    def outside(self, micros: npt.NDArray[np.int64], record_times: pa.Int64Array) -> npt.NDArray[np.bool_]:
+        """Return a mask of the rows whose times (microseconds) are out of bounds; `record_times` as in Bucketer.assign."""
+        written = record_wall_clock(record_times, self._zone).cast(pa.int64())
+        reference = pc.fill_null(written, self._planned).to_numpy(zero_copy_only=False)
+        reference = np.minimum(reference, self._planned)
+        mask: npt.NDArray[np.bool_] = (micros - reference > self._future) | (reference - micros > self._past)
+        return mask
 
 
 def record_wall_clock(times: pa.Int64Array, zone: str) -> pa.TimestampArray:

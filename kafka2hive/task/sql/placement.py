@@ -4,12 +4,14 @@ The record of a row that cannot be written becomes a dead letter, which holds ev
 the SELECT no longer has these bytes, so the record is read from Kafka again.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
@@ -63,6 +65,7 @@ class PlacedRows:
             schema=self._whole,
             planned_at_ms=planned_at_ms,
             table=table.table,
+            bounds=part.task.bounds,
         )
         self._arrivals = Arrivals(part.task.table, part.index, part.ranges)
         self._late = LateLetters(part.task.table, part.ranges)
@@ -123,6 +126,10 @@ class PlacedRows:
         """Return the number of refused rows by range."""
         return self._late.counts()
 
+    def refused_for(self, code: str) -> tuple[int, ...]:
+        """Return the number of rows by range that are refused for the reason `code`."""
+        return self._late.counts_of(code)
+
     def refusals(self) -> tuple[Refusal, ...]:
         return self._letters.refusals()
 
@@ -137,12 +144,19 @@ class LateLetters:
     def __init__(self, table: str, ranges: Sequence[OffsetRange]) -> None:
         self._table = table
         self._ranges = ranges
+        self._bad = 0
         self._reasons: list[dict[int, Reason]] = [{} for _ in ranges]
+        self._counts: list[Counter[str]] = [Counter() for _ in ranges]
 
     def add(self, number: int, offset: int, reason: Reason) -> None:
-        """Note a row of the range with this index. Raises TableError (`sql.no_bucket`) if there are too many."""
+        """Note a row of the range with this index.
+
+        Raises TableError (`sql.no_bucket`) if there are too many, not counting those outside of the map's bounds of event time.
+        """
         self._reasons[number][offset] = reason
-        if len(self) > MOST_LATE_LETTERS:
+        self._counts[number][reason.code] += 1
+        self._bad += reason.code not in (OUT_OF_RANGE, LATE)
+        if self._bad > MOST_LATE_LETTERS:
             source = self._ranges[number].topic_partition
             raise TableError(
                 "sql.no_bucket",
@@ -157,6 +171,10 @@ class LateLetters:
     def counts(self) -> tuple[int, ...]:
         """Return the number of rows by range."""
         return tuple(map(len, self._reasons))
+
+    def counts_of(self, code: str) -> tuple[int, ...]:
+        """Return the number of rows by range with this reason."""
+        return tuple(counts[code] for counts in self._counts)
 
     def records(self, environment: TaskEnvironment) -> Iterator[tuple[Chunk, Positions, list[Reason]]]:
         """Read the records of the rows again, and yield chunks with the records' positions and reasons.
@@ -243,6 +261,8 @@ class SelectedRows:
             task=self._part.index,
             rows=self._placed.placed(),
             refused=self._placed.refused(),
+            out_of_range=self._placed.refused_for(OUT_OF_RANGE),
+            late=self._placed.refused_for(LATE),
             refusals=self._placed.refusals(),
             files=files,
             seconds=self._times.by_phase(),

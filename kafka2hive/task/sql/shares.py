@@ -23,6 +23,7 @@ class RowsWritten:
 
     `rows` and `refused` are by range, in the plan's order. `rows` counts the rows in data files. `refused` counts the rows
     without a bucket or that the files cannot hold; their records are dead letters, and `refusals` has the reasons.
+    `out_of_range` and `late` are the parts of `refused` that the map's bounds of event time refuse.
     If the table has a shuffle, the rows were sent to other tasks, `marks` has a hash of each range's offsets
     (`marks_of` in shuffle.py), and the files are dead letters.
     """
@@ -31,6 +32,8 @@ class RowsWritten:
     task: int
     rows: tuple[int, ...] = ()
     refused: tuple[int, ...] = ()
+    out_of_range: tuple[int, ...] = ()
+    late: tuple[int, ...] = ()
     marks: tuple[int, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     files: tuple[DataFile, ...] = ()

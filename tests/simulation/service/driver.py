@@ -54,15 +54,13 @@ from tests.simulation.places import DEAD_LETTER_TABLE, LEDGERS, location_of
 from tests.simulation.service.kafka import Cluster, SimulatedKafka
 from tests.simulation.service.maps import BY_PATTERN, COLUMNS, RIVALS, TABLES, columns_text, map_of
 from tests.simulation.tasks import Share, TaskFailed
-from tests.simulation.topic import account_of
+from tests.simulation.topic import BEGAN_MS, account_of
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
 SLOTS = 3
 PATIENCE = (0.2, 0.4, 0.8)
 """The waits of the ledger's retries, by which they are recognised; all other waits here are different."""
-BEGAN_MS = 1_763_711_324_000
-"""The wall clock when a schedule begins."""
 TOPICS_OF = {table: topics for tables in TABLES.values() for table, topics in tables.items()}
 MANY = 5
 """So many take-overs by others also explain a retry: a look never sees the same directory twice."""
@@ -74,8 +72,9 @@ class Surroundings:
 
     `damaged` are the damaged tables, `stops` by table the error codes that set it aside. `version` is that of the map with which
     the next process starts. If `shares_time`, all processes have the cluster's clock; otherwise each has its own, and dates stand
-    still. `sources` has the topic that the table by a pattern reads, once it is committed. `moved` has the locations of tables
-    whose map has another one than at the beginning, `moved_partitions` the locations that somebody has changed in Hive.
+    still. If `refuses_late`, late rows of the table with certificates become dead letters. `sources` has the topic that the table
+    by a pattern reads, once it is committed. `moved` has the locations of tables whose map has another one than at the beginning,
+    `moved_partitions` the locations that somebody has changed in Hive.
     If `takes_orders`, runs look into their inboxes.
     """
 
@@ -86,6 +85,7 @@ class Surroundings:
     stops: dict[str, set[str]] = field(default_factory=dict)
     version: int = 0
     shares_time: bool = False
+    refuses_late: bool = False
     sources: set[str] = field(default_factory=set)
     moved: dict[str, str] = field(default_factory=dict)
     moved_partitions: dict[str, str] = field(default_factory=dict)
@@ -269,7 +269,7 @@ class Process:
         ports = Ports(self.files, AnyOrder(world.below), self.clock, world.uuid, retry_policy)
         self.version = around.version
         self.wiring = Wiring(
-            map_of(order.service, self.version, tuple(around.moved.items())),
+            map_of(order.service, self.version, tuple(around.moved.items()), around.refuses_late),
             ports,
             SimulatedProcesses(name),
             AnyOrder(world.below),
@@ -405,7 +405,9 @@ class Process:
         for plan in epoch.tasks:
             for t in plan.tables:
                 location = self.tables.tables[t.table].location
-                share = Share(plan.index, t.ledger_id, t.generation, t.epoch, t.ranges, t.table, location)
+                closed = None if t.bounds is None else t.bounds.late_before_ms
+                names = (t.ledger_id, t.generation, t.epoch)
+                share = Share(plan.index, *names, t.ranges, t.table, location, closed)
                 if self.world.random() < self.world.rates.twin:
                     self.world.count["twins"] += 1
                     self.spawn_twin(share)
@@ -427,7 +429,9 @@ class Process:
                         )
                     )
                     continue
-                accounts = tuple(RangeAccounting(plan.index, r, account_of(r, t.table)) for r in t.ranges)
+                accounts = tuple(
+                    RangeAccounting(plan.index, r, account_of(r, t.table, closed)) for r in t.ranges
+                )
                 epochs = tuple((r.topic_partition, 0) for r in t.ranges)
                 manifests.append(
                     TableManifest(

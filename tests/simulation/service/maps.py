@@ -56,6 +56,10 @@ COLUMNS: tuple[dict[str, str], ...] = (
 """The columns of every table by version of the map; a later version has more or wider ones."""
 
 
+DELAYS = (1.0, 20.0, 5.0, 40.0)
+"""The delay of completion in seconds by version of the map, where late rows are dead letters."""
+
+
 def rule_of(table: str, topics: tuple[str, ...], version: int = 0) -> TableRule:
     by_pattern = table == BY_PATTERN
     return TableRule(
@@ -80,9 +84,21 @@ def rule_of(table: str, topics: tuple[str, ...], version: int = 0) -> TableRule:
     )
 
 
+def _refusing_late(rule: TableRule, version: int) -> TableRule:
+    if rule.completion is None:
+        return rule
+    return replace(rule, late="dead_letter", completion=CompletionOptions(DELAYS[version]))
+
+
 @cache
-def map_of(service: str, version: int, moved: tuple[tuple[str, str], ...] = ()) -> ServiceMap:
-    """Return a service's map in this version; `moved` has the tables with another location than at the beginning."""
+def map_of(
+    service: str, version: int, moved: tuple[tuple[str, str], ...] = (), refuses_late: bool = False
+) -> ServiceMap:
+    """Return a service's map in this version.
+
+    `moved` has the tables with another location than at the beginning. If `refuses_late`, late rows are dead letters.
+    """
+    rules = (rule_of(table, topics, version) for table, topics in TABLES[service].items())
     return ServiceMap(
         service=service,
         kafka=KafkaOptions((), "group", commit_group=False),
@@ -95,7 +111,7 @@ def map_of(service: str, version: int, moved: tuple[tuple[str, str], ...] = ()) 
         metrics=Metrics(),
         tables=tuple(
             replace(rule, schema_evolution="add", location=dict(moved).get(rule.table, rule.location))
-            for rule in (rule_of(table, topics, version) for table, topics in TABLES[service].items())
+            for rule in (_refusing_late(rule, version) if refuses_late else rule for rule in rules)
         ),
         run_directory="-",
     )

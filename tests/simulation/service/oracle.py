@@ -1,12 +1,15 @@
 """The oracle of whole services: clean runs of `--once` must end with 0, then every table is judged by the bare tree."""
 
 from collections.abc import Collection
+from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.paths.ledger import LedgerPaths, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import owner_marker, staging_directory
+from kafka2hive.model.snapshot import UNKNOWN_TIME
 from tests.simulation.code import Production
 from tests.simulation.namenode import FileNode
 from tests.simulation.oracle import (
@@ -26,12 +29,14 @@ from tests.simulation.service.maps import (
     BY_PATTERN,
     COLUMNS,
     COMPLETED,
+    DELAYS,
     RIVAL,
     RIVALS,
     TABLES,
     columns_text,
 )
 from tests.simulation.snapshot_text import SnapshotText, read_snapshot
+from tests.simulation.topic import BEGAN_MS, is_late
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
@@ -158,6 +163,46 @@ def _content(world: World, path: str) -> bytes:
     return node.content if isinstance(node, FileNode) else b""
 
 
+def check_late(around: Any, snapshots: list[SnapshotText]) -> None:
+    """Check that each epoch closes the periods that its ledger explains, and no others.
+
+    The bound is the time up to which the epoch before it was read, minus the map's delay, and never goes back. No late record was
+    in Kafka at that time. Raises Violation.
+    """
+    world: World = around.world
+    table = snapshots[0].table
+    for before, snapshot in pairwise(snapshots):
+        known, now = before.late_before_ms, snapshot.late_before_ms
+        if not snapshot.accounts or not around.refuses_late or table != COMPLETED:
+            if now != known:
+                raise Violation(f"epoch {snapshot.epoch} of {table} closes {now}, before it {known}")
+            continue
+        if before.through == UNKNOWN_TIME:
+            if now is not None:
+                raise Violation(f"epoch {snapshot.epoch} closes {now}, and nothing was read through")
+            continue
+        through_ms = int(datetime.fromisoformat(before.through).timestamp()) * 1000
+        delay_ms = int(_delay_of(snapshot) * 1000)
+        if now != max(through_ms - delay_ms, known or 0):
+            raise Violation(f"epoch {snapshot.epoch} closes {now} of {before.through}, {delay_ms}, {known}")
+        world.count["a bound kept through a longer delay"] += now == known and through_ms - delay_ms < now
+        for each in snapshot.accounts:
+            tp = each.range.topic_partition
+            first = around.cluster.end_at(tp, through_ms - BEGAN_MS)
+            for offset in range(each.range.start, each.range.end):
+                if is_late(tp.number, offset, table, now):
+                    world.count["late records"] += 1
+                    if offset < first:
+                        raise Violation(f"{tp}@{offset} is late, and Kafka held it at {before.through}")
+
+
+def _delay_of(snapshot: SnapshotText) -> float:
+    """Return the delay in the map with whose columns Hive's table was compared last."""
+    columns = {each.columns for each in snapshot.compared if each.table == snapshot.table}
+    (version,) = (n for n in range(len(DELAYS)) if {columns_text(n)} == columns)
+    return DELAYS[version]
+
+
 def judge_tables(around: Any) -> None:
     """Check every promise about the files, table by table. Raises Violation."""
     world: World = around.world
@@ -177,7 +222,8 @@ def judge_tables(around: Any) -> None:
             newest = snapshots[-1]
             if table == BY_PATTERN:
                 topics = _source(snapshots)
-            check_records(world, files, newest)
+            check_records(world, files, snapshots)
+            check_late(around, snapshots)
             ends = {p.topic_partition: p.end for p in newest.positions}
             for tp in around.cluster.topic_partitions(tuple(filter(around.cluster.has, topics))):
                 if ends.get(tp, 0) != around.cluster.ends[tp]:

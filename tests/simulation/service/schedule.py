@@ -15,7 +15,7 @@ from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.places import location_of
 from tests.simulation.schedule import MOST_DRIVERS, NEVER, Outcome, Schedule, outcome_of
 from tests.simulation.service.kafka import Cluster
-from tests.simulation.service.maps import COLUMNS, COMPLETED, RIVAL, SERVICES, TABLES
+from tests.simulation.service.maps import COLUMNS, COMPLETED, RIVAL, SERVICES, TABLES, TOPICS
 from tests.simulation.service.oracle import arrive_in_hive, decide_topics, judge, prepare, refused_topics
 from tests.simulation.tasks import Share
 from tests.simulation.watch import Violation
@@ -48,6 +48,7 @@ class ServiceSchedule(Schedule):
         super().__init__(seed, code, trace)
         self.around = code.service.Surroundings(self.world, self.hive, Cluster(self.world.seed))
         self.around.cluster.most_partitions = MOST_PARTITIONS
+        self.around.refuses_late = seed % 9 == 4
         self._draw_topics()
         self.refused_for_ever = seed % 8 == 5
         if self.refused_for_ever or seed % 8 == 1:  # in the latter until all tables rest
@@ -83,11 +84,20 @@ class ServiceSchedule(Schedule):
         prepare(self.world)
 
     def run(self) -> None:
+        if self.around.refuses_late:
+            self._read_through()
         self.chaos()
         if self.world.below(2):
             self.calm()
         self.end()
         self.around.cluster.rest()
+
+    def _read_through(self) -> None:
+        """Produce records and dump them without faults, so that the periods that are over close before the faults begin."""
+        cluster = self.around.cluster
+        for tp in cluster.topic_partitions(tuple(filter(cluster.has, TOPICS))):
+            cluster.grow(tp, 1 + cluster.below(4))
+        self.code.service.Process(self.around, "sim0", self.code.service.Order("sim", once=True)).run()
 
     def judge(self) -> None:
         judge(self.around, self.code)

@@ -90,6 +90,8 @@ def epoch_numbers(report: EpochReport, fresh: Mapping[str, float | None], hive: 
                 records=r.outcome.total.read,
                 bytes=r.outcome.total.bytes,
                 dead_letters=r.outcome.total.dead_lettered,
+                out_of_range=r.outcome.total.out_of_range,
+                late=r.outcome.total.late,
                 moves=r.moves,
                 unregistered=len(tables[r.table].open_registrations),
                 overdue=len(tables[r.table].open_registrations & r.unregistered_before) if hive else 0,

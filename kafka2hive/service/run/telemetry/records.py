@@ -1,14 +1,16 @@
-"""What a run reports about its records: changed values, decoding in Python, fields that no column takes."""
+"""What a run reports about its records: changed values, decoding in Python, unmapped fields, partitions far in the future."""
 
 import logging
 from collections import Counter
 from dataclasses import dataclass, field
 
+from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
 from kafka2hive.config.native_library import SLOWER, DecoderInUse
+from kafka2hive.model.files import FileKind
 from kafka2hive.model.text import counted, printable
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.plan.contract import UnmappedField, UnmappedFields
-from kafka2hive.service.tables.report import EpochReport
+from kafka2hive.service.tables.report import EpochReport, TableReport
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.storage.port import Clock
 
@@ -17,6 +19,9 @@ log = logging.getLogger(__name__)
 MOST_FIELDS = 100
 _MOST_NAMED = 5
 WARNED_BY = "decoder"
+_FAR_DAYS = 366
+_LONGEST_DAYS = {"year": 366, "month": 31, "week": 7}
+"""The days that a period may have; the others have one at most."""
 WORDS = {
     "default": "missing or null, so the column's default",
     "unknown_enum": "numbers that their enum has no name for (unknown_enum)",
@@ -144,3 +149,36 @@ class UnmappedFieldsWatch:
             # fields of the first epoch are mostly left out of the map on purpose
             level = logging.INFO if seen.epochs == 1 else logging.WARNING
             log.log(level, "%s: %s", table.name, seen.text())
+
+
+class FutureWatch:
+    """Warns about files in partitions more than a leap year ahead of the newest record of their epoch, until the run ends.
+
+    Most of them come from a wrong clock or a wrong unit; `bucket.max_future` refuses such records.
+    """
+
+    def __call__(self, report: EpochReport) -> None:
+        tables = {table.name: table for table in report.tables}
+        for part in report.reports:
+            table = tables[part.table]
+            if table.rule.bucketing.max_future_seconds is not None or not (ahead := _far_ahead(table, part)):
+                continue
+            text = (
+                f"epoch {part.state.epoch} wrote to {counted(len(ahead), 'partition')} more than {_FAR_DAYS} days ahead of"
+                f" its records' Kafka timestamps, such as {max(ahead)}: bucket.max_future makes such records dead letters"
+            )
+            log.warning("%s: %s", part.table, text)
+            table.warnings["future"] = (text,)
+
+
+def _far_ahead(table: Table, part: TableReport) -> set[str]:
+    """Return the partitions of the epoch's data files whose periods begin that far ahead, as far as their paths name periods."""
+    bucketing, newest_ms = table.rule.bucketing, part.outcome.change.newest_ms
+    path = read_bucket_path(bucketing.path)
+    period = period_of(path)
+    if period is None or newest_ms is None:
+        return set()
+    ends = BucketEnds(path, bucketing.zone)
+    latest_ms = newest_ms + (_FAR_DAYS + _LONGEST_DAYS.get(period, 1)) * 86_400_000
+    paths = {file.hive_partition.path for file in part.state.files if file.kind is FileKind.DATA}
+    return {name for name in paths if (end_ms := ends.end_ms(name)) is not None and end_ms > latest_ms}

@@ -158,6 +158,8 @@ def test_what_is_no_terminal_gets_json_lines_with_the_epochs_numbers() -> None:
         "bytes": 26_000_000,
         "files": 5,
         "dead_letters": 2,
+        "out_of_range": 0,
+        "late": 0,
         "lag_records": 10,
     }
     assert (line["files"], line["tasks"]) == (6, 4) and line["phases"] == {"tasks": 1.5, "publish": 0.5}

@@ -1,6 +1,7 @@
 """Both ends of a table with SQL around a scripted SELECT: each offset is a row, filtered, or a dead letter, once."""
 
 import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -13,7 +14,9 @@ from kafka2hive.config.keys import Bucketing, BucketTime, Column, MetadataColumn
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, OffsetRange, RangeAccounting
+from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import TableFailure, TableManifest, TaskPlan, TaskSettings
+from kafka2hive.plugins import Reason
 from kafka2hive.spark.jobs import apart_with_sql
 from kafka2hive.sql.accounts import check_against_spark, failed_manifest, manifest_of
 from kafka2hive.storage.port import FileSystem
@@ -21,7 +24,7 @@ from kafka2hive.task.fetch.consumer import ConsumerPort
 from kafka2hive.task.part import only_part
 from kafka2hive.task.run import Task
 from kafka2hive.task.sql.coordinates import COORDINATES
-from kafka2hive.task.sql.placement import SelectedRows
+from kafka2hive.task.sql.placement import MOST_LATE_LETTERS, LateLetters, SelectedRows
 from kafka2hive.task.sql.records import RowsToSelect, with_records_of
 from kafka2hive.task.sql.shares import RecordsRead, RowsWritten
 from kafka2hive.task.watchdog import Watchdog
@@ -101,8 +104,9 @@ def dump(
     select: Select,
     read_attempt: int = ATTEMPT,
     later: dict[Key, FakeLog] | None = None,
+    bounds: EventBounds | None = None,
 ) -> tuple[TableManifest, MemoryFiles]:
-    files, share = MemoryFiles(), TaskPlan(3, (table_task("db.t", *ranges),))
+    files, share = MemoryFiles(), TaskPlan(3, (replace(table_task("db.t", *ranges), bounds=bounds),))
     settings = task_settings("", table, stall_seconds=2.0)
     with Watchdog(30.0) as watchdog:
         records = Records(share, settings, files, FakeConsumer(logs), watchdog)
@@ -242,6 +246,39 @@ def test_rows_of_elsewhere_are_a_bug(field: str, value: int | None) -> None:
 def test_counts_of_two_attempts_are_never_put_together() -> None:
     with pytest.raises(TableError, match="without reading its records to the end"):
         dump({("t", 0): log_of_days(9)}, table_of(), [offsets("t", 0, 0, 9)], whole, read_attempt=ATTEMPT - 1)
+
+
+def test_a_row_of_the_select_out_of_range_or_late_is_a_dead_letter_that_is_counted_as_such() -> None:
+    first = 1_356_998_400_000  # 2013-01-01, the day of even offsets; odd ones have the next day
+    log = replace(log_of_days(30, no_day=frozenset({4}), bad=frozenset({9})), first_ms=first)
+    planned = offsets("t", 0, 2, 30)
+    bounds = EventBounds(
+        planned_ms=first + 3_600_000, max_future_ms=60_000, late_before_ms=first + 86_400_000
+    )
+    for closed, late in ((first + 86_400_000, 13), (first, 0)):
+        limits = replace(bounds, late_before_ms=closed)
+        manifest, files = dump({("t", 0): log}, table_of(), [planned], whole, bounds=limits)
+        total = outcome_of(manifest, planned=[planned], bounds=limits).total
+        assert (total.read, total.written, total.dead_lettered) == (28, 13 - late, 15 + late)
+        assert (total.out_of_range, total.late) == (13, late)
+        letters = read_rows(files, manifest, FileKind.DEAD_LETTER)
+        reasons = Counter(row["reason"] for row in letters)
+        assert reasons == {
+            "bucket.out_of_range": 13,
+            "json.type": 1,
+            "bucket.no_time": 1,
+            **({"bucket.late": late} if late else {}),
+        }
+
+
+def test_more_late_rows_than_a_select_may_leave_without_a_bucket_are_no_mistake_of_the_select() -> None:
+    late = LateLetters("db.t", [offsets("t", 0, 0, 10)])
+    for offset in range(MOST_LATE_LETTERS + 1):
+        late.add(0, offset, Reason("bucket.late", "why"))
+    for offset in range(MOST_LATE_LETTERS):
+        late.add(0, -offset - 1, Reason("bucket.no_time", "why"))
+    with pytest.raises(TableError, match="more than 100000 rows of the SELECT"):
+        late.add(0, MOST_LATE_LETTERS + 2, Reason("bucket.no_time", "why"))
 
 
 def test_a_row_without_a_bucket_is_a_dead_letter_with_every_byte_of_its_record() -> None:
