@@ -20,8 +20,8 @@ def audit_certificates(
 ) -> list[Finding]:
     """Compare every certificate with its snapshot; `finals` are ordered by epoch. Raises StorageError.
 
-    Certificates of the newest epoch may not be written yet. The certificate of a reopened partition may be missing,
-    but if it exists it must be right.
+    Certificates of the newest epoch may not be written yet. The certificate of a reopened partition may be missing or empty,
+    as late calls leave it, but otherwise it must be right.
     """
     reopened = {
         (before.epoch, partition) for before, after in pairwise(finals) for partition in after.reopened
@@ -32,15 +32,16 @@ def audit_certificates(
         path = certificate_path(
             certificate.partition.location, snapshot.ledger_id, snapshot.generation, snapshot.epoch
         )
+        withdrawn = (snapshot.epoch, certificate.partition) in reopened
         try:
             text = files.read(path)
         except NotFound:
-            if snapshot is finals[-1] or (snapshot.epoch, certificate.partition) in reopened:
+            if snapshot is finals[-1] or withdrawn:
                 return []
             return [
                 Finding(_CODE, path, f"is not there; epoch {snapshot.epoch} says the partition is complete")
             ]
-        if not _agrees(text, snapshot, certificate):
+        if not (withdrawn and not text) and not _agrees(text, snapshot, certificate):
             return [Finding(_CODE, path, f"has another text than epoch {snapshot.epoch} gives it")]
         return []
 

@@ -176,6 +176,10 @@ def test_a_certificate_that_cannot_be_written_stops_no_data_and_is_tried_again(d
     *_, again = dump.certificates(DAYS[0])
     assert json.loads(again.read_text())["rows"] == READ // 2
     assert path.read_text() == "{}" and dump.findings() == {("verify.certificate", f"file://{path}")}
+    path.write_text("")  # as late calls leave a withdrawn one
+    assert dump.findings() == set()
+    again.write_text("")
+    assert dump.findings() == {("verify.certificate", f"file://{again}")}
 
 
 def test_a_certificate_does_not_count_a_file_that_is_given_up_with_its_epoch(dump: Dump) -> None:
