@@ -17,6 +17,8 @@ os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import numpy.ma  # noqa: F401  # pyarrow asks it about the first array
+
 import kafka2hive.task.run  # noqa: F401  # for its side effect: it is in memory then
 from kafka2hive.spark.internals import worker_daemon
 from kafka2hive.spark.pandas_import import leave_pandas_out
