@@ -34,7 +34,8 @@ NO_DEFAULTS: Mapping[str, int] = MappingProxyType({})
 MOST_FIELDS = 100
 LONGEST_NAME = 128
 SAMPLE = 100
-"""Messages of a batch that are parsed, evenly spaced: less than 1 % of a task."""
+LEAST_SAMPLE = 20
+"""Messages of a batch that are parsed, evenly spaced: an eighth of a small batch, so less than 1 % of a task."""
 
 Shape = tuple[str, ...]
 """The keys of an object, in their order."""
@@ -124,7 +125,7 @@ class UnmappedFieldsOfTask:
         if not self._has_fields or not len(decoded.accepted):
             return
         accepted = decoded.accepted.to_numpy()
-        sample = accepted[np.linspace(0, len(accepted) - 1, min(SAMPLE, len(accepted)), dtype=np.int64)]
+        sample = accepted[_spaced(len(accepted))]
         shapes = list(map(_shape, messages.take(pa.array(sample)).to_pylist()))
         firsts = dict(zip(reversed(shapes), reversed(sample.tolist()), strict=True))
         for shape, records in Counter(shapes).items():
@@ -179,6 +180,12 @@ class UnmappedFieldsOfTask:
             if shape is not None and name in shape:
                 self._count(shape, 1, chunk, position if chosen is None else chosen[position])
                 return
+
+
+def _spaced(count: int) -> Positions:
+    """Return the positions of the sample among `count` messages, with the first and the last one."""
+    size = min(count, max(LEAST_SAMPLE, min(SAMPLE, count // 8)))
+    return np.arange(size) * (count - 1) // max(1, size - 1)
 
 
 def _shape(message: bytes) -> Shape | None:

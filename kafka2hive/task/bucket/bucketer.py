@@ -95,8 +95,8 @@ class Bucketer:
             if self._bounds is not None:
                 refusals.note(self._bounds.outside(micros, record_times()), self._out_of_range())
                 micros = np.where(refusals.mask, 0, micros)  # or the wildest times would fill the caches
-            codes, floored = _encode(pa.array(micros // self._span * self._span))
-            moments, distinct = _encode(pa.array([self._moment(time) for time in floored], pa.int64()))
+            codes, floored = _encode_times(micros // self._span * self._span)
+            moments, distinct = _encode_times(np.array([self._moment(time) for time in floored], np.int64))
             keys.append((moments[codes], distinct))
         fields = rows if self._plugin is None else self._plugin.fields(rows)
         for name in self._fields:
@@ -207,6 +207,13 @@ def _closed_periods(bounds: EventBounds, path: BucketPath, zone: str) -> _Closed
 def _encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
+
+
+def _encode_times(times: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """Encode as `_encode` does; the rows of a small epoch mostly have one time, which needs no dictionary."""
+    if len(times) and times.min() == times.max():
+        return np.zeros(len(times), np.int64), [int(times[0])]
+    return _encode(pa.array(times))
 
 
 def _combine(

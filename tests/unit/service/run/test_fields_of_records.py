@@ -33,6 +33,7 @@ from kafka2hive.task.chunk_decoder import ChunkDecoder
 from kafka2hive.task.fetch.chunk import Chunk, Segment
 from kafka2hive.task.fetch.records import MessageRecords
 from kafka2hive.task.fields_seen import (
+    LEAST_SAMPLE,
     LONGEST_NAME,
     MOST_FIELDS,
     MOST_KEYS,
@@ -307,7 +308,7 @@ def test_fields_that_no_column_takes_are_counted_with_a_place() -> None:
 
 
 def test_there_is_a_bound_on_names_and_on_their_length() -> None:
-    seen = found([orjson.dumps({"id": n, f"{n}{'x' * 1_000}": 1}) for n in range(MOST_FIELDS + 20)])
+    seen = found([orjson.dumps({"id": n, f"{n}{'x' * 1_000}": 1}) for n in range(8 * MOST_FIELDS)])
     assert len(seen.fields) == MOST_FIELDS
     assert {len(field.name) for field in seen.fields} == {LONGEST_NAME}
 
@@ -316,6 +317,12 @@ def test_the_share_of_a_field_is_that_of_a_sample() -> None:
     seen = found([b'{"id":%d%s}' % (n, b',"x":1' if n % 2 else b"") for n in range(5_000)])
     assert seen.looked_at == SAMPLE
     assert 0.3 * SAMPLE < seen.fields[0].records < 0.7 * SAMPLE
+
+
+@pytest.mark.parametrize(("records", "looked_at"), [(1, 1), (15, 15), (100, LEAST_SAMPLE), (400, 50)])
+def test_a_sample_is_an_eighth_of_a_small_batch(records: int, looked_at: int) -> None:
+    seen = found([b'{"id":1,"x":1}'] * records)
+    assert seen == UnmappedFields(looked_at, (one("x", looked_at, 0),))
 
 
 def test_a_key_that_the_decoder_met_is_looked_for_among_all_records_of_the_batch() -> None:
