@@ -1,4 +1,4 @@
-"""The compiled library (native/): whether this environment has one that fits this program, and why not."""
+"""Whether this environment has a compiled library (native/) that fits this program, and if not, why."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,7 @@ LIBRARY: Any = INSTALLED if fits(INSTALLED) else None
 
 @dataclass(frozen=True, slots=True)
 class DecoderInUse:
-    """Which decoder runs. `version` is the compiled library's, empty if unknown; `reason` says why it is not used."""
+    """Which decoder runs. `version` is that of the compiled library, empty if unknown; `reason` says why it is not used."""
 
     is_compiled: bool
     version: str = ""

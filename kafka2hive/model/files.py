@@ -6,7 +6,7 @@ from enum import Enum
 from kafka2hive.model.offsets import OffsetRange
 
 UNKNOWN_CHECKSUM = "-"
-"""The checksum of a file whose bytes were not read when it was listed (`recover --rebuild-ledger`)."""
+"""The checksum of a file that `recover --rebuild-ledger` listed without reading its bytes."""
 
 
 class FileKind(Enum):
@@ -18,8 +18,8 @@ class FileKind(Enum):
 class HivePartition:
     """A partition of a Hive table.
 
-    `table` is `db.table`. `path` is the partition's path below the table, escaped like Hive does (`dt=2013-01-01/hr=05`),
-    empty for an unpartitioned table. `location` is the full directory.
+    `table` is `db.table`. `path` is the partition's path below the table, escaped as Hive does it (`dt=2013-01-01/hr=05`),
+    and empty for an unpartitioned table. `location` is the full directory.
     """
 
     table: str
@@ -32,7 +32,7 @@ class DataFile:
     """A file of an epoch with the full paths of its staged (`.pending`) and its final place.
 
     `length` is in bytes; `checksum` is `crc32:<8 hex digits>` of the whole file, or UNKNOWN_CHECKSUM. `task` is the index of
-    the task within its epoch; `ranges` are the task's offset ranges whose records the file may hold.
+    the task within its epoch; `ranges` are the task's offset ranges: the file's records may come from any of them.
     """
 
     kind: FileKind
@@ -48,7 +48,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileMoves:
-    """How the files of a table's epoch came to their final places: `created = renamed + already_there + given_up`.
+    """How the files of a table's epoch reached their final places: `created = renamed + already_there + given_up`.
 
     An earlier attempt or run moved those `already_there`; `recover --accept-loss` or `--refetch` left out those `given_up`.
     `retried` counts repeated renames, not files.

@@ -18,11 +18,11 @@ from kafka2hive.storage.port import StorageError
 
 
 class OwnershipCheck:
-    """Decides whether a table may be taken over. It watches each owner's heartbeat once and remembers whether it was live.
+    """Decides whether a table may be taken over. It watches each owner's heartbeat once, and remembers whether it was live.
 
-    Tables that this process owns already pass. With `take_over`, live owners are fenced instead of respected: those met
-    before `end_take_over`, even if one of their tables can only be taken over later. A repair passes `is_left`: a table
-    of a live run for which it returns true may be taken over.
+    A table that this process already owns passes. With `take_over`, a live owner may be fenced if a check met it before
+    `end_take_over`, even if one of its tables can only be taken over later. A repair passes `is_left`: if it returns true
+    for a table of a live run, the table may be taken over.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class OwnershipCheck:
         self._is_left = is_left
         self._live: dict[str, LiveOwner | None] = {}
         self.noticed: dict[str, Generation] = {}
-        """By table, the generation that the newest check found, whether or not the check passed."""
+        """By table, the generation that the newest check found, even if the check failed."""
 
     def check(self, paths: LedgerPaths, location: str | None) -> Generation:
         """Return the generation that may be taken over now. Nothing is changed.
@@ -78,7 +78,7 @@ class OwnershipCheck:
             raise TableError(
                 "ledger.repair_under_way",
                 f"{paths.table} is being repaired by a command that is alive: {who}",
-                "wait until it has ended: a run takes the table up then; if it hangs, end that process",
+                "wait until it has ended: a run then takes the table over again; if it hangs, end that process",
             )
         raise OwnedByLiveRun(
             "ledger.owned",
@@ -90,7 +90,7 @@ class OwnershipCheck:
         self.noticed[paths.table] = generation
 
     def end_take_over(self) -> None:
-        """Stop fencing live owners that were not met so far, because the start is over."""
+        """Fence no further live owners than those that the checks have met: the start is over."""
         self._take_over = False
 
     def look_again(self) -> None:

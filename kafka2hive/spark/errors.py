@@ -1,4 +1,4 @@
-"""Conversion of the errors of Spark and py4j to this project's errors and messages."""
+"""Convert errors of Spark and py4j to this project's errors and messages."""
 
 from types import TracebackType
 
@@ -6,18 +6,18 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 
 from kafka2hive.model.errors import ServiceUnavailable
 
-#: The errors of a py4j call if the JVM is gone.
+#: The errors that a py4j call raises if the JVM is gone.
 SPARK_GONE = (Py4JError, ConnectionError, OSError)
 
 _ERROR_CHARACTERS = 4000
 
 
 def spark_gone(sign: str) -> ServiceUnavailable:
-    """Return the error for a JVM that has ended; `sign` is how this was noticed."""
+    """Return the error for a JVM that has ended; `sign` says how this was noticed."""
     return ServiceUnavailable(
         "spark.gone",
         f"Spark's JVM is gone: {sign}",
-        "start the run again: it resumes right after what is committed; if that happens often, look in the kernel's log"
+        "start the run again: it resumes after the last committed epoch; if this happens often, look in the kernel's log"
         " whether the JVM was killed for lack of memory",
     )
 

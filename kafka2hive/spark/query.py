@@ -335,5 +335,5 @@ def _ended_outside() -> ServiceUnavailable:
     return ServiceUnavailable(
         "spark.ended",
         "Spark's application was ended from outside, as by `yarn application -kill`",
-        "start the run again: it resumes right after what is committed; the cluster manager's log says who ended it, and why",
+        "start the run again: it resumes after the last committed epoch; the cluster manager's log says who ended it, and why",
     )

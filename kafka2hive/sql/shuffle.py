@@ -25,7 +25,7 @@ MARKS = 1 << 64
 
 
 def whole_of(shares: Sequence[TaskPlan]) -> TaskPlan:
-    """Return a plan with all ranges of the table's epoch, which names the files: each may hold rows of every range."""
+    """Return a plan with all ranges of the table's epoch; files are named by it, because each may hold rows of every range."""
     (task,) = shares[0].tables
     ranges = tuple(r for share in shares for one in share.tables for r in one.ranges)
     return TaskPlan(shares[0].index, (replace(task, ranges=ranges),))
@@ -79,7 +79,7 @@ def shuffled_manifests(
 def _chosen(
     table: str, shares: Sequence[TaskPlan], sent: Sequence[RowsWritten], arrivals: Sequence[ArrivalCount]
 ) -> Iterator[RowsWritten]:
-    """Yield each task's report from the attempt whose rows came; if no rows came, from one that sent none or failed."""
+    """Yield each task's report from the attempt whose rows arrived; if none arrived, from one that sent none or failed."""
     for share, first in zip(shares, first_ranges_of(shares), strict=True):
         (task,) = share.tables
         attempts = {c.attempt for c in arrivals if first <= c.range < first + len(task.ranges)}

@@ -1,7 +1,7 @@
-"""The plan by which the exact and the compiled decoder read messages: what to do with each value, from first to last byte.
+"""The plan that the exact and the compiled decoder follow: what to do with each value of a message, in its byte order.
 
-A plan follows the writer's schema. Values that no column takes are skipped by their shape, which is a row of a table, so
-that recursive types need no recursive plan. The classes' names and fields are an interface of native/src/avro/words.rs.
+A plan follows the writer's schema. Values that no column takes are skipped by their shape, an entry of the plan's table, so
+recursive types need no recursive plan. native/src/avro/words.rs reads the names and fields of these classes.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """A null, which has no bytes: NULL, also in all columns whose path leads on from here."""
+    """A null, which has no bytes: the column is NULL, and so are all columns whose paths lead through this value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class AvroReal:
 
 @dataclass(frozen=True, slots=True)
 class AvroText:
-    """Bytes behind their length, which must be UTF-8, to text or binary."""
+    """A length and that many bytes, which must be UTF-8, to text or binary."""
 
 
 @dataclass(frozen=True, slots=True)
 class AvroOctets:
-    """Any bytes to binary: `size` of them, or behind their length if it is None."""
+    """Any bytes to binary: `size` of them; if it is None, a length comes before them."""
 
     size: int | None
 
@@ -107,7 +107,7 @@ class AvroRow:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A union to what its branches fill."""
+    """A union to a column that its branches fill, each by its own plan."""
 
     branches: tuple["Value", ...]
 
@@ -146,10 +146,10 @@ Value = (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A field of a record on the way to the columns.
+    """A field of a record on the path to columns.
 
-    `columns`: numbers of the columns that take it, and how. `inner`: the way from here to other columns. A field with neither
-    is skipped.
+    `columns`: the numbers of the columns that take it, and how. `inner`: the way on to columns within it. A field with
+    neither is skipped.
     """
 
     name: str
@@ -160,14 +160,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class AvroLevel:
-    """A record on the way to the columns."""
+    """A record on the path to columns."""
 
     targets: tuple[Target, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A union on the way to the columns."""
+    """A union on the path to columns."""
 
     branches: tuple["Way", ...]
 

@@ -1,4 +1,4 @@
-"""Make column values of a binary format's numbers: exactly, or refuse them with the format's codes."""
+"""Convert numbers of a binary format to column values: exactly, or refuse them with the format's codes."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -14,13 +14,13 @@ from kafka2hive.plugins import Reason
 
 _FLOAT = Struct("<f")
 _SHOWN = 10**40
-"""Limit of a number whose digits a reason shows."""
+"""A reason shows the digits of smaller numbers, and of larger ones only their length in bits."""
 
 
 class BinaryRefusal(Exception):
     """Refuses a message of a binary format.
 
-    `path`: the steps to the value, the innermost first. `column`: the table's column, empty while it is unknown.
+    `path`: the steps to the value, the innermost first. `column`: the table's column, empty if it is not known yet.
     """
 
     def __init__(self, code: str, text: str) -> None:
@@ -31,17 +31,17 @@ class BinaryRefusal(Exception):
         self.path: list[str] = []
 
     def within(self, step: str) -> "BinaryRefusal":
-        """Add the next step outward."""
+        """Add the next outer step of the path."""
         self.path.append(step)
         return self
 
     def of_column(self, column: str, label: str) -> "BinaryRefusal":
-        """Name the column. `label`: the column in reasons."""
+        """Name the column; `label` is its name in the reason's text."""
         self.column = column
         return self.within(f"column {label}")
 
     def reason(self, at: int) -> Reason:
-        """Return the reason. `at`: up to which byte the message was read."""
+        """Return the reason. `at` is the number of the message's bytes that were read."""
         where = "".join(reversed(self.path))
         text = f"{where}{', ' if where else ''}byte {at}: {self.text}"
         path = "".join(reversed(self.path[:-1])) if self.column else ""
@@ -58,7 +58,7 @@ def _inexact(format: str, number: object, dtype: pa.DataType) -> BinaryRefusal:
 
 
 def whole(format: str, number: int, dtype: pa.DataType) -> int:
-    """Return the number for a column of integers."""
+    """Return the number for a column of integers. Raises BinaryRefusal if it is out of range."""
     limit = 1 << (dtype.bit_width - 1)
     if not -limit <= number < limit:
         raise beyond(format, number, dtype)
@@ -66,7 +66,7 @@ def whole(format: str, number: int, dtype: pa.DataType) -> int:
 
 
 def floating(format: str, number: float, dtype: pa.DataType) -> float:
-    """Return an int or a finite float for a column of floats, which must hold it exactly."""
+    """Return an int or a finite float for a column of floats. Raises BinaryRefusal if the column cannot hold it exactly."""
     if pa.types.is_float64(dtype):
         value = float(number)
     else:
@@ -87,7 +87,7 @@ def real(format: str, number: float, dtype: pa.DataType) -> float:
 
 
 def decimal(format: str, unscaled: int, scale: int, dtype: pa.DataType) -> Decimal:
-    """Return unscaled / 10**scale for a column of decimals."""
+    """Return unscaled / 10**scale for a column of decimals. Raises BinaryRefusal if it does not fit exactly."""
     shown = unscaled if abs(unscaled) < _SHOWN else f"a number of {unscaled.bit_length()} bits"
     if abs(unscaled) >= 10 ** (dtype.precision - dtype.scale + scale):
         raise beyond(format, f"{shown} (scale {scale})", dtype)
@@ -98,7 +98,7 @@ def decimal(format: str, unscaled: int, scale: int, dtype: pa.DataType) -> Decim
 
 
 def integer_taker(format: str, dtype: pa.DataType) -> Callable[[int], Any]:
-    """Return the function that makes an integer a value of a column of integers, floats or decimals."""
+    """Return the function that converts an integer to a value of a column of integers, floats or decimals."""
     if pa.types.is_decimal128(dtype):
         return lambda number: decimal(format, number, 0, dtype)
     if pa.types.is_floating(dtype):
@@ -109,7 +109,7 @@ def integer_taker(format: str, dtype: pa.DataType) -> Callable[[int], Any]:
 def moment(
     format: str, number: int, ratio: tuple[int, int], dtype: pa.DataType, zone: str, instant: bool
 ) -> int:
-    """Return number * ratio[0] // ratio[1] microseconds for a timestamp, or their days for a date.
+    """Return number * ratio[0] // ratio[1] as microseconds for a timestamp, or in days for a date. Raises BinaryRefusal.
 
     `instant`: the number counts from 1970 UTC and becomes the wall clock of `zone`; otherwise it is a wall clock.
     """

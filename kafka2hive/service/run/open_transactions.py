@@ -1,6 +1,6 @@
-"""Open transactions, which hold records back: the high watermark stays ahead of the last stable offset.
+"""Open transactions hold records back: the last stable offset stays below the high watermark.
 
-Kafka has acknowledged what lies between the two, also to producers without transactions, but readers do not get it yet.
+Kafka has acknowledged the records between the two, even to producers without transactions, but readers do not get them.
 """
 
 import logging
@@ -17,7 +17,7 @@ from kafka2hive.storage.port import Clock
 log = logging.getLogger(__name__)
 
 NOTICED_SECONDS = 30.0
-"""Shorter transactions are normal for a transactional producer."""
+"""A transaction that is open for longer than this is reported; shorter ones are normal."""
 _ABOUT = "transactions"
 
 
@@ -33,7 +33,7 @@ class Held:
     def __str__(self) -> str:
         return (
             f"{self.topic_partition}: a transaction at offset {self.stable} has been open since"
-            f" {utc_text(self.since_ms // 1000)} and holds back all that came after it, also of other producers"
+            f" {utc_text(self.since_ms // 1000)} and holds back all later records, even those of other producers"
         )
 
 
@@ -54,7 +54,7 @@ class OpenTransactions:
     def update(
         self, tables: Collection[Table], kafka_offsets: KafkaOffsets, others: Iterable[Table] = ()
     ) -> None:
-        """Note what is held back; a table that has waited for NOTICED_SECONDS gets a warning.
+        """Note which records are held back; warn each table for which they have been for NOTICED_SECONDS.
 
         The logs of `others` were not read, so their notes are cleared.
         """
@@ -65,7 +65,7 @@ class OpenTransactions:
         for tp in sorted(noticed - self._logged):
             log.warning("%s", self._held[tp])
         for tp in sorted(self._logged - noticed):
-            log.info("%s: the transaction is over, readers get on", tp)
+            log.info("%s: the transaction is over, its records can be read", tp)
         self._logged = noticed
         for table in tables:
             of_table = [
@@ -82,7 +82,7 @@ class OpenTransactions:
             table.held, table.warnings[_ABOUT] = HeldRecords(), ()
 
     def since_ms(self, topic_partition: TopicPartition) -> int | None:
-        """Wall clock since when the last stable offset has not moved; None if nothing is held back."""
+        """Return the wall clock at which the last stable offset stopped moving; None if no record is held back."""
         held = self._held.get(topic_partition)
         return None if held is None else held.since_ms
 

@@ -1,4 +1,4 @@
-"""The request for a run, and the result with which it ends."""
+"""The request for a run, and its result."""
 
 import signal
 from collections.abc import Collection
@@ -30,7 +30,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Why the run ended; `set_aside` names the tables that could not go on, with their errors.
+    """Why the run ended; `set_aside` has the tables that were set aside, with their errors.
 
     `unregistered`: with `once`, the error for committed partitions that are not registered in Hive yet.
     """
@@ -47,7 +47,7 @@ def exit_code(
     set_aside: Collection[Kafka2HiveError],
     unregistered: ServiceUnavailable | None = None,
 ) -> ExitCode:
-    """Return the exit code of a run: by `error` if it ended the run, else by the signal `interrupted_by`, else by `set_aside`.
+    """Return the exit code of a run: from `error` if it ended the run, else from the signal, else from `set_aside`.
 
     `unregistered` (see RunResult) decides only if nothing else does.
     """
@@ -68,7 +68,7 @@ def no_table_can_go_on(tables: Collection["Table"]) -> bool:
 
 
 def not_registered(unregistered: Collection[HivePartition], why: MetastoreUnavailable) -> ServiceUnavailable:
-    """Return the error of a `--once` run whose rows are committed, but in partitions that are not registered in Hive."""
+    """Return the error of a `--once` run that has committed all rows but could not register all partitions in Hive."""
     tables = ", ".join(sorted({partition.table for partition in unregistered}))
     return why.to_error(
         f"{len(unregistered)} of the partitions that hold rows are not registered in Hive ({tables}), all rows are"
@@ -78,7 +78,7 @@ def not_registered(unregistered: Collection[HivePartition], why: MetastoreUnavai
 
 
 def end_of(ended: RunResult | BaseException) -> RunEnd | None:
-    """Return a run's end for `status`; None if a live run owns the tables, or the end is no result and no error."""
+    """Return a run's end for `status`; None if another live run owns the tables, or `ended` is neither a result nor an error."""
     match ended:
         case RunResult():
             error = ended.error or ended.unregistered

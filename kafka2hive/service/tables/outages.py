@@ -1,4 +1,4 @@
-"""Services that a run cannot reach: a line in the log when that begins and when it is over, a metric, a warning in `status`."""
+"""Report services that do not answer a run: in the log at the beginning and the end, in a metric, and in `status`."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -60,13 +60,13 @@ class OutageWatch:
             metrics.observe_outage(system, away=False)
 
     def __call__(self, away: Mapping[str, str], tables: Collection[Table]) -> None:
-        """Handle the outages (see Watches). Every table gets the warning, because all that need the system wait for it."""
+        """Handle the outages (see Watches). Every table gets the warning, because all tables that need the system wait."""
         for system in sorted(away.keys() - self._outages.keys()):
             since = utc_text(self._clock.epoch_ms() / 1000)
             text = f"{SYSTEMS[system]} has not answered since {since}: {away[system]}"
             self._outages[system] = Outage(self._clock.monotonic(), text)
             self._metrics.observe_outage(system, away=True)
-            log.warning("%s does not answer, it is asked again and again: %s", SYSTEMS[system], away[system])
+            log.warning("%s does not answer; the run keeps asking: %s", SYSTEMS[system], away[system])
         for system in sorted(self._outages.keys() - away.keys()):
             seconds = self._clock.monotonic() - self._outages.pop(system).began
             self._metrics.observe_outage(system, away=False)
@@ -79,7 +79,7 @@ class OutageWatch:
 def systems_away(
     planning: ServiceUnavailable | None, registering: MetastoreUnavailable | None, tables: Iterable[Table]
 ) -> dict[str, str]:
-    """Return the reason for each system that does not answer: by the errors of planning, of registrations and of tables."""
+    """Return the reason for each system that does not answer, taken from errors of planning, registrations and tables."""
     away: dict[str, str] = {}
     for table in tables:
         if (aside := table.aside) is None:
@@ -98,6 +98,6 @@ def systems_away(
 
 
 def _prefix(error: Kafka2HiveError) -> str | None:
-    """Return the system that the error's code begins with, if there is one."""
+    """Return the system with whose name the error's code begins; None if it begins with another word."""
     system = error.code.partition(".")[0]
     return system if system in SYSTEMS else None

@@ -1,7 +1,7 @@
-"""The rows of one task after the SELECT: each is proven to come once, gets its bucket and becomes a row of a file.
+"""Place the rows of one task after the SELECT: check that each comes once, compute its bucket, and write it to a file.
 
-The record of a row that cannot be written becomes a dead letter, which holds every byte of it. The row that comes out of
-the SELECT no longer has these bytes, so the record is read from Kafka again.
+If a row cannot be written, its record becomes a dead letter, which holds all bytes of the record. The row no longer has
+these bytes, so the record is read from Kafka again.
 """
 
 from collections import Counter
@@ -31,12 +31,12 @@ from kafka2hive.task.sql.shares import RowsWritten
 from kafka2hive.task.write.bucket_split import RowSources
 
 MOST_LATE_LETTERS = 100_000
-"""The limit for one task: more than this means a wrong SELECT and not bad records."""
+"""The limit for one task: if more rows cannot be written, the SELECT is wrong rather than the records."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedBatch:
-    """Rows as they are in files, each with the index of its bucket's path, the index of its range, and its offset."""
+    """Rows in the form of the files; for each row the index of its bucket's path, the index of its range, and its offset."""
 
     rows: pa.RecordBatch
     ids: BucketIds
@@ -134,12 +134,12 @@ class PlacedRows:
         return self._letters.refusals()
 
     def abandon(self) -> None:
-        """Give all files up; never raises."""
+        """Abandon all files; never raises."""
         self._letters.sink.abandon()
 
 
 class LateLetters:
-    """The rows of a table's part that cannot be written. `add` each, then read their `records` once."""
+    """The rows of a table's part that cannot be written. Call `add` for each row, then read their `records` once."""
 
     def __init__(self, table: str, ranges: Sequence[OffsetRange]) -> None:
         self._table = table

@@ -1,4 +1,4 @@
-"""The functions that Spark's workers run before and after the SELECT and the shuffle: batches in, batches out."""
+"""The functions that Spark's workers run before and after the SELECT and the shuffle; they map batches to batches."""
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ def read_records(
     tell: Callable[[RecordsRead], None],
     files_of: TaskPlan | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the only table of `share`, then report to `tell` what was read. `files_of` is as in TablePart.
+    """Yield the rows of the only table of `share`, then call `tell` with the counts of what was read. `files_of`: see TablePart.
 
     An error of the table is part of the report and ends the rows. Raises errors that Spark should retry.
     """
@@ -49,7 +49,7 @@ def read_records(
 def write_rows(
     batches: Iterable[pa.RecordBatch], share: TaskPlan, attempt: int, settings: TaskSettings
 ) -> RowsWritten:
-    """Write the rows of one task after the SELECT. An error of the table is in the result; the other batches are still read."""
+    """Write the rows of one task after the SELECT. An error of the table is in the result, after all batches are read."""
     with _BehindSelect(batches, settings) as select:
         part = only_part(share, settings)
         with closing(SelectedRows(attempt, part, select.environment)) as rows:
@@ -69,9 +69,9 @@ def send_rows(
     settings: TaskSettings,
     tell: Callable[[RowsWritten], None],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one task after the SELECT, each with its part, then report to `tell` what was sent.
+    """Yield the rows of one task after the SELECT, each with its part, then call `tell` with the counts of what was sent.
 
-    An error of the table is part of the report and ends the rows; the other batches are still read.
+    An error of the table becomes part of the report and ends the rows, after all batches are read.
     """
     with _BehindSelect(batches, settings) as select:
         part = only_part(share, settings, files_of=whole)
@@ -89,7 +89,7 @@ def send_rows(
 def receive_rows(
     batches: Iterable[pa.RecordBatch], part: int, whole: TaskPlan, settings: TaskSettings
 ) -> RowsReceived:
-    """Write the rows of one part. An error of the table is in the result; the other batches are still read."""
+    """Write the rows of one part. An error of the table is in the result, after all batches are read."""
     with (
         _BehindSelect(batches, settings) as select,
         closing(ReceivedRows(part, only_part(whole, settings), select.environment)) as rows,
@@ -101,9 +101,9 @@ def receive_rows(
 
 
 class _BehindSelect:
-    """A context for one attempt of a table after its SELECT; it catches an error of the table as its `failure`.
+    """A context for one attempt of a table after its SELECT; it catches an error of the table and keeps it as `failure`.
 
-    Then it reads the other batches, because the side before the SELECT reports only after it has sent all rows.
+    Then it reads the remaining batches, because the side before the SELECT reports only after it has sent all rows.
     After an error of Kafka the next attempt gets a new consumer.
     """
 

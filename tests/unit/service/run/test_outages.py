@@ -55,7 +55,7 @@ def test_an_outage_has_one_line_when_it_begins_and_one_when_it_is_over(
         watch(systems_away(None, None, [table]), [table])
         watch({}, [table])
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
-        ("WARNING", f"Kafka does not answer, it is asked again and again: {AWAY.message}"),
+        ("WARNING", f"Kafka does not answer; the run keeps asking: {AWAY.message}"),
         ("INFO", "Kafka answers again, after 16 min"),
     ]
     assert (unavailable(metrics, "kafka"), table.warnings["outages"]) == (0, ())
