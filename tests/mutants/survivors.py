@@ -5,6 +5,9 @@ The reason says that the change is none to see, or which slower test sees it.
 
 SURVIVORS = {
     "stop 6635157c": "looks at the epoch under way every fifth of a tick instead of every quarter",
+    "connect e820eb54": "only with a JVM that answers, whose end is awaited: tests/integration/test_direct_launch.py",
+    "connect 0ad94592": "only with a JVM that answers, which must outlive its start: tests/integration/test_spark_query.py",
+    "connect 09bd5c5c": "only with a JVM that answers, which must outlive its start: tests/integration/test_spark_query.py",
     "_close_transport e4e879ed": "the last reference to the transport is dropped next, which closes its socket, too",
     "connect 223d6a75": "only on a machine with a network mount; the refusal itself is in test_local_storage.py",
     "_offsets 96666bab": "pyarrow itself casts the offsets of lists and maps to 32 bits",
