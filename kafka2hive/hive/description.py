@@ -9,6 +9,8 @@ from typing import Any
 from kafka2hive.config.keys import Column
 
 LEDGER_PROPERTY = "kafka2hive.ledger"
+LATEST_PROPERTY = "kafka2hive.latest"
+"""The fingerprint of the text of a view that kafka2hive made."""
 
 
 class TableKind(Enum):
@@ -34,6 +36,7 @@ class TableDescription:
     """A table or Hive partition as Hive describes it. `columns` do not include the partition columns.
 
     `ledger` is the ledger id of the service that created the table, None if something else did. `location` is None for views.
+    `latest` is the fingerprint of a view that kafka2hive made.
     """
 
     columns: tuple[Column, ...]
@@ -45,6 +48,7 @@ class TableDescription:
     ledger: str | None = None
     serde: str = ""
     serde_properties: Mapping[str, str] = field(default_factory=dict)
+    latest: str | None = None
 
 
 def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
@@ -87,6 +91,7 @@ def parse_description(rows: Sequence[Sequence[Any]]) -> TableDescription:
         transactional=parameters.get("transactional", "").lower() == "true",
         input_format=values.get("InputFormat", ""),
         ledger=parameters.get(LEDGER_PROPERTY),
+        latest=parameters.get(LATEST_PROPERTY),
         serde=values.get("SerDe Library") or values.get("Serde Library") or "",
         serde_properties=serde_properties,
     )

@@ -7,6 +7,7 @@ from kafka2hive.config.keys import Column, FileFormat, TextOptions
 from kafka2hive.config.keys.bucket_path import read_bucket_path
 from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import LEDGER_PROPERTY, TableDescription, parse_description
+from kafka2hive.hive.latest_view import LatestView, create_view, latest_select
 from kafka2hive.hive.session import NoSuchTable
 from kafka2hive.hive.stored_as import storage_clause
 from kafka2hive.model.hive_types import with_quoted_fields
@@ -22,7 +23,7 @@ class TableSpec:
 
     `location` is the full path of the table's directory, `comment` is shown by Hive. `bucket_path` is the template of the
     partition columns' values; if it is empty, those columns need a type that holds any text. `storage` says how Hive
-    reads a plug-in's files.
+    reads a plug-in's files. `latest` is the view of a change log's newest states.
     """
 
     table: str
@@ -34,6 +35,7 @@ class TableSpec:
     format: FileFormat = "parquet"
     text: TextOptions = field(default_factory=TextOptions)
     storage: HiveStorage | None = None
+    latest: LatestView | None = None
 
 
 def compared_table(spec: TableSpec) -> ComparedTable:
@@ -106,6 +108,17 @@ def describe(session: Session, table: str) -> TableDescription | None:
         return parse_description(session.run(f"DESCRIBE FORMATTED {hiveql.table_name(table)}"))
     except NoSuchTable:
         return None
+
+
+def view_statements(spec: TableSpec) -> tuple[str, ...]:
+    """Return the statement that makes or replaces the table's view; empty if the map wants none."""
+    return () if spec.latest is None else (create_view(spec.table, select_of(spec)),)
+
+
+def select_of(spec: TableSpec) -> str:
+    """Return the SELECT of the view that the table must have."""
+    assert spec.latest is not None
+    return latest_select(spec.table, spec.columns + spec.partition_columns, spec.latest)
 
 
 def column_list(columns: Sequence[Column]) -> str:

@@ -9,7 +9,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from kafka2hive.config.keys.bucketing import Bucketing, CompletionOptions
-from kafka2hive.config.keys.change_log import ChangeLogKeys, DebeziumKeys
+from kafka2hive.config.keys.change_log import ChangeLogKeys, DebeziumKeys, LatestOptions
 from kafka2hive.config.keys.columns import NamedColumnKeys
 from kafka2hive.config.keys.csv import CsvOptions
 from kafka2hive.config.keys.declaration import (
@@ -57,6 +57,7 @@ SECTIONS: dict[str, tuple[type, type | None]] = {
     "csv": (CsvOptions, None),
     "change log": (ChangeLogKeys, None),
     "debezium": (DebeziumKeys, None),
+    "latest": (LatestOptions, None),
     "plugin": (PluginOptions, None),
     "start": (Start, None),
     "bucket": (Bucketing, None),

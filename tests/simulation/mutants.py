@@ -1046,8 +1046,8 @@ MUTANTS = (
         "the place of Hive's table is not compared",
         HIVE_SCHEMAS,
         (
-            "        check_table(spec, description)\n        self._ensured",
-            "        check_table(spec, replace(description, location=None))\n        self._ensured",
+            "        check_table(spec, description)\n        if not self._has_view",
+            "        check_table(spec, replace(description, location=None))\n        if not self._has_view",
         ),
         (
             "if expected.alter and (statements",

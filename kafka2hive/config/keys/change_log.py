@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Literal
 
-from kafka2hive.config.keys.declaration import Key
+from kafka2hive.config.keys.declaration import Bounds, Key
 
 OPERATION = "__op"
 TIME = "__ts_ms"
@@ -65,6 +65,20 @@ class ChangeLogKeys:
     )
     maxwell: Annotated[MaxwellKeys | None, Key("Envelopes of Maxwell's daemon.")] = None
     canal: Annotated[CanalKeys | None, Key("Flat messages of Canal (`canal.mq.flatMessage`).")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatestOptions:
+    """How a view finds the newest state of each row of a database's table."""
+
+    key: Annotated[
+        tuple[Annotated[str, Bounds(shortest=1)], ...],
+        Key("Columns that identify a row of the database: its primary key.", shortest=1),
+    ]
+    order: Annotated[
+        str,
+        Key("Column whose greatest value is a row's newest change; equal ones are ordered by the offset."),
+    ] = POSITION
 
 
 SourceKind = Literal["events", "binlog", "debezium", "maxwell", "canal"] | ChangeLogKeys

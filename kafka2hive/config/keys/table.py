@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Annotated, Literal
 
 from kafka2hive.config.keys.bucketing import Bucketing, CompletionOptions
-from kafka2hive.config.keys.change_log import ChangeLog, SourceKind, change_log_of
+from kafka2hive.config.keys.change_log import ChangeLog, LatestOptions, SourceKind, change_log_of
 from kafka2hive.config.keys.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
 from kafka2hive.config.keys.csv import CsvOptions
 from kafka2hive.config.keys.declaration import Bounds, Duration, Key, Properties, Size
@@ -118,6 +118,12 @@ class SharedOptions:
             written="`events`, `binlog`, `debezium`, `maxwell`, `canal`",
         ),
     ] = "events"
+    latest: Annotated[
+        LatestOptions | None,
+        Key(
+            "For change logs: make a view `<table>_latest` in Hive of each row's newest state, [below](#latest)."
+        ),
+    ] = None
     ignored_fields: Annotated[
         tuple[Annotated[str, Bounds(shortest=1)], ...],
         Key(

@@ -8,9 +8,15 @@ from kafka2hive.config.keys.change_log import (
     decimal_encoding,
     keeps_before,
 )
-from kafka2hive.config.keys.columns import STRICT, RecordPart
+from kafka2hive.config.keys.columns import STRICT, MetadataColumn, RecordPart
 from kafka2hive.config.rules.columns import has_parts
-from kafka2hive.config.rules.table_options import CheckedTable, DeclaredColumn, declared_columns
+from kafka2hive.config.rules.table_options import (
+    CheckedTable,
+    DeclaredColumn,
+    declared_columns,
+    metadata_names,
+)
+from kafka2hive.config.yaml.problems import closest
 
 
 def check_source(checked: CheckedTable) -> None:
@@ -86,6 +92,34 @@ def _steps(column: DeclaredColumn) -> int:
         return len(column.keys)
     except ValueError:
         return 0  # the rule of columns reports it
+
+
+def check_latest(checked: CheckedTable, has_hive: bool) -> None:
+    """Check the view of the newest states: it needs a change log, its columns, and the record's place as metadata."""
+    table, latest, path = checked.table, checked.table.latest, checked.path("latest")
+    if latest is None:
+        return
+    if table.sql is not None:
+        checked.add(path, "is not for tables with sql, whose rows are those of the SELECT")
+        return
+    log = change_log_of(table.source)
+    if log is None:
+        checked.add(path, "is for tables with source: debezium, maxwell or canal, whose rows have __op")
+        return
+    if not has_hive:
+        checked.add(path, "makes a view in Hive: the map needs a hive section")
+    metadata = {kind for kind, _ in metadata_names(table.metadata)}
+    needed = [MetadataColumn.PARTITION, MetadataColumn.OFFSET]
+    needed += [MetadataColumn.ORDINAL] if log is ChangeLog.CANAL else []
+    if missing := [kind.value for kind in needed if kind not in metadata]:
+        checked.add(path, f"orders equal changes by their place: add {', '.join(missing)} to metadata")
+    names = {column.name.lower() for column in declared_columns(table)} if table.columns else None
+    for place, column in (
+        *((("key", i), name) for i, name in enumerate(latest.key)),
+        (("order",), latest.order),
+    ):
+        if names is not None and column.lower() not in names:
+            checked.add((*path, *place), f"the table has no column {column}", closest(column, sorted(names)))
 
 
 def check_csv(checked: CheckedTable) -> None:

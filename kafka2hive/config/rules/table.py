@@ -12,7 +12,7 @@ from kafka2hive.config.rules.bucket import check_bounds, check_bucket, check_com
 from kafka2hive.config.rules.columns import check_columns, check_metadata
 from kafka2hive.config.rules.plugin import check_plugins
 from kafka2hive.config.rules.service import check_location, fault_of_table
-from kafka2hive.config.rules.source import check_csv, check_source
+from kafka2hive.config.rules.source import check_csv, check_latest, check_source
 from kafka2hive.config.rules.table_options import (
     GROUP,
     CheckedTable,
@@ -92,6 +92,7 @@ def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive:
     _check_start(checked)
     decoded, filled = _decoded_and_filled(checked)
     check_source(decoded)
+    check_latest(checked, has_hive)
     check_csv(decoded)
     _check_rows(checked)
     check_plugins(checked)

@@ -10,10 +10,20 @@ from typing import Protocol, TypeVar
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
 from kafka2hive.config.keys import Column, ServiceMap, TableRule, TableSettings
-from kafka2hive.config.keys.columns import METADATA_TYPES
+from kafka2hive.config.keys.change_log import ChangeLog, change_log_of
+from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
 from kafka2hive.hive.check import alter_statements, alterations, check_table
-from kafka2hive.hive.description import TableDescription
-from kafka2hive.hive.tables import TableSpec, compared_table, create_statements, describe, partition_columns
+from kafka2hive.hive.description import TableDescription, TableKind
+from kafka2hive.hive.latest_view import LatestView, fingerprint, view_name
+from kafka2hive.hive.tables import (
+    TableSpec,
+    compared_table,
+    create_statements,
+    describe,
+    partition_columns,
+    select_of,
+    view_statements,
+)
 from kafka2hive.model.errors import ConfigError, TableError
 from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavailable, Session, StatementFailed
 from kafka2hive.model.snapshot import ComparedTable
@@ -107,6 +117,7 @@ class Catalogue:
             format=rule.writer.format,
             text=rule.writer.text,
             storage=_storage_of(rule),
+            latest=_latest_of(rule),
         )
         self._expected[table.name] = _Expected(spec, rule.create, rule.schema_evolution == "add")
         return rule.settings(columns, effective.added)
@@ -146,12 +157,31 @@ class Catalogue:
                     f"{name} is not in Hive, and the map does not let kafka2hive create it",
                     "create it, or set create: true",
                 )
-            return ToSend(create_statements(spec, self._ledgers.get(name, "-")))
+            return ToSend((*create_statements(spec, self._ledgers.get(name, "-")), *view_statements(spec)))
         if expected.alter and (statements := alter_statements(spec, alterations(spec, description))):
-            return ToSend(statements)
+            return ToSend((*statements, *view_statements(spec)))
         check_table(spec, description)
+        if not self._has_view(session, spec):
+            return ToSend(view_statements(spec))
         self._ensured.add(name)
         return description
+
+    def _has_view(self, session: Session, spec: TableSpec) -> bool:
+        """Return whether Hive has the view that the map wants, or needs none. Raises as `compare`."""
+        if spec.latest is None:
+            return True
+        name = view_name(spec.table)
+        try:
+            view = describe(session, name)
+        except MetastoreRefused as error:
+            raise _refused(name, error) from error
+        if view is not None and view.kind is not TableKind.VIEW:
+            raise TableError(
+                "hive.not_a_view",
+                f"{name}, the view of {spec.table}'s newest states, is a {view.kind.value} in Hive",
+                "rename that table in Hive, or remove `latest` from the map",
+            )
+        return view is not None and view.latest == fingerprint(select_of(spec))
 
     def conform(self, session: Session, name: str) -> TableDescription:
         """Create or alter Hive's table so that it matches the map, as far as the map allows it, and return it.
@@ -273,6 +303,21 @@ def _storage_of(rule: TableRule) -> HiveStorage | None:
     from kafka2hive.formats.plugin import storage_of
 
     return storage_of(rule.writer.plugin)
+
+
+def _latest_of(rule: TableRule) -> LatestView | None:
+    """Return the view of the newest states that the map wants; its rules check that the metadata are there."""
+    if rule.latest is None:
+        return None
+    metadata = dict(rule.metadata)
+    several = change_log_of(rule.source) is ChangeLog.CANAL
+    return LatestView(
+        key=rule.latest.key,
+        order=rule.latest.order,
+        partition=metadata[MetadataColumn.PARTITION],
+        offset=metadata[MetadataColumn.OFFSET],
+        ordinal=metadata[MetadataColumn.ORDINAL] if several else None,
+    )
 
 
 def _dead_letter_spec(service_map: ServiceMap) -> TableSpec:

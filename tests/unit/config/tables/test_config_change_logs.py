@@ -4,7 +4,7 @@ import pytest
 
 from kafka2hive.config.keys import StartKind
 from kafka2hive.config.keys.change_log import ChangeLog, change_log_of, decimal_encoding
-from tests.harness.map_text import FILMS, films, problems_of
+from tests.harness.map_text import FILMS, HEAD, films, problems_of
 
 COLUMNS = "    columns: {id: bigint, name: string}\n"
 ADDED = [("__op", "string"), ("__ts_ms", "bigint"), ("__source_position", "string")]
@@ -77,3 +77,48 @@ def test_a_change_log_that_is_not_unpacked_has_only_the_maps_columns() -> None:
 def test_contradictions_are_reported(lines: str, message: str) -> None:
     text = "\n".join(map(str, problems_of(FILMS + lines)))
     assert message in text
+
+
+PLACES = "    metadata: [partition, offset]\n"
+LATEST = f"    source: debezium\n{COLUMNS}{PLACES}"
+
+
+def test_the_view_of_newest_states_orders_by_the_position_unless_the_map_says_otherwise() -> None:
+    table = films(f"{LATEST}    latest: {{key: [id]}}\n")
+    assert table.latest is not None
+    assert (table.latest.key, table.latest.order) == (("id",), "__source_position")
+    other = films(f"{LATEST}    latest: {{key: [id, name], order: __ts_ms}}\n").latest
+    assert other is not None and (other.key, other.order) == (("id", "name"), "__ts_ms")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (f"{COLUMNS}{PLACES}    latest: {{key: [id]}}\n", "is for tables with source: debezium"),
+        (f"    source: binlog\n{COLUMNS}{PLACES}    latest: {{key: [id]}}\n", "whose rows have __op"),
+        (
+            f"{LATEST}    sql: SELECT id, name, __op, __ts_ms, __source_position FROM records\n    latest: {{key: [id]}}\n",
+            "is not for tables with sql",
+        ),
+        (f"{LATEST}    latest: {{key: []}}\n", "key"),
+        (f"{LATEST}    latest: {{order: id}}\n", "key"),
+        (f"{LATEST}    latest: {{key: [nme]}}\n", "the table has no column nme"),
+        (f"{LATEST}    latest: {{key: [id], order: __ts}}\n", "the table has no column __ts"),
+        (
+            f"    source: debezium\n{COLUMNS}    latest: {{key: [id]}}\n",
+            "add partition, offset to metadata",
+        ),
+        (
+            f"    source: canal\n{COLUMNS}{PLACES}    latest: {{key: [id]}}\n",
+            "add ordinal to metadata",
+        ),
+    ],
+)
+def test_a_view_that_cannot_be_right_is_reported(lines: str, message: str) -> None:
+    assert message in "\n".join(map(str, problems_of(HEAD + FILMS + lines)))
+
+
+def test_a_view_needs_a_hive_section() -> None:
+    head = "".join(line for line in HEAD.splitlines(keepends=True) if not line.startswith("hive"))
+    problems = problems_of(f"{head}{FILMS}{LATEST}    latest: {{key: [id]}}\n")
+    assert "the map needs a hive section" in "\n".join(problems)

@@ -173,3 +173,77 @@ def test_a_statement_that_fails_again_and_again_is_the_tables_own_error() -> Non
     refusing = RacedHive(MetastoreRefused("Permission denied"), is_made=False)
     with pytest.raises(TableError, match=r"hive\.refused.*air\.films: Permission denied"):
         _new_table(refusing).conform(cast("Session", refusing), "air.films")
+
+
+LATEST = """columns: {id: bigint, name: string}
+    source: debezium
+    metadata: [partition, offset]
+    latest: {key: [id]}
+    schema_evolution: add"""
+
+
+class HiveWithView(FakeHive):
+    """Carries out what makes a table and its view; `columns` are those that Hive has, `kind` is that of the view's name."""
+
+    def __init__(self, columns: int) -> None:
+        super().__init__()
+        names = ["id", "name", "__op", "__ts_ms", "__source_position", "kafka_partition", "kafka_offset"]
+        types = ["bigint", "string", "string", "bigint", "string", "int", "bigint"]
+        self.all = list(zip(names, types, strict=True))
+        self.columns = self.all[:columns]
+        self.kind, self.latest, self.sent = "", "", list[str]()
+
+    def run(self, *statements: str) -> list[tuple[Any, ...]]:
+        (statement,) = statements
+        if "`films_latest`" in statement and statement.startswith("DESCRIBE"):
+            if not self.kind:
+                raise NoSuchTable("films_latest")
+            return [
+                ("# Detailed Table Information", None, None),
+                ("Table Type:", self.kind, None),
+                ("", "kafka2hive.latest", self.latest),
+            ]
+        if statement.startswith("DESCRIBE"):
+            return [
+                *((name, kind, "") for name, kind in self.columns),
+                ("# Detailed Table Information", None, None),
+                ("Table Type:", "EXTERNAL_TABLE", None),
+                ("Location:", "file:///t", None),
+            ]
+        self.sent.append(statement)
+        if statement.startswith("CREATE OR REPLACE VIEW"):
+            self.kind, self.latest = "VIRTUAL_VIEW", statement.partition("kafka2hive.latest'='")[2][:32]
+        else:
+            self.columns = self.all
+        return []
+
+
+def _with_view(hive: HiveWithView, lines: str = LATEST) -> Catalogue:
+    service_map = load_text(MAP.replace("COLUMNS", lines) + "    bucket: {path: ''}\n", "m", {})
+    catalogue = Catalogue(service_map, cast("Hive", hive))
+    catalogue.resolve(MapTable(service_map.tables[0], LedgerPaths("file:///ledger", "air.films"), ("films",)))
+    return catalogue
+
+
+@pytest.mark.parametrize(("columns", "statements"), [(7, 1), (6, 2)])
+def test_the_view_of_newest_states_is_made_once_and_again_if_the_map_changes(
+    columns: int, statements: int
+) -> None:
+    hive = HiveWithView(columns)
+    for _ in range(2):
+        _with_view(hive).conform(cast("Session", hive), "air.films")
+        assert len(hive.sent) == statements
+    assert hive.sent[-1].startswith("CREATE OR REPLACE VIEW `air`.`films_latest`")
+    _with_view(hive, LATEST.replace("[id]", "[id, name]")).conform(cast("Session", hive), "air.films")
+    assert len(hive.sent) == statements + 1 and "PARTITION BY `id`, `name`" in hive.sent[-1]
+    without = LATEST.replace("    latest: {key: [id]}\n", "")
+    _with_view(hive, without).conform(cast("Session", hive), "air.films")
+    assert len(hive.sent) == statements + 1
+
+
+def test_a_table_with_the_views_name_is_left_alone() -> None:
+    hive = HiveWithView(7)
+    hive.kind = "MANAGED_TABLE"
+    with pytest.raises(TableError, match="films_latest") as refused:
+        _with_view(hive).conform(cast("Session", hive), "air.films")
+    assert refused.value.code == "hive.not_a_view" and hive.sent == []

@@ -1,0 +1,152 @@
+"""The view of a change log's newest states in real Hive is the database's own state, after deletions, truncations and ties."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import SAID
+from tests.contract.change_log_records import debezium
+from tests.contract.test_canal import flat
+from tests.harness.program import command, run_once
+from tests.harness.service_map import write_map
+from tests.integration.test_dump_change_logs import CHANGES, Database
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
+from tests.services.produce import produce
+
+PLACES = {"partition": "k_partition", "offset": "k_offset", "ordinal": "k_ordinal"}
+COLUMNS = {"id": "bigint", "name": "string", "total": "decimal(10,2)"}
+State = list[tuple[int, str, str]]
+
+
+def customers(table: str, topic: str, source: str, **more: Any) -> dict[str, Any]:
+    entry = {
+        "table": table,
+        "topics": [topic],
+        "source": source,
+        "columns": COLUMNS,
+        "metadata": PLACES,
+        "bucket": {"field": "__ts_ms", "unit": "ms"},
+        "latest": {"key": ["id"]},
+    }
+    return entry | more
+
+
+def state_of(database: Database) -> State:
+    return [(key, row["name"], row["total"]) for key, row in sorted(database.rows.items())]
+
+
+def seen(hive: HiveServer, view: str) -> State:
+    return [
+        (int(row[0]), str(row[1]), str(row[2]))
+        for row in hive.query(f"select id, name, cast(total as string) from {view} order by id")
+    ]
+
+
+def change(op: str, lsn: int, **row: Any) -> bytes:
+    after = row or None
+    return json.dumps(debezium(op, None, after, {"lsn": lsn}, 1_356_998_400_000 + lsn)).encode()
+
+
+@pytest.mark.timeout(900)
+def test_the_view_of_the_newest_states_is_the_database(
+    kafka: KafkaBroker,
+    hdfs: Hdfs,
+    hive: HiveServer,
+    hive_database: str,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
+    database, table, topic = Database(5), f"{hive_database}.customers", hive_database
+    kafka.create_topic(topic, 1)
+    produce(kafka.bootstrap, topic, database.log, 1, database.keys)
+    kafka.create_topic(f"{topic}-canal", 1)
+    produce(kafka.bootstrap, f"{topic}-canal", database.flat, 1)
+    canal = customers(f"{table}_canal", f"{topic}-canal", "canal")
+    tables = [customers(table, topic, "debezium"), canal]
+    uri = f"{hdfs.namenode_url}/{hive_database}"
+    hive_section = {"url": f"hive://me@127.0.0.1:{hive.port}/default?auth=NONE"}
+
+    def dumped(entries: list[dict[str, Any]]) -> Path:
+        config = write_map(tmp_path, topic, kafka.bootstrap, uri, entries, hive=hive_section)
+        run = run_once(config)
+        assert run.code == 0, run.log[-3000:]
+        return config
+
+    config = dumped(tables)
+    assert database.rows and len(database.rows) < CHANGES
+    began = time.monotonic()
+    assert seen(hive, f"{table}_latest") == state_of(database)
+    middle = time.monotonic()
+    plain = hive.query(f"select count(*), max(name) from {table}")
+    assert plain[0][0] == CHANGES
+    took = f"view {middle - began:.1f} s, one scan {time.monotonic() - middle:.1f} s"
+    record_property(SAID, f"{CHANGES} changes of {len(database.rows)} rows: {took}")
+    assert seen(hive, f"{table}_canal_latest") == state_of(database)
+    assert "CREATE OR REPLACE VIEW" not in command("plan", config).out, "the view is made again and again"
+
+    # the same position twice: the offset decides; rows of one message of Canal: their ordinal
+    lsn = 10_000
+    produce(
+        kafka.bootstrap,
+        topic,
+        [
+            change("u", lsn, id=7, name="first", total="1.00"),
+            change("u", lsn, id=7, name="second", total="2.00"),
+        ],
+        1,
+    )
+    both = [
+        {"id": "7", "name": name, "total": total} for name, total in (("first", "1.00"), ("second", "2.00"))
+    ]
+    produce(
+        kafka.bootstrap,
+        f"{topic}-canal",
+        [json.dumps(flat("UPDATE", both, ts=1_356_998_500_000)).encode()],
+        1,
+    )
+    widened = [
+        customers(table, topic, "debezium", columns=COLUMNS | {"city": "string"}, schema_evolution="add"),
+        canal,
+    ]
+    dumped(widened)
+    for view in (f"{table}_latest", f"{table}_canal_latest"):
+        assert (7, "second", "2.00") in seen(hive, view)
+    assert hive.query(f"select city from {table}_latest where id = 7") == [(None,)], (
+        "the view lacks a new column"
+    )
+
+    # a truncation: what was before it is gone, what comes after it is there; a change that comes late is not
+    late = change("u", lsn + 5, id=8, name="before the truncation", total="3.00")
+    after = change("c", lsn + 20, id=9, name="after it", total="4.00")
+    produce(kafka.bootstrap, topic, [change("t", lsn + 10), late, after], 1)
+    dumped(widened)
+    assert seen(hive, f"{table}_latest") == [(9, "after it", "4.00")]
+
+
+@pytest.mark.timeout(900)
+def test_a_key_on_two_topic_partitions_fails_the_query_and_a_table_of_the_views_name_sets_its_table_aside(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    table, topic = f"{hive_database}.customers", hive_database
+    kafka.create_topic(topic, 2)
+    for number, key in ((0, 1), (1, 1), (1, 2)):
+        produce(kafka.bootstrap, topic, [change("c", 10 + number, id=key, name="x", total="1.00")], [number])
+    uri = f"{hdfs.namenode_url}/{hive_database}"
+    hive_section = {"url": f"hive://me@127.0.0.1:{hive.port}/default?auth=NONE"}
+    entry = customers(table, topic, "debezium")
+    config = write_map(tmp_path, topic, kafka.bootstrap, uri, [entry], hive=hive_section)
+    hive.query(f"create table {table}_latest (id bigint)")
+    refused = run_once(config)
+    assert refused.code == 75 and "hive.not_a_view" in refused.log, refused.log[-3000:]
+    hive.query(f"drop table {table}_latest")
+    run = run_once(config)
+    assert run.code == 0, run.log[-3000:]
+    assert hive.query(f"select count(*) from {table}") == [(3,)]
+    with pytest.raises(Exception, match=r"(?i)assert|return code 2|failed"):
+        seen(hive, f"{table}_latest")
