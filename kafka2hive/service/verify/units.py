@@ -12,6 +12,8 @@ from kafka2hive.model.text import counted
 PIECE_OFFSETS = 4_000_000
 """The most offsets that are compared at a time; this bounds the memory."""
 
+_WITHOUT_BOUNDS = "among late or out-of-range records, whose bounds a rebuilt ledger does not have"
+
 Advance = Callable[[int, int], None]
 """Receives the numbers of further files and rows that are done."""
 
@@ -34,6 +36,11 @@ class Unit:
     @property
     def ranges(self) -> tuple[OffsetRange, ...]:
         return tuple(self.accounts)
+
+    @property
+    def lacks_bounds(self) -> bool:
+        """Whether the task decided by bounds that are unknown, because the ledger was rebuilt since."""
+        return self.bounds is None and any(a.bad < a.dead_lettered for a in self.accounts.values())
 
     @property
     def rows(self) -> int:
@@ -86,7 +93,9 @@ class UnreadableRange:
 
 
 def fetchable_ranges(unit: Unit, logs: Logs) -> tuple[list[OffsetRange], list[UnreadableRange]]:
-    """Split the unit's offsets into those that Kafka still has, and those that are gone."""
+    """Split the unit's offsets into those that Kafka still has, and those that are gone or cannot be decided again."""
+    if unit.lacks_bounds:
+        return [], [UnreadableRange(r, _WITHOUT_BOUNDS) for r in unit.ranges]
     fetchable: list[OffsetRange] = []
     gone: list[UnreadableRange] = []
     for r in unit.ranges:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from kafka2hive.config.keys import Bucketing, BucketTime, TableRule, TableSettings
 from kafka2hive.config.load import load_text
 from kafka2hive.config.yaml.problems import MapInvalid
+from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
+from kafka2hive.kafka.positions import Logs
 from kafka2hive.ledger.draft import BoundGoesBack, draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change, Completeness, DataEpoch, NoTracking, RegistrationUpdate
@@ -27,7 +29,7 @@ from kafka2hive.model.offsets import (
     TopicPartition,
 )
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
-from kafka2hive.model.snapshot import EventBounds, Snapshot, Tracking
+from kafka2hive.model.snapshot import REBUILT, EventBounds, Snapshot, Tracking
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.progress import EpochNumbers, TableNumbers
 from kafka2hive.plan import TableBacklog, plan_epoch
@@ -38,6 +40,7 @@ from kafka2hive.service.tables.read_through import event_bounds
 from kafka2hive.service.tables.report import EpochReport, TableReport
 from kafka2hive.service.tables.table_state import MapTable, Table
 from kafka2hive.service.verify.snapshot_lines import audit_lines
+from kafka2hive.service.verify.units import fetchable_ranges, summary_lines, units_of
 from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import manifests_of
@@ -410,11 +413,35 @@ def test_the_audit_finds_bounds_that_the_ledger_does_not_explain() -> None:
     assert "rows before 2026-11-25T12:00:01Z are late" in wrong(replace(BOUNDS, late_before_ms=NOW + 1000))
     assert "1 dead letters are late, though no period was closed" in wrong(BOUNDS)
     assert "out of range, without such a bound" in wrong(EventBounds(late_before_ms=NOW))
+    assert findings(first, replace(good, bounds=None, owner=REBUILT)) == []
     idle = after(good, RegistrationUpdate())
     assert findings(good, idle) == []
     assert "it read no records" in findings(good, replace(idle, bounds=BOUNDS))[0]
     back = replace(idle, accounts=good.accounts, bounds=replace(BOUNDS, late_before_ms=NOW - 1))
     assert any("in the epoch before it" in message for message in findings(good, back))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "counts", "is_decided"),
+    [
+        (CLOSED, {"dead_lettered": 2, "late": 1}, True),
+        (None, {"dead_lettered": 2}, True),
+        (None, {"dead_lettered": 2, "late": 1}, False),
+        (None, {"dead_lettered": 2, "out_of_range": 2}, False),
+    ],
+)
+def test_the_deep_audit_leaves_out_what_a_rebuilt_ledger_has_no_bounds_of(
+    bounds: EventBounds | None, counts: dict[str, int], is_decided: bool
+) -> None:
+    tp = TopicPartition("t", 0)
+    (unit,), _ = units_of([after(state_of(), epoch_of(bounds, **counts))])
+    cluster = ClusterView("c", {"t": TopicView("t", "-", (0,))})
+    logs = Logs(cluster, {tp: Watermark(0)}, {tp: Watermark(9)}, {tp: Watermark(9)})
+    fetchable, gone = fetchable_ranges(unit, logs)
+    assert (fetchable == [offsets("t", 0, 0, 9)]) is is_decided
+    assert [each.range for each in gone] == ([] if is_decided else [offsets("t", 0, 0, 9)])
+    if not is_decided:
+        assert summary_lines(gone)[0].startswith("9 offsets among late or out-of-range records")
 
 
 # what `status` says without bounds
