@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from tests.benchmarks.peers import bare_loop
 from tests.benchmarks.peers.shape import ZSTD_LEVEL, Shape
 from tests.services.jars import ROOT
 
@@ -29,7 +30,7 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Contestant:
     """`command` makes what it needs in the folder, for a run to the topic's end or, with seconds for an interval, until
-    it is killed; `location` is where its table then lies.
+    it is killed; `location` is where its table then lies, `reads` which records it can decode.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Contestant:
     command: Callable[[Place, float | None], list[str]]
     location: Callable[[Place], str]
     on_hdfs: bool = False
+    reads: Callable[[Shape], bool] = lambda _shape: True
 
 
 def write_map(place: Place, options: dict[str, object] | None = None, **sections: object) -> Path:
@@ -114,6 +116,18 @@ def _peer(module: str) -> Callable[[Place, float | None], list[str]]:
     return command
 
 
+def _bare_loop(place: Place, interval: float | None = None) -> list[str]:
+    if interval is not None:
+        raise ValueError(
+            "the bare loop has no state to continue from: it only reads what the topic holds now"
+        )
+    return [
+        *(str(bare_loop.program()), "--librdkafka", bare_loop.librdkafka()),
+        *("--bootstrap", place.bootstrap, "--topic", place.topic, "--output", f"{place.uri}/table"),
+        *("--shape", str(place.shape.write(place.folder / "shape.json")), "--parallelism", str(CORES)),
+    ]
+
+
 def _peer_table(place: Place) -> str:
     return f"{place.uri}/table"
 
@@ -126,7 +140,7 @@ CONTESTANTS = {
         Contestant("spark_foreach_batch", "Spark foreachBatch", _peer("spark_foreach_batch"), _peer_table),
         Contestant("spark_file_sink", "Spark file sink", _peer("spark_file_sink"), _peer_table),
         Contestant("flink", "Flink SQL", _peer("flink"), _peer_table),
-        Contestant("bare_loop", "bare loop (the limit)", _peer("bare"), _peer_table),
+        Contestant("bare_loop", "bare loop (the limit)", _bare_loop, _peer_table, reads=bare_loop.reads),
     )
 }
 

@@ -135,7 +135,11 @@ def compared(
     names: Sequence[str],
     compression: str = "none",
 ) -> dict[str, Any]:
-    """The figures of one comparison with their rows. Raises WrongOutput and ProgramFailed."""
+    """The figures of one comparison with their rows; who cannot decode the records is left out.
+
+    Raises WrongOutput and ProgramFailed.
+    """
+    names = [name for name in names if CONTESTANTS[name].reads(data.shape)]
     figures = Race(room, rounds, names).run(data, sizes, compression).document()
     rows = Rows("-".join([data.name, *([compression] if compression != "none" else [])]))
     add_rows(rows, data.name, figures, compression)
