@@ -5,7 +5,7 @@ path, and only the distinct results are formatted.
 """
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,9 +105,7 @@ class Bucketer:
         buckets = [self._bucket(key) for key in tuples]
         table = np.array([item if isinstance(item, int) else NO_BUCKET for item in buckets], dtype=np.int32)
         ids = table[codes]
-        for number, reason in enumerate(buckets):
-            if isinstance(reason, Reason):
-                refusals.note(codes == number, reason)
+        refusals.note_buckets(codes, buckets)
         ids[refusals.mask] = NO_BUCKET
         return BucketAssignment(ids, *refusals.rows())
 
@@ -173,6 +171,16 @@ class _Refusals:
     def note(self, rows: npt.NDArray[np.bool_], reason: Reason) -> None:
         self._reasons.append(reason)
         self._of_row[rows & ~self.mask] = len(self._reasons)
+
+    def note_buckets(self, codes: npt.NDArray[np.int64], buckets: Sequence[int | Reason]) -> None:
+        """Note the rows whose bucket is a reason; `codes` has the index of each row's bucket."""
+        numbers = np.zeros(len(buckets), np.int32)
+        for at, bucket in enumerate(buckets):
+            if isinstance(bucket, Reason):
+                self._reasons.append(bucket)
+                numbers[at] = len(self._reasons)
+        if self._reasons:
+            self._of_row = np.where(self.mask, self._of_row, numbers[codes])
 
     def rows(self) -> tuple[Positions, list[Reason]]:
         """Return the refused rows, ascending, and the reason of each."""
