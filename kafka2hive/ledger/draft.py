@@ -13,13 +13,14 @@ from kafka2hive.ledger.snapshot.change import (
     PauseUpdate,
     RegistrationUpdate,
     Repair,
+    Replay,
 )
 from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.ledger.snapshot.completeness import with_completeness
 from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import HEADER, LINES
-from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offsets import UNKNOWN_ID, Position, TopicPartition
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.offsets import UNKNOWN_ID, AccountingMismatch, Position, TopicPartition
 from kafka2hive.model.snapshot import MOST_ORDERS, EventBounds, Snapshot
 
 _NOTHING_YET: dict[str, Any] = {
@@ -91,6 +92,9 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
             return replace(
                 _with_positions(state, change), files=change.files, losses=state.losses + change.losses
             )
+        case Replay():
+            _check_replay(change)
+            return replace(state, files=change.files, replayed=change.replayed)
         case RegistrationUpdate():
             return replace(state, forgotten=state.forgotten + change.forgotten)
         case NewColumns():
@@ -99,6 +103,22 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
             return replace(state, paused=change.paused)
         case _:
             assert_never(change)
+
+
+def _check_replay(change: Replay) -> None:
+    """Raise AccountingMismatch unless the files of each task hold exactly what its replayed letters became."""
+    for one in change.replayed:
+        one.account.check(one.path)
+        of_task = [file for file in change.files if file.task == one.task]
+        for kind, expected in (
+            (FileKind.DATA, one.account.rows),
+            (FileKind.DEAD_LETTER, one.account.dead_lettered),
+        ):
+            rows = sum(file.rows for file in of_task if file.kind is kind)
+            if rows != expected:
+                raise AccountingMismatch(
+                    f"{one.path}: {rows} rows in {kind.value} files, {expected} replayed"
+                )
 
 
 def _with_positions(state: Snapshot, change: FirstPositions | Repair) -> Snapshot:

@@ -7,7 +7,7 @@ from kafka2hive.ledger.commit import commit
 from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.ledger.promote import promote
+from kafka2hive.ledger.promote import hide_replayed, promote
 from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.ledger.snapshot.change import Change
 from kafka2hive.model.errors import AmbiguousOutcome
@@ -65,12 +65,13 @@ def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | Non
 
 
 def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozenset()) -> Publication:
-    """Promote and finalise the state if it is pending (R6, R7), then certify (R10). A start does this as R4.
+    """Promote, hide and finalise the state if it is pending (R6, R11, R7), then certify (R10). A start does this as R4.
 
     Raises Fenced, ManualActionRequired, AmbiguousOutcome, TableError.
     """
     if not owned.pending:
         return Publication(certify(ports, owned, given_up), FileMoves())
     moves = promote(ports, owned, owned.state.files, given_up)
+    hide_replayed(ports, owned)
     final = finalise(ports, owned)
     return Publication(certify(ports, final, given_up), moves)

@@ -1,12 +1,12 @@
 """Read a ledger's final snapshots, newest first: from the generation directory, then from the archive."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.take_over import read_snapshot
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
-from kafka2hive.model.files import DataFile
+from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.ledger import LedgerPaths, SnapshotState, parse_snapshot_name
 from kafka2hive.model.snapshot import REBUILT, EventBounds, Snapshot
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children
@@ -91,9 +91,27 @@ def _read(
 def find_files(
     files: FileSystem, paths: LedgerPaths, directory: str, named: Callable[[str], bool]
 ) -> Iterator[DataFile]:
-    """Yield the files whose final paths are `named`, those of the newest snapshot first. Raises as final_snapshots."""
+    """Yield the files whose final paths are `named`, those of the newest snapshot first. Raises as final_snapshots.
+
+    A file whose letters were replayed is no file any more.
+    """
+    replayed: set[str] = set()
     for snapshot in final_snapshots(files, paths, directory):
-        yield from (file for file in snapshot.files if named(file.final))
+        yield from (f for f in snapshot.files if named(f.final) and f.final not in replayed)
+        replayed |= {one.path for one in snapshot.replayed}
+
+
+def letter_files(newest: Snapshot, snapshots: Iterable[Snapshot]) -> Iterator[tuple[Snapshot, DataFile]]:
+    """Yield the dead-letter files of `snapshots`, which come newest first, each with its snapshot.
+
+    Files that are recorded as lost in `newest`, or that a later snapshot or `newest` has replayed, are left out.
+    """
+    gone = {loss.path for loss in newest.losses} | {one.path for one in newest.replayed}
+    for snapshot in snapshots:
+        for file in snapshot.files:
+            if file.kind is FileKind.DEAD_LETTER and file.final not in gone:
+                yield snapshot, file
+        gone |= {one.path for one in snapshot.replayed}
 
 
 def bounds_of(files: FileSystem, paths: LedgerPaths, directory: str, file: DataFile) -> EventBounds | None:

@@ -1,4 +1,4 @@
-"""Move the files of a committed snapshot to where readers see them: rule R6 of docs/protocol.md.
+"""Move the files of a committed snapshot to where readers see them, and hide those that it replaces: R6, R11.
 
 No other code puts files into final places (W3). It may be repeated: a file that was moved is found at its final place.
 """
@@ -14,6 +14,7 @@ from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.model.errors import ManualActionRequired, StateUnknown
 from kafka2hive.model.files import DataFile, FileMoves
 from kafka2hive.model.paths.path import parent
+from kafka2hive.model.paths.table_directory import hidden_letters
 from kafka2hive.storage.port import FileSystem, StorageError, children, in_its_directory, length_at
 
 
@@ -53,6 +54,38 @@ def promote(
         given_up=moves.count(Move.GIVEN_UP),
         retried=retries[0],
     )
+
+
+def hide_replayed(ports: Ports, owned: OwnedLedger) -> None:
+    """Rename the dead-letter files that this epoch replaces to their hidden names (R11), after the promote.
+
+    Before: readers see the letters and what they became. After: only the latter. A crash leaves some files visible; a second
+    call hides the rest. A file that is at neither place was taken away by retention. Raises AmbiguousOutcome, TableError.
+    """
+
+    def hide(path: str) -> None:
+        hidden = hidden_letters(path)
+
+        def attempt() -> Answer:
+            try:
+                ports.files.rename(path, hidden)
+            except StorageError as error:
+                log.warning("hide %s epoch %d: %s", path, owned.state.epoch, error)
+                return Answer.DONE if _is_hidden(ports.files, path, hidden) else answer_to(error)
+            log.debug("hide %s epoch %d: renamed", path, owned.state.epoch)
+            return Answer.DONE
+
+        retry(ports, "hide", path, attempt)
+
+    ports.concurrency.map(hide, [one.path for one in owned.state.replayed])
+
+
+def _is_hidden(files: FileSystem, path: str, hidden: str) -> bool:
+    """Return whether the file has left its place; if both are there, a delayed create has put junk at the free one."""
+    try:
+        return length_at(files, path) is None or length_at(files, hidden) is not None
+    except StorageError as error:
+        raise StateUnknown("ledger.no_answer", f"looking at {path}: {error}") from error
 
 
 def _staged_lengths(ports: Ports, files: Sequence[DataFile]) -> dict[str, int]:

@@ -118,6 +118,18 @@ class OffsetAccounting:
             late=self.late + other.late,
         )
 
+    def check(self, what: str) -> None:
+        """Raise AccountingMismatch if a count is negative, or what was read is not what became of it."""
+        if min(self.counts()) < 0:
+            raise AccountingMismatch(f"{what}: negative count in {self}")
+        if self.read != self.written + self.filtered + self.tombstones + self.dead_lettered:
+            raise AccountingMismatch(
+                f"{what}: {self.read} read, but {self.written} written + {self.filtered} filtered"
+                f" + {self.tombstones} tombstones + {self.dead_lettered} dead-lettered"
+            )
+        if self.more_rows and not self.written:
+            raise AccountingMismatch(f"{what}: {self.more_rows} more rows, but 0 written records")
+
     def counts(self) -> tuple[int, ...]:
         """Return the counts in the order of their declaration."""
         return tuple([getattr(self, name) for name in self.__slots__])
@@ -134,20 +146,12 @@ class RangeAccounting:
     def check(self) -> None:
         """Raise AccountingMismatch if a count is negative or an identity does not hold."""
         a = self.account
-        if min(a.counts()) < 0:
-            raise AccountingMismatch(f"{self.range}: negative count in {a}")
+        a.check(str(self.range))
         if len(self.range) != a.read + a.absent:
             raise AccountingMismatch(
                 f"{self.range}: {len(self.range)} offsets, but {a.read} read + {a.absent} absent"
-            )
-        if a.read != a.written + a.filtered + a.tombstones + a.dead_lettered:
-            raise AccountingMismatch(
-                f"{self.range}: {a.read} read, but {a.written} written + {a.filtered} filtered"
-                f" + {a.tombstones} tombstones + {a.dead_lettered} dead-lettered"
             )
         if a.bad < 0:
             raise AccountingMismatch(
                 f"{self.range}: {a.dead_lettered} dead-lettered, but {a.out_of_range} out of range + {a.late} late"
             )
-        if a.more_rows and not a.written:
-            raise AccountingMismatch(f"{self.range}: {a.more_rows} more rows, but 0 written records")

@@ -3,7 +3,14 @@
 from dataclasses import dataclass, field
 
 from kafka2hive.model.files import DataFile, HivePartition
-from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, RangeAccounting, TopicPartition
+from kafka2hive.model.offsets import (
+    UNKNOWN_ID,
+    OffsetAccounting,
+    OffsetRange,
+    Position,
+    RangeAccounting,
+    TopicPartition,
+)
 
 UNKNOWN_TIME = "-"
 UNKNOWN_START = "-"
@@ -97,6 +104,18 @@ class AcceptedLoss:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedFile:
+    """A committed dead-letter file (`path` is its final address) whose letters were decoded again by `task` of this epoch.
+
+    `account` says what became of its `read` letters: those that are letters again are its `dead_lettered`.
+    """
+
+    path: str
+    task: int
+    account: OffsetAccounting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedTable:
     """A table of the map as it was when Hive's table matched it; the fields are texts, so that they stay readable."""
 
@@ -181,6 +200,7 @@ class Snapshot:
       of the previous snapshot that are open again, because their certificates were not written.
     - `orders`: an operator's last orders that the owner has answered. `paused`: None unless one of them paused the table.
     - `bounds`: those of the newest epoch with records, None if the map had none then.
+    - `replayed`: dead-letter files of earlier epochs that this epoch's files replace.
     - `location`: the table's directory, so that recovery needs no map.
     - `start`: the start policy that chose the first positions, as text.
     - `newest_ms`: the newest record timestamp (milliseconds since 1970) that ever became visible, None before the first.
@@ -217,6 +237,7 @@ class Snapshot:
     orders: tuple[RecordedOrder, ...] = ()
     paused: Pause | None = None
     bounds: EventBounds | None = None
+    replayed: tuple[ReplayedFile, ...] = ()
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(

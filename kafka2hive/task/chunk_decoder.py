@@ -18,7 +18,7 @@ from kafka2hive.plan.contract import ColumnsSeen, UnmappedFields
 from kafka2hive.plugins import Decoder, Reason
 from kafka2hive.schema_evolution.differences import WriterFieldsCheck
 from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Positions
 from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
 from kafka2hive.task.record_columns import FRAMED, KeyAndHeaderColumns
 from kafka2hive.task.rejections import Rejections, rows_not_held, unwritable_of, without_rejections
@@ -140,7 +140,7 @@ class ChunkDecoder:
         unreadable = chunk.unreadable_headers() if self._wants_headers else NOWHERE
         to_decode = ~tombstones
         to_decode[unreadable] = tombstones[unreadable] = False
-        reasons = [Reason("headers.utf8", "the name of a header is not UTF-8")] * len(unreadable)
+        reasons = [Reason(UNREADABLE_HEADERS, "the name of a header is not UTF-8")] * len(unreadable)
         return (
             None if to_decode.all() else np.flatnonzero(to_decode),
             np.flatnonzero(tombstones),

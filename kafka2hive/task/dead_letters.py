@@ -1,17 +1,25 @@
-"""The dead letters of one table in one task: files with every byte of the records, and counts of the reasons."""
+"""The dead letters of one table in one task: files with every byte of the records, and counts of the reasons.
 
-from collections.abc import Sequence
+`StoredLetters` are the letters of such a file, as records that are decoded again.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, dead_letter_path
 from kafka2hive.config.keys import MetadataColumn
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.hive_types import parse_hive_type
+from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.plan.contract import Refusal
 from kafka2hive.plugins import Reason
-from kafka2hive.task.fetch.chunk import Chunk
-from kafka2hive.task.fetch.records import Positions
+from kafka2hive.task.fetch.chunk import Chunk, Segment
+from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Headers, Positions
 from kafka2hive.task.part import TablePart, TaskEnvironment
 from kafka2hive.task.rows import metadata_column
 from kafka2hive.task.write.bucket_split import RowSources
@@ -35,6 +43,10 @@ class DeadLetterFiles:
     def add(self, chunk: Chunk, positions: Positions, reasons: Sequence[Reason]) -> None:
         """Add the messages at `positions`, with a reason for each."""
         self._reasons.add(chunk, positions, reasons)
+        self.keep(chunk, positions, reasons)
+
+    def keep(self, chunk: Chunk, positions: Positions, reasons: Sequence[Reason]) -> None:
+        """Add letters that were not decoded: their reasons are not counted."""
         letters = dead_letter_rows(chunk, positions, reasons, self._epoch)
         bucket = np.zeros(len(letters), np.int32)
         self.sink.add(letters, bucket, self._paths, self._sources.of_rows(chunk, positions))
@@ -98,3 +110,93 @@ class Reasons:
     def most_frequent(self) -> tuple[Refusal, ...]:
         """Return at most MOST_REASONS, the most frequent first."""
         return tuple(sorted(self._found.values(), key=lambda one: -one.count)[:MOST_REASONS])
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLetters:
+    """Records (see there) as dead letters keep them; `rows` are rows of a dead-letter file, of one topic partition or several.
+
+    Two things of a record are not in its letter: header names that are not UTF-8, and a timestamp beyond the years 1 to
+    9999, which is null.
+    """
+
+    rows: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def slice(self, start: int, end: int) -> "StoredLetters":
+        return StoredLetters(self.rows.slice(start, end - start))
+
+    def joined(self, others: Sequence["StoredLetters"]) -> "StoredLetters":
+        return StoredLetters(pa.concat_tables([self.rows, *(other.rows for other in others)]))
+
+    def compact(self) -> "StoredLetters":
+        return self
+
+    def value_bytes(self) -> int:
+        return int(self.sizes().sum())
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        lengths = pc.fill_null(pc.binary_length(self.rows["value"]), 0)
+        sizes: npt.NDArray[np.int64] = lengths.to_numpy().astype(np.int64)
+        return sizes
+
+    def last(self) -> tuple[int, int]:
+        return self.rows["offset"][-1].as_py(), -1
+
+    def count_below(self, offset: int) -> int:
+        return pc.sum(pc.less(self.rows["offset"], offset)).as_py() or 0
+
+    def values_and_times(self) -> tuple[pa.BinaryArray, pa.Int64Array]:
+        return self.values(None), self.timestamps(None)
+
+    def values(self, positions: Positions | None) -> pa.BinaryArray:
+        return self._column("value", positions)
+
+    def keys(self, positions: Positions | None) -> pa.BinaryArray:
+        return self._column("key", positions)
+
+    def offsets(self, positions: Positions | None) -> pa.Int64Array:
+        return self._column("offset", positions)
+
+    def timestamps(self, positions: Positions | None) -> pa.Int64Array:
+        return self._column("timestamp", positions).cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+
+    def headers(self, positions: Positions | None) -> Headers:
+        stored = self._column("headers", positions).to_pylist()
+        codes = self._column("reason", positions).to_pylist()
+        pairs = [None if one is None else [(each["key"], each["value"]) for each in one] for one in stored]
+        return Headers(pairs, tuple(at for at, code in enumerate(codes) if code == UNREADABLE_HEADERS))
+
+    def reasons(self) -> list[Reason]:
+        """Return why each record is a dead letter."""
+        codes, texts = self.rows["reason"].to_pylist(), self.rows["detail"].to_pylist()
+        return [Reason(code, text or "") for code, text in zip(codes, texts, strict=True)]
+
+    def _column(self, name: str, positions: Positions | None) -> pa.Array:
+        column = self.rows[name].combine_chunks()
+        return column if positions is None else column.take(pa.array(positions))
+
+
+def letter_chunks(
+    table: str, rows: pa.Table, ranges: Sequence[OffsetRange], most_bytes: int
+) -> Iterator[Chunk]:
+    """Yield the letters as chunks, each of one of the ranges. Raises TableError if one is in none of them."""
+    found = 0
+    for source in ranges:
+        at = source.topic_partition
+        inside = pc.and_(pc.equal(rows["topic"], at.topic), pc.equal(rows["partition"], at.number))
+        inside = pc.and_(inside, pc.greater_equal(rows["offset"], source.start))
+        part = rows.filter(pc.and_(inside, pc.less(rows["offset"], source.end))).sort_by("offset")
+        if len(part):
+            found += len(part)
+            records = StoredLetters(part)
+            segment = Segment(source, len(part), records.value_bytes(), -1)
+            yield from Chunk(table, (segment,), records).split(most_bytes)
+    if found != len(rows):
+        raise TableError(
+            "replay.damaged",
+            f"{table}: {len(rows) - found} dead letters are of other offsets than their file says",
+            "`kafka2hive verify --deep` names them; nothing was changed",
+        )

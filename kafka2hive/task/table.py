@@ -13,6 +13,7 @@ from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting
 from kafka2hive.plan.contract import ClientCounts, TableManifest
+from kafka2hive.plugins import Reason
 from kafka2hive.task.accounts import TableAccounts
 from kafka2hive.task.bucket.bucketer import NO_BUCKET, Bucketer, BucketIds
 from kafka2hive.task.chunk_decoder import DecodedChunk
@@ -200,6 +201,12 @@ class TableRun:
             late=[with_reason(some, LATE) for some in letters] if self._is_bounded else (),
         )
         self._progress()
+
+    def keep(self, chunk: Chunk, reasons: Sequence[Reason]) -> None:
+        """Take every message of the chunk as a dead letter without decoding it; `reasons` has one per message."""
+        every = np.arange(len(chunk))
+        self._letters.keep(chunk, every, reasons)
+        self._accounts.count(chunk, dead_lettered=[every], filtered=[], tombstones=every[:0])
 
     def _timed_parts(self, chunk: Chunk) -> Iterator[DecodedChunk]:
         """Yield the decoded parts; a part is decoded only after the previous one was written."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.cli.render.certificate import certificate_document
-from kafka2hive.cli.render.dead_letters import letters_document, list_document
+from kafka2hive.cli.render.dead_letters import letters_document, list_document, replay_document
 from kafka2hive.cli.render.offsets import offsets_document
 from kafka2hive.cli.render.order import order_document
 from kafka2hive.cli.render.plan import init_document, plan_document
@@ -39,6 +39,7 @@ from kafka2hive.model.snapshot import (
     Pause,
     RecordedOrder,
 )
+from kafka2hive.plan.contract import Refusal, TableManifest
 from kafka2hive.service.inspect.certificate import Completion, PartitionName, PartitionReport
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Group, Letter, LetterPage
 from kafka2hive.service.inspect.offsets import OffsetsResult, OwnedOffsets
@@ -48,6 +49,7 @@ from kafka2hive.service.inspect.state import LastOutcome, OwnerLife
 from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus
 from kafka2hive.service.inspect.where import OffsetPlace, PlaceAnswer
 from kafka2hive.service.recover.order import OrderAnswer
+from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
 from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
@@ -367,6 +369,28 @@ def _plan() -> PlanResult:
     )
 
 
+def _replay() -> ReplayResult:
+    refusal = Refusal(
+        code="json.type",
+        column="id",
+        count=4,
+        topic_partition=PARTITION,
+        offset=12,
+        detail="column id: a number was expected",
+    )
+    manifest = TableManifest(table="air.flights", task=0, generation=7, epoch=43, refusals=(refusal,))
+    return ReplayResult(
+        account=OffsetAccounting(read=9, written=5, filtered=1, tombstones=1, dead_lettered=2, more_rows=3),
+        files=2,
+        unchanged=1,
+        unchanged_letters=2,
+        epochs=[43],
+        unregistered=1,
+        manifests=[manifest],
+        not_read=[("hdfs://namenode:8020/letters.parquet.final", "is not there")],
+    )
+
+
 def _documents() -> dict[str, Document]:
     problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
     return {
@@ -388,6 +412,7 @@ def _documents() -> dict[str, Document]:
         "init": init_document("flights", _init()),
         "dead-letters-list": list_document("flights", _dead_letters()),
         "dead-letters-show": letters_document("flights", _dead_letter()),
+        "dead-letters-replay": replay_document("flights", ReplayRequest(table="air.flights"), _replay()),
     }
 
 

@@ -21,6 +21,7 @@ from kafka2hive.model.snapshot import (
     OpenPartition,
     Pause,
     RecordedOrder,
+    ReplayedFile,
     Snapshot,
     Tracking,
 )
@@ -203,8 +204,17 @@ FORMAT_6 = replace(
         ),
     ),
     paused=Pause(since="2026-11-21T08:11:55Z", by="anna@etl1", order="0c9d" * 8, epoch=41),
+    replayed=(
+        ReplayedFile(
+            path=f"{LETTERS}/source_table=air.flights/dt=2026-11-20/letters_{NAME.replace('e000042', 'e000041')}.final",
+            task=0,
+            account=OffsetAccounting(
+                read=9, written=5, filtered=1, tombstones=1, dead_lettered=2, more_rows=3
+            ),
+        ),
+    ),
 )
-"""An operator has paused the table."""
+"""An operator has paused the table, and dead letters of an earlier epoch were replayed."""
 
 
 WITH_BOUNDS = replace(
@@ -228,7 +238,7 @@ def test_format_6_refuses_records_by_their_event_time() -> None:
     assert encode(WITH_BOUNDS) == frozen
 
 
-def test_format_6_has_orders_and_a_pause() -> None:
+def test_format_6_has_orders_a_pause_and_replayed_letters() -> None:
     assert decode((FROZEN / "format-6.snapshot").read_bytes()) == FORMAT_6
 
 

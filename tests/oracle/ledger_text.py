@@ -26,6 +26,7 @@ _TAGS = (
     "order",
     "paused",
     "bounds",
+    "replayed",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]

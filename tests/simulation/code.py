@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from types import ModuleType
 
-from kafka2hive.ledger import cleanup, draft, epoch, init, look, marker, register, start, take_over
+from kafka2hive.ledger import cleanup, draft, epoch, history, init, look, marker, register, start, take_over
 from tests.simulation import ledger_caller, tasks
 from tests.simulation.service import driver as service
 from tests.simulation.service import repair
@@ -17,6 +17,7 @@ class Production:
     ledger_caller: ModuleType = ledger_caller
     epoch: ModuleType = epoch
     cleanup: ModuleType = cleanup
+    history: ModuleType = history
     init: ModuleType = init
     look: ModuleType = look
     marker: ModuleType = marker

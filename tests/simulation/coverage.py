@@ -140,7 +140,19 @@ ORDERS = (
     "take-over lost",
 )
 
-CASES = {"ledger": LEDGER, "service": SERVICE, "damage": DAMAGE, "orders": ORDERS}
+REPLAY = (
+    "crashes",
+    "late promote that hit",
+    "retention",
+    "roll-forward of a half-moved epoch",
+    "files replayed",
+    "letters filtered by a replay",
+    "letters that became rows",
+    "letters that stay letters",
+    "replays rolled forward",
+)
+
+CASES = {"ledger": LEDGER, "replay": REPLAY, "service": SERVICE, "damage": DAMAGE, "orders": ORDERS}
 """By kind of schedules."""
 
 

@@ -12,12 +12,14 @@ Play = Callable[[int, Production, Callable[[str], None] | None], Outcome]
 
 KINDS: dict[str, Play] = {
     "ledger": schedule.run_schedule,
+    "replay": schedule.run_replays,
     "service": service.run_schedule,
     "damage": damaged.run_schedule,
     "orders": orders.run_schedule,
 }
-"""`ledger`: the steps of one ledger. `service`: whole processes of two services. `damage`: those, damaged and repaired.
+"""`ledger`: the steps of one ledger. `replay`: those, and dead letters that come back.
 
+`service`: whole processes of two services. `damage`: those, damaged and repaired.
 `orders`: whole processes that take orders of operators.
 """
 

@@ -90,6 +90,10 @@ def _of_orders(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
     return _mutant(name, module, *edits, kind="orders")
 
 
+def _of_replay(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
+    return _mutant(name, module, *edits, kind="replay")
+
+
 _MARKER_IMPORT = "from kafka2hive.ledger.marker import claim_location\n"
 _ORPHANS_TOO = (
     "from kafka2hive.ledger.cleanup import clean_up\n",
@@ -317,7 +321,11 @@ MUTANTS = (
         "final before promoted",
         EPOCH,
         (
-            "    moves = promote(ports, owned, owned.state.files, given_up)\n    final = finalise(ports, owned)\n",
+            "    moves = promote(ports, owned, owned.state.files, given_up)\n",
+            "    moves = FileMoves()\n",
+        ),
+        (
+            "    final = finalise(ports, owned)\n",
             "    final = finalise(ports, owned)\n    moves = promote(ports, owned, owned.state.files, given_up)\n",
         ),
     ),
@@ -384,6 +392,48 @@ MUTANTS = (
         (
             "    final = finalise(ports, owned)\n",
             "    final = owned.finalised()\n",
+        ),
+    ),
+    # R11: dead letters come back
+    _of_replay(
+        "letters are hidden before their rows are promoted",
+        EPOCH,
+        (
+            "    moves = promote(ports, owned, owned.state.files, given_up)\n    hide_replayed(ports, owned)\n",
+            "    hide_replayed(ports, owned)\n    moves = promote(ports, owned, owned.state.files, given_up)\n",
+        ),
+    ),
+    _of_replay("replayed letters stay visible", EPOCH, ("    hide_replayed(ports, owned)\n", "")),
+    _of_replay(
+        "letters are hidden once the epoch is final",
+        EPOCH,
+        (
+            "    hide_replayed(ports, owned)\n    final = finalise(ports, owned)\n",
+            "    final = finalise(ports, owned)\n    hide_replayed(ports, final)\n",
+        ),
+    ),
+    _of_replay(
+        "a lost answer to a hiding counts as hidden",
+        PROMOTE,
+        (
+            "return Answer.DONE if _is_hidden(ports.files, path, hidden) else answer_to(error)",
+            "return Answer.DONE",
+        ),
+    ),
+    _of_replay(
+        "letters that were hidden already are looked for where they were",
+        PROMOTE,
+        (
+            "return length_at(files, path) is None or length_at(files, hidden) is not None",
+            "return length_at(files, path) is not None and length_at(files, hidden) is not None",
+        ),
+    ),
+    _of_replay(
+        "a later epoch repeats what was replayed",
+        DRAFT,
+        (
+            "line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER",
+            "line.attribute: () for line in LINES if line.life is Life.EPOCH and line.tag not in (HEADER.tag, 'replayed')",
         ),
     ),
     # R8: Hive

@@ -15,7 +15,7 @@ from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths, parse_snapshot_name
-from kafka2hive.model.paths.path import join, parent
+from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import staging_directory
 from tests.simulation.code import Production
 from tests.simulation.ledger_caller import KEEP, LedgerCaller
@@ -24,7 +24,7 @@ from tests.simulation.namenode import FileNode
 from tests.simulation.places import LEDGER, LOCATION, STAGING, WAREHOUSE, location_of
 from tests.simulation.snapshot_text import SnapshotText, ToldCertificate, ToldFile, read_snapshot
 from tests.simulation.tasks import records_in
-from tests.simulation.topic import account_of, records_by_place
+from tests.simulation.topic import account_of, place_of, records_by_place, replay_of, row_place_of
 from tests.simulation.watch import Violation, epoch_of
 from tests.simulation.world import World
 
@@ -58,11 +58,44 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_chain(snapshots)
     check_offsets(snapshots)
     check_accounts(snapshots)
-    files = [file for snapshot in snapshots for file in snapshot.files]
+    files, filtered = without_replayed(world, snapshots)
     check_files(world, files)
-    check_records(world, files, snapshots)
+    check_records(world, files, snapshots, filtered)
     check_certificates(world, snapshots)
     check_hive(hive, files)
+
+
+def without_replayed(
+    world: World, snapshots: list[SnapshotText]
+) -> tuple[list[ToldFile], Counter[tuple[HivePartition, str]]]:
+    """Return the files that readers must see, and the letters that replays filtered: replayed files must be hidden whole.
+
+    Each was replayed once, in a later epoch, and each of its letters is a row, filtered, or a letter of that epoch.
+    """
+    files: dict[str, ToldFile] = {}
+    filtered: Counter[tuple[HivePartition, str]] = Counter()
+    for snapshot in snapshots:
+        for one in snapshot.replayed:
+            file = files.pop(one.path, None)
+            if file is None or file.kind != "dead_letter":
+                raise Violation(
+                    f"epoch {snapshot.epoch} replays {one.path}, which is no letters' file any more"
+                )
+            hidden = join(parent(one.path), f"_kafka2hive_{base_name(one.path)}.replayed")
+            node = world.namenode.node(hidden)
+            content = (
+                node.content if isinstance(node, FileNode) else world.namenode.retired.get(one.path, b"")
+            )
+            if not content:
+                raise Violation(f"epoch {snapshot.epoch} replays {one.path}, which is not hidden")
+            by_record = {r: replay_of(r, snapshot.epoch) for r in records_in(content)}
+            fates = Counter(by_record.values())
+            filtered.update((file.hive_partition, r) for r, fate in by_record.items() if fate == "filtered")
+            told = {"row": one.written, "filtered": one.filtered, "again": one.again}
+            if len(content) != file.length or one.letters != file.rows or fates != Counter(told):
+                raise Violation(f"epoch {snapshot.epoch} has {one}, the file holds {dict(fates)}")
+        files.update({file.final: file for file in snapshot.files})
+    return list(files.values()), filtered
 
 
 def _recover(world: World, hive: Hive, code: Production, name: str) -> LedgerCaller:
@@ -223,7 +256,9 @@ def check_certificates(world: World, snapshots: list[SnapshotText], refused: boo
                 raise Violation(f"epoch {snapshot.epoch} certifies {each}")
             if refused and following is not None and each.partition not in withdrawn:
                 raise Violation(f"epoch {snapshot.epoch} certifies {each}, which was never written")
-            _check_certificate(world, snapshot, each, refused or each.partition in withdrawn)
+            untracked = following is not None and following.tracking is None
+            unsure = refused or untracked or each.partition in withdrawn
+            _check_certificate(world, snapshot, each, unsure)
         still = {where[path]: told for path, told in counts.items()}
         if {o.partition: (o.since, o.files, o.rows) for o in snapshot.open} != still:
             raise Violation(f"epoch {snapshot.epoch} has the open partitions {snapshot.open}, not {still}")
@@ -292,7 +327,12 @@ def _is_visible(path: str) -> bool:
     return not any(name.startswith(("_", ".")) for name in path.split("/")[3:])
 
 
-def check_records(world: World, files: list[ToldFile], snapshots: list[SnapshotText]) -> None:
+def check_records(
+    world: World,
+    files: list[ToldFile],
+    snapshots: list[SnapshotText],
+    lost: Counter[tuple[HivePartition, str]] | None = None,
+) -> None:
     """Check that every record below the newest positions is visible exactly once, whole, in its bucket.
 
     A late one is a dead letter, by the bound of the epoch that read it.
@@ -303,7 +343,7 @@ def check_records(world: World, files: list[ToldFile], snapshots: list[SnapshotT
         closed = {OffsetRange(p.topic_partition, 0, p.end): None for p in newest.positions}
     if sum(map(len, closed)) != sum(p.end for p in newest.positions):
         raise Violation(f"{newest.table}: {closed} are not the records below {newest.positions}")
-    check_exactly(world, files, closed, newest.table, closed=closed)
+    check_exactly(world, files, closed, newest.table, lost, closed=closed)
 
 
 def check_exactly(
@@ -327,7 +367,7 @@ def check_exactly(
         place = bucket_of(file.hive_partition, table, moved_to)
         if parent(file.final) != file.hive_partition.location:
             raise Violation(f"{file.final} does not lie in {file.hive_partition.location}")
-        seen.update((place, record) for record in records_in(content))
+        seen.update((_origin(world, place, record), record) for record in records_in(content))
     wanted = Counter(
         (place, record)
         for r in ranges
@@ -337,6 +377,15 @@ def check_exactly(
     wanted -= lost or Counter()
     if seen != wanted:
         raise Violation(f"lost: {sorted(wanted - seen)}, duplicated: {sorted(seen - wanted)}")
+
+
+def _origin(world: World, place: HivePartition, record: str) -> HivePartition:
+    """Return the letters' partition of a record that is a row after a replay, otherwise its place."""
+    if not world.replays or "#" in record:
+        return place
+    number, offset = map(int, record.split(":"))
+    origin = place_of(number, offset)
+    return origin if origin is not None and place == row_place_of(number, offset) else place
 
 
 def bucket_of(place: HivePartition, table: str, moved_to: str) -> HivePartition:

@@ -1,6 +1,12 @@
 """A seed that catches each mutant quickly (0 if the mutant is not in the table); found by `scripts/simulate --mutants`."""
 
 SEEDS = {
+    "letters are hidden before their rows are promoted": 2,
+    "replayed letters stay visible": 2,
+    "letters are hidden once the epoch is final": 160,
+    "a lost answer to a hiding counts as hidden": 187,
+    "letters that were hidden already are looked for where they were": 17,
+    "a later epoch repeats what was replayed": 2,
     "columns that were added before are not carried": 18,
     "a marker without a ledger is believed at the first look": 508,
     "state read before taking": 117,

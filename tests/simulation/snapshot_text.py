@@ -90,6 +90,17 @@ class ToldOrder(NamedTuple):
     result: str
 
 
+class ToldReplay(NamedTuple):
+    """A `replayed` line."""
+
+    path: str
+    task: int
+    letters: int
+    written: int
+    filtered: int
+    again: int
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotText:
     """The lines of one snapshot. `checksum` is that of its bytes, `tracking` the epoch since which partitions are tracked.
@@ -125,6 +136,7 @@ class SnapshotText:
     paused: str | None
     through: str
     late_before_ms: int | None
+    replayed: tuple[ToldReplay, ...]
 
     def position(self, topic_partition: TopicPartition) -> Position | None:
         """Return the position, None if the table has never read the topic partition."""
@@ -172,6 +184,9 @@ def read_snapshot(data: bytes) -> SnapshotText:
         paused=paused[0] if paused else None,
         through=next((line["through"] for line in lines["tracking"]), "-"),
         late_before_ms=next((line["late_before_ms"] for line in lines["bounds"]), None),
+        replayed=tuple(
+            ToldReplay(*(line[name] for name in ToldReplay._fields)) for line in lines["replayed"]
+        ),
     )
 
 

@@ -64,8 +64,16 @@ def run_task(world: World, files: SimulatedFileSystem, share: Share) -> tuple[Da
 
 def run_attempt(world: World, files: SimulatedFileSystem, share: Share) -> tuple[DataFile, ...] | None:
     """Stage one file per bucket. Return None if anything failed; its files are then orphans."""
+    return stage_places(
+        world, files, share, records_by_place(share.ranges, share.table, share.late_before_ms)
+    )
+
+
+def stage_places(
+    world: World, files: SimulatedFileSystem, share: Share, places: dict[HivePartition, list[str]]
+) -> tuple[DataFile, ...] | None:
+    """Stage one file for each of the partitions. Return None as run_attempt."""
     staged: list[DataFile] = []
-    places = records_by_place(share.ranges, share.table, share.late_before_ms)
     attempt = world.uuid() if world.seal else ""
     for bucket, records in places.items():
         place = share.placed(bucket)

@@ -14,7 +14,7 @@ from tests.simulation.kinds import KINDS, play
 from tests.simulation.schedule import run_schedule, without_logs
 from tests.simulation.trace import run_traced
 
-SCHEDULES = {"ledger": 3_000, "service": 600, "damage": 160, "orders": 150}
+SCHEDULES = {"ledger": 3_000, "replay": 600, "service": 600, "damage": 160, "orders": 150}
 """Schedules by kind; docs/simulation.md says why so many. `scripts/simulate` plays any number."""
 PROCESSES = 2
 

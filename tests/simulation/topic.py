@@ -56,6 +56,18 @@ def is_late(number: int, offset: int, table: str, late_before_ms: int | None) ->
     )
 
 
+def row_place_of(number: int, offset: int) -> HivePartition:
+    """Return the partition of the row that a dead letter becomes when it is replayed."""
+    path = f"dt={offset // 6}/hr={(number + offset) % 2}"
+    return HivePartition(TABLE, path, join(location_of(TABLE), path))
+
+
+def replay_of(record: str, epoch: int) -> str:
+    """Return what a letter becomes if `epoch` replays it: it depends on the epoch, so that a map may mend or miss it."""
+    number, offset = map(int, record.split(":"))
+    return ("row", "again", "row", "filtered")[(number + offset + epoch) % 4]
+
+
 def records_by_place(
     ranges: tuple[OffsetRange, ...], table: str = TABLE, late_before_ms: int | None = None
 ) -> dict[HivePartition, list[str]]:

@@ -39,6 +39,7 @@ FIELDS = {
     "ledger_caller": "tests.simulation.ledger_caller",
     "epoch": "kafka2hive.ledger.epoch",
     "cleanup": "kafka2hive.ledger.cleanup",
+    "history": "kafka2hive.ledger.history",
     "init": "kafka2hive.ledger.init",
     "look": "kafka2hive.ledger.look",
     "marker": "kafka2hive.ledger.marker",

@@ -5,8 +5,12 @@ from collections import Counter
 
 from kafka2hive.model.paths.ledger import Generation, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, parent
+from tests.oracle.ledger_text import objects_of
 from tests.simulation.namenode import FileNode, NameNode, Node
 from tests.simulation.places import LEDGER, LEDGERS, WAREHOUSE
+
+HIDDEN = ".replayed"
+"""The end of the name of a hidden file of replayed letters."""
 
 VISIBLE = (".final", ".final.gz")
 """The ends of the names of visible files."""
@@ -41,6 +45,8 @@ class WatchedNameNode(NameNode):
             self._directory_moved(target, node)  # type: ignore[arg-type]
         elif target.startswith(LEDGER.root):
             self._snapshot_moved(target, node)
+        elif target.endswith(HIDDEN):
+            self._hidden(source, target)
         elif target.endswith(VISIBLE):
             self._promoted(target)
         elif found := CERTIFICATE.fullmatch(base_name(target)):
@@ -70,6 +76,8 @@ class WatchedNameNode(NameNode):
                 self.count["late take-over that hit" if done else "late take-over refused"] += 1
             elif done and target.endswith(".pending"):
                 self.count["late commit that hit"] += 1
+        elif operation == "rename" and done and target.endswith(HIDDEN):
+            self.count["late hiding that hit"] += 1
         elif operation == "rename" and done and target.endswith(VISIBLE):
             self.count["late promote that hit"] += 1
         elif operation in ("create", "delete") and done:
@@ -106,6 +114,7 @@ class WatchedNameNode(NameNode):
             files = _addresses(node.content)
             moved = sum(self.node(f) is not None for f in files)
             self.count["roll-forward"] += 1
+            self.count["replays rolled forward"] += b"\nreplayed " in node.content
             self.count["roll-forward with certificates"] += b"\ncertificate " in node.content
             if 0 < moved < len(files):
                 self.count["roll-forward of a half-moved epoch"] += 1
@@ -138,6 +147,24 @@ class WatchedNameNode(NameNode):
         self.retired[path] = node.content
         super().delete(path)
         self.count["retention"] += 1
+
+    def _hidden(self, source: str, target: str) -> None:
+        """Check that a file is hidden only when its epoch is committed, and all of its files have been promoted (R11)."""
+        if base_name(target) != f"_kafka2hive_{base_name(source)}{HIDDEN}" or parent(source) != parent(
+            target
+        ):
+            raise Violation(f"R11: {source} is hidden as {target}")
+        texts = [
+            node.content
+            for names in (self.directory(self.generations[-1]) or {},)
+            for name, node in names.items()
+            if isinstance(node, FileNode) and name.endswith((".pending", ".final")) and node.content
+        ]
+        naming = [t for t in texts if any(r["path"] == source for r in objects_of(t)["replayed"])]
+        if not naming or not set(_addresses(naming[0])) <= self.promoted | self.retired.keys():
+            raise Violation(f"R11: {source} is hidden before what replaces it is visible")
+        if source in self.finished:
+            self.finished.remove(source)
 
     def _certified(self, directory: str, ledger: str, epoch: int, text: bytes) -> None:
         """Check that a certificate appears after the files that it counts; it must name those that were given up."""

@@ -39,6 +39,7 @@ class World:
         self.forbidden = ""
         self.zones: tuple[str, ...] = ()
         self.uncertifiable = ""
+        self.replays = False
         self.step = 0
         self.arrived = 0
         self.seal: Callable[..., bytes] | None = None

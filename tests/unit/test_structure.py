@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "kafka2hive"
 MODULES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
 MOST_LINES = 400
-MOST_FOLDERS, MOST_MODULES = 55, 400
+MOST_FOLDERS, MOST_MODULES = 55, 401
 NO_NAMES = {
     *("common", "shared", "utils", "util", "helpers", "helper", "misc", "manager"),
     *("found", "told", "there", "left", "said", "beside", "refused", "written", "registered", "parsed"),

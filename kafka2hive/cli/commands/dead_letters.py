@@ -1,5 +1,6 @@
-"""`kafka2hive dead-letters list` and `show`: records that could not become rows."""
+"""`kafka2hive dead-letters list`, `show` and `replay`: records that could not become rows."""
 
+import datetime
 import logging
 from functools import partial
 from typing import Annotated
@@ -7,11 +8,11 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import Color, Json, Log, Map
+from kafka2hive.cli.terminal.options import Color, Json, Log, Map, Plan, Takeover
 from kafka2hive.observe.log import LogFormat
 
 app = typer.Typer(
-    help="Look into the dead-letter table: counts by reason, or single records with all their bytes.",
+    help="Look into the dead-letter table: counts by reason, or single records with all their bytes; decode them again.",
     no_args_is_help=True,
 )
 
@@ -79,3 +80,44 @@ def show(
         return 0
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+
+
+@app.command(
+    epilog=options.exit_codes(options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP)
+)
+def replay(
+    config: Map,
+    table: Annotated[
+        str, typer.Option("--table", metavar="DB.TABLE", help="Replay dead letters of this source table.")
+    ],
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="REASON", help="Only those with this reason.")
+    ] = None,
+    since: Annotated[
+        datetime.datetime | None,
+        typer.Option("--since", help="Only those of records with this timestamp (UTC) or a later one."),
+    ] = None,
+    plan: Plan = False,
+    takeover: Takeover = False,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """After a changed map: decode dead letters again, so that they become rows. What fails again stays a dead letter."""
+    from kafka2hive.cli.render.dead_letters import render_replay, replay_document
+    from kafka2hive.cli.terminal.outcome import audit_level, with_map
+    from kafka2hive.cli.terminal.outcome import show as show_result
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.service.recover.replay import ReplayRequest, replay_service
+    from kafka2hive.service.wiring import wire
+
+    request = ReplayRequest(table=table, reason=reason, since=since, plan_only=plan, take_over=takeover)
+
+    def command(service_map: ServiceMap) -> int:
+        result = replay_service(wire(service_map), request)
+        document = partial(replay_document, service_map.service, request, result)
+        show_result(json, color, document, partial(render_replay, request, result))
+        return 0
+
+    level = audit_level(log_format)
+    raise typer.Exit(with_map(config, log_format, level, command, every_change=True))

@@ -1,6 +1,7 @@
 """Text and JSON documents of `dead-letters`."""
 
 from base64 import b64encode
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -10,6 +11,9 @@ from kafka2hive.cli.terminal.screen import Screen, grid, render
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.text import counted
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Letter, LetterPage
+
+if TYPE_CHECKING:
+    from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult
 
 
 def render_list(service: str, result: DeadLetterList, screen: Screen) -> str:
@@ -38,6 +42,81 @@ def render_letters(result: LetterPage, screen: Screen) -> str:
     if result.more:
         parts.append("there are more (--limit)")
     return render(screen, parts)
+
+
+def render_replay(request: "ReplayRequest", result: "ReplayResult", screen: Screen) -> str:
+    """Return what became of the letters, or would, and why others stay letters."""
+    account, planned = result.account, request.plan_only
+    parts: list[RenderableType] = []
+    if result.files:
+        was = "would be replayed" if planned else "replayed"
+        parts.append(
+            f"{request.table}: {counted(account.read, 'dead letter')} of {counted(result.files, 'file')} {was}"
+        )
+        parts.append(f"  {account.written:,} become {counted(account.rows, 'row')}")
+        parts += [
+            f"  {number:,} {text}"
+            for number, text in (
+                (account.filtered, "hold no row"),
+                (account.tombstones, "are tombstones"),
+                (account.dead_lettered, "stay dead letters"),
+            )
+            if number
+        ]
+    else:
+        parts.append(
+            f"{request.table}: no dead letter becomes a row; nothing {'would be' if planned else 'was'} changed"
+        )
+    if result.unchanged:
+        files = counted(result.unchanged, "file")
+        parts.append(
+            f"{counted(result.unchanged_letters, 'dead letter')} of {files} fail again and stay where they are"
+        )
+    for refusal in result.refusals:
+        example = f"{refusal.topic_partition}@{refusal.offset}: {refusal.detail}"
+        parts.append(Text(f"  {refusal.count:,} {refusal.code}, e.g. {example}"))
+    if result.epochs:
+        parts.append(f"committed as epoch {', '.join(map(str, result.epochs))}")
+    if result.unregistered:
+        parts.append(
+            f"{counted(result.unregistered, 'registration')} in Hive pending: the next run or `recover` repeats them"
+        )
+    parts += [Text(f"not read: {path} {why}", style="yellow") for path, why in result.not_read]
+    return render(screen, parts)
+
+
+def replay_document(service: str, request: "ReplayRequest", result: "ReplayResult") -> Document:
+    """Return the document of `dead-letters replay`: what became of the letters of the replaced files, or would with `plan`."""
+    account = result.account
+    refusals = [
+        {
+            "reason": one.code,
+            "column": one.column,
+            "count": one.count,
+            "example": {"place": f"{one.topic_partition}@{one.offset}", "detail": one.detail},
+        }
+        for one in result.refusals
+    ]
+    return document(
+        "dead-letters replay",
+        ExitCode.DONE,
+        service=service,
+        table=request.table,
+        plan=request.plan_only,
+        files=result.files,
+        letters=account.read,
+        written=account.written,
+        rows=account.rows,
+        filtered=account.filtered,
+        tombstones=account.tombstones,
+        again=account.dead_lettered,
+        unchanged_files=result.unchanged,
+        unchanged_letters=result.unchanged_letters,
+        refusals=refusals,
+        epochs=result.epochs,
+        unregistered=result.unregistered,
+        not_read=[{"path": path, "why": why} for path, why in result.not_read],
+    )
 
 
 def _lines(letter: Letter) -> list[str]:

@@ -15,6 +15,7 @@ from kafka2hive.model.snapshot import (
     ForgottenRegistration,
     Pause,
     RecordedOrder,
+    ReplayedFile,
 )
 
 
@@ -102,6 +103,14 @@ class Repair(_CommonParts):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replay(_CommonParts):
+    """Dead-letter files that are `replayed`: `files` hold their letters' rows, and the letters that are letters again."""
+
+    files: tuple[DataFile, ...]
+    replayed: tuple[ReplayedFile, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrationUpdate(_CommonParts):
     """Hive's answers alone. A partition of `forgotten` is never a pending registration again."""
 
@@ -122,4 +131,4 @@ class PauseUpdate(_CommonParts):
     paused: Pause | None
 
 
-Change = DataEpoch | FirstPositions | Repair | RegistrationUpdate | NewColumns | PauseUpdate
+Change = DataEpoch | FirstPositions | Repair | Replay | RegistrationUpdate | NewColumns | PauseUpdate

@@ -17,6 +17,7 @@ from kafka2hive.model.snapshot import (
     OpenPartition,
     Pause,
     RecordedOrder,
+    ReplayedFile,
     Snapshot,
     Tracking,
 )
@@ -311,6 +312,26 @@ BOUNDS = Line(
 `late_before_ms` never goes back while it is set, and is at most the `through` of the snapshot before; `verify` checks both.""",
 )
 
+REPLAYED = Line(
+    "replayed",
+    ReplayedFile,
+    Field("path"),
+    Field("task"),
+    Field("letters", "account.read"),
+    Field("written", "account.written"),
+    Field("more_rows", "account.more_rows"),
+    Field("filtered", "account.filtered"),
+    Field("tombstones", "account.tombstones"),
+    Field("again", "account.dead_lettered"),
+    attribute="replayed",
+    life=Life.EPOCH,
+    since=6,
+    doc="a dead-letter file of an earlier epoch that this epoch's files of `task` replace (`dead-letters replay`)",
+    note="""`letters = written + filtered + tombstones + again`, as in an account; the letters are those of the file.
+The data files of `task` hold `written + more_rows` rows, its dead-letter files `again`; `verify` checks it.
+The file is hidden after the promote ([R11](#dead-letters-come-back)).""",
+)
+
 LINES = (
     FILE,
     HEADER,
@@ -330,6 +351,7 @@ LINES = (
     ORDER,
     PAUSED,
     BOUNDS,
+    REPLAYED,
 )
 """In the order of the text. Each snapshot has one header; of all other kinds it may have no line."""
 

@@ -4,11 +4,12 @@ import re
 from dataclasses import dataclass
 
 from kafka2hive.model.paths.data_file import ledger_tag
-from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.path import base_name, join, parent
 
 STAGING_DIRECTORY = "_tmp"
 OWNER_MARKER = "_kafka2hive_owner"
 RESET_ASIDE = "_kafka2hive_reset"
+REPLAYED = ".replayed"
 _DRAFT = re.compile(r"(.+\.json)\.[0-9a-f]{32}\.in-progress")
 _CERTIFICATE = re.compile(r"_kafka2hive_complete-([0-9a-f]{8})-g([0-9]{6,18})-e([0-9]{6,18})\.json")
 
@@ -60,6 +61,14 @@ def certificate_of_draft(name: str) -> CertificateName | None:
     """Return the certificate of a draft, None if the name is not exactly that of a draft."""
     match = _DRAFT.fullmatch(name)
     return CertificateName.parse(match[1]) if match else None
+
+
+def hidden_letters(final: str) -> str:
+    """Return where a dead-letter file is hidden after its letters were replayed: beside its place, out of Hive's sight.
+
+    The name is not that of a data file, so that no listing takes it for one.
+    """
+    return join(parent(final), f"_kafka2hive_{base_name(final)}{REPLAYED}")
 
 
 def reset_aside(directory: str, uuid: str) -> str:

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.history import final_snapshots, letter_files
 from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.inspect.where import OffsetPlace
 from kafka2hive.service.tables.ledgers import each_ledger, ledger_tables, readable, unknown_tables
@@ -143,7 +143,7 @@ def _files(
 ) -> Iterator[tuple[str, DataFile]]:
     """Yield source table and file of the dead-letter files of finalised epochs, a table's newest epoch first.
 
-    Files that are recorded as lost are left out.
+    Files that are recorded as lost, and those whose letters were replayed, are left out.
     """
     paths = ledger_tables(wiring)
     for _, error in unknown_tables(wiring, [only] if only is not None else [], [p.table for p in paths]):
@@ -152,11 +152,10 @@ def _files(
     def of_table(view: View) -> Iterator[tuple[str, DataFile]]:
         if view.state.service != wiring.map.service:
             return
-        lost = {loss.path for loss in view.state.losses}
-        for snapshot in final_snapshots(wiring.ports.files, view.paths, view.directory):
-            for file in snapshot.files:
-                if file.kind is FileKind.DEAD_LETTER and file.final not in lost and wanted(file):
-                    yield view.paths.table, file
+        finals = final_snapshots(wiring.ports.files, view.paths, view.directory)
+        for _, file in letter_files(view.state, finals):
+            if wanted(file):
+                yield view.paths.table, file
 
     return readable(each_ledger(wiring, (p for p in paths if only in (None, p.table)), of_table))
 

@@ -112,7 +112,12 @@ def _not_begun(
 
 
 def _in_history(table: str, snapshots: list[Snapshot], place: OffsetPlace) -> PlaceAnswer:
-    """Return the epoch of `snapshots` whose accounts or accepted gaps cover the offset."""
+    """Return the epoch of `snapshots`, newest first, whose accounts or accepted gaps cover the offset.
+
+    If dead letters of its task were replayed since, the files are those that readers see now.
+    """
+    replayed: set[str] = set()
+    later: list[DataFile] = []
     for snapshot in snapshots:
         for gap in snapshot.gaps:
             if gap.epoch == snapshot.epoch and place.is_in(gap.range):
@@ -120,7 +125,10 @@ def _in_history(table: str, snapshots: list[Snapshot], place: OffsetPlace) -> Pl
         for account in snapshot.accounts:
             if place.is_in(account.range):
                 answer = f"read by task {account.task} of epoch {snapshot.epoch}"
-                of_task = (f for f in snapshot.files if f.task == account.task)
-                files = tuple(f for f in of_task if account.range in f.ranges)
+                of_task = (f for f in (*snapshot.files, *later) if f.task == account.task or f in later)
+                files = tuple(f for f in of_task if account.range in f.ranges and f.final not in replayed)
                 return PlaceAnswer(table, answer, snapshot.epoch, files)
+        if snapshot.replayed:
+            later += snapshot.files
+            replayed |= {one.path for one in snapshot.replayed}
     return PlaceAnswer(table, "before the table's first position: the table began later")

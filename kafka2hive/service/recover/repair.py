@@ -149,7 +149,9 @@ class Repairs:
         """Return the file with this final path, or all files that fit the pattern, as the newest snapshot names them."""
         names = partial(is_named, path)
         pending = (file for file in ledger.state.files if names(file.final))
-        named = chain(pending, find_files(self._wiring.ports.files, ledger.paths, ledger.directory, names))
+        replayed = {one.path for one in ledger.state.replayed}  # of a pending snapshot, too
+        earlier = find_files(self._wiring.ports.files, ledger.paths, ledger.directory, names)
+        named = chain(pending, (file for file in earlier if file.final not in replayed))
         if not is_pattern(path):
             return list(islice(named, 1))
         return list({file.final: file for file in reversed(list(named))}.values())

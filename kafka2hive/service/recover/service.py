@@ -4,7 +4,7 @@ It needs no Spark and no JVM. Only `--refetch` imports pyarrow, because it decod
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -21,7 +21,9 @@ from kafka2hive.model.errors import (
     TableError,
 )
 from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.service.recover.consumer_group import ConsumerGroup, set_back_after_rebuild
 from kafka2hive.service.recover.forget import RegistrationOutcome, refuse_unknown_registrations
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
@@ -179,7 +181,7 @@ def recover_service(wiring: Wiring, request: RecoverRequest) -> RecoverResult:
 
 
 def _recover(wiring: Wiring, request: RecoverRequest, announce: Callable[[], None]) -> RecoverResult:
-    outside = _Outside(wiring)
+    outside = Outside(wiring)
     kafka = wiring.kafka(PLAN_SECONDS) if request.plan_only else None
     repairs = Repairs(wiring, wiring.kafka if kafka is None else lambda: kafka, outside.refetch)
     return recover(
@@ -240,14 +242,14 @@ def rebuild_and_recover(
     return RecoverResult(tuple(replace(t, rebuilt=rebuilt) for t in _recover(wiring, rest, announce).tables))
 
 
-class _Outside:
-    """Hive and the map's tables for repairs; connects only when needed."""
+class Outside:
+    """Hive and the map's tables for repairs and replays; connects only when needed."""
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
         self._metastore = wiring.hive()
-        self._tables = MapTables(wiring, self._metastore)
-        self._catalogue = self._tables.catalogue
+        self.tables = MapTables(wiring, self._metastore)
+        self._catalogue = self.tables.catalogue
 
     def register(self, unregistered: frozenset[HivePartition]) -> RegistrationOutcome:
         """Register partitions now; those of tables whose schema is unknown stay pending."""
@@ -266,20 +268,38 @@ class _Outside:
             {partition: refused.error for refused in refusals for partition in refused.partitions},
         )
 
+    def compare(self, names: Sequence[str]) -> tuple[ComparedTable, ...]:
+        """Make Hive's tables match the map as a run does, and return what was compared; empty if the map has no Hive.
+
+        Raises TableError (a table does not match), ServiceUnavailable.
+        """
+        if self._metastore is None:
+            return ()
+        try:
+            for name in names:
+                self._catalogue.conform(self._metastore.session, name)
+        except MetastoreUnavailable as error:
+            raise ServiceUnavailable(
+                "hive.not_compared",
+                f"Hive's table {name} was not compared with the map, and nothing is committed before it is: {error}",
+                "bring HiveServer2 back, and type the command again",
+            ) from error
+        return tuple(self._catalogue.spec(name) for name in names)
+
     def refetch(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
         ports, pending = self._wiring.ports, owned.state
         if lost in pending.files and pending.accounts:
             bounds = pending.bounds
         else:
             bounds = bounds_of(ports.files, owned.paths, owned.directory, lost)
-        return refetch_file(owned, lost, self._tables.settings, ports.clock.epoch_ms(), bounds)
+        return refetch_file(owned, lost, self.tables.settings, ports.clock.epoch_ms(), bounds)
 
     def _resolvable(self, names: Collection[str]) -> set[str]:
         """Return the tables that can be registered, including tables no longer in the map, which must exist in Hive."""
         ready = set(names)
-        for name in sorted(ready & set(self._tables.by_name)):
+        for name in sorted(ready & set(self.tables.by_name)):
             try:
-                self._catalogue.resolve(self._tables.by_name[name])
+                self._catalogue.resolve(self.tables.by_name[name])
             except (ServiceUnavailable, TableError) as error:
                 log.warning("%s keeps its pending registrations: %s", name, error)
                 ready.discard(name)

@@ -42,7 +42,11 @@ def audit_presence(
     tags = {ledger_tag(snapshot.ledger_id) for snapshot in snapshots}
     unnamed = {path: _epoch_in(path, tags) for path in sorted(lengths.keys() - named)}
     newest = max((snapshot.epoch for snapshot in snapshots), default=-1)
-    findings = [*changed_files(expected.values(), lengths), *_untracked(unnamed, newest, newest_now)]
+    findings = [
+        *changed_files(expected.values(), lengths),
+        *_untracked(unnamed, newest, newest_now),
+        *_not_hidden(finals, lengths),
+    ]
     return AuditResult(findings, notes=_foreign(unnamed, directories))
 
 
@@ -115,6 +119,13 @@ def changed_files(expected: Iterable[DataFile], lengths: Mapping[str, int]) -> I
             yield Finding("verify.missing", file.final, f"is not there; {_rows_of(file)}")
         elif length != file.length:
             yield Finding("verify.length", file.final, _other_length(file, length))
+
+
+def _not_hidden(finals: Sequence[Snapshot], lengths: Mapping[str, int]) -> Iterator[Finding]:
+    """Yield a finding for each dead-letter file that readers see beside what its letters became."""
+    for path in sorted({one.path for snapshot in finals for one in snapshot.replayed} & lengths.keys()):
+        text = "its letters were replayed, and readers see it again: move it away"
+        yield Finding("verify.replay", path, text)
 
 
 def _epoch_in(path: str, tags: Collection[str]) -> int | None:

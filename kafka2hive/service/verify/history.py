@@ -1,15 +1,16 @@
 """The audit of a ledger's snapshots among themselves. Pure.
 
 What must hold (docs/protocol.md, I3): there is a snapshot of every epoch, each epoch begins at the offsets at which the
-one before ended, and every offset between has an account, or belongs to an accepted gap.
+one before ended, and every offset between has an account, or belongs to an accepted gap. A dead letter is replayed at most
+once, and is then a row, filtered, a tombstone, or a letter of the epoch that replayed it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, OffsetRange, Position
-from kafka2hive.model.snapshot import REBUILT, REFETCH, AcceptedLoss, Snapshot
+from kafka2hive.model.snapshot import REBUILT, REFETCH, AcceptedLoss, ReplayedFile, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.service.verify.result import Finding, of_epoch
 from kafka2hive.service.verify.snapshot_lines import audit_lines
@@ -22,8 +23,12 @@ def audit_history(snapshots: Sequence[Snapshot]) -> tuple[Finding, ...]:
         if after.epoch == before.epoch + 1:
             findings.extend(_positions(before, after))
     earlier: dict[str, DataFile] = {}
+    replayed: set[str] = set()
     for snapshot in snapshots:
         findings.extend(_accounts(snapshot))
+        for one in snapshot.replayed:
+            findings.extend(_replay(snapshot, one, earlier, replayed))
+            replayed.add(one.path)
         findings.extend(_losses(snapshot, earlier))
         findings.extend(_rows(snapshot, earlier))
         earlier.update({file.final: file for file in snapshot.files})
@@ -108,13 +113,50 @@ def _losses(snapshot: Snapshot, earlier: Mapping[str, DataFile]) -> Iterator[Fin
             yield Finding("verify.decision", loss.path, message)
 
 
+def _replay(
+    snapshot: Snapshot, one: ReplayedFile, earlier: Mapping[str, DataFile], replayed: Collection[str]
+) -> Iterator[Finding]:
+    """Audit that the letters are those of a file of an earlier epoch, which no other epoch replayed, and where they went.
+
+    The task that replayed them must have read the same offsets, and its files hold what the letters became.
+    """
+    file = earlier.get(one.path)
+    problem = None
+    if file is None or file.kind is not FileKind.DEAD_LETTER:
+        problem = "no earlier epoch has this file of dead letters"
+    elif one.path in replayed or any(loss.path == one.path for loss in snapshot.losses):
+        problem = "it was replayed or given up before"
+    elif file.rows != one.account.read:
+        problem = f"{one.account.read} letters are replayed, but {file.rows} were committed"
+    if problem is None:
+        assert file is not None
+        of_task = [f for f in snapshot.files if f.task == one.task]
+        try:
+            one.account.check(one.path)
+        except AccountingMismatch as error:
+            problem = str(error)
+        for kind, expected in (
+            (FileKind.DATA, one.account.rows),
+            (FileKind.DEAD_LETTER, one.account.dead_lettered),
+        ):
+            held = sum(f.rows for f in of_task if f.kind is kind)
+            if held != expected:
+                problem = f"its letters became {expected} {kind.value} rows, its task's files hold {held}"
+        if any(f.ranges != file.ranges for f in of_task):
+            problem = "the files of its task are of other offsets"
+    if problem is not None:
+        yield Finding("verify.replay", one.path, f"epoch {snapshot.epoch}: {problem}")
+
+
 def _rows(snapshot: Snapshot, earlier: Mapping[str, DataFile]) -> Iterator[Finding]:
-    """Audit that the files have as many rows as the accounts, plus the rows of lost files that this epoch refetched.
+    """Audit that the files have as many rows as the accounts of offsets and of replayed letters, plus the rows of lost files
+    that this epoch refetched.
 
     A rebuilt ledger has files without accounts: those of offsets that were accepted as a gap.
     """
     gaps = set(_inner_gaps(snapshot))
-    total = sum((a.account for a in snapshot.accounts), OffsetAccounting())
+    accounts = [a.account for a in snapshot.accounts] + [one.account for one in snapshot.replayed]
+    total = sum(accounts, OffsetAccounting())
     refetched = [earlier[x.path] for x in _lost_now(snapshot) if x.remedy == REFETCH and x.path in earlier]
     for kind, read in ((FileKind.DATA, total.rows), (FileKind.DEAD_LETTER, total.dead_lettered)):
         rows = sum(f.rows for f in snapshot.files if f.kind is kind and not gaps.intersection(f.ranges))
@@ -147,8 +189,14 @@ def _inner_gaps(snapshot: Snapshot) -> list[OffsetRange]:
 
 
 def lost_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
-    """Return the final paths of files that were given up or refetched, which may be missing."""
-    return frozenset(loss.path for snapshot in snapshots for loss in snapshot.losses)
+    """Return the final paths of files that were given up, refetched or replayed, which may be missing."""
+    losses = {loss.path for snapshot in snapshots for loss in snapshot.losses}
+    return frozenset(losses | replayed_paths(snapshots))
+
+
+def replayed_paths(snapshots: Iterable[Snapshot]) -> set[str]:
+    """Return the final paths of dead-letter files whose letters were replayed, which must be hidden."""
+    return {one.path for snapshot in snapshots for one in snapshot.replayed}
 
 
 def _offsets(snapshot: Snapshot, code: str, position: Position, message: str) -> Finding:

@@ -23,6 +23,7 @@ from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.tables.kafka_view import logs_of
 from kafka2hive.service.verify.file_contents import LoadedRows, column_differences, load, place_columns
 from kafka2hive.service.verify.files import damage_of
+from kafka2hive.service.verify.history import replayed_paths
 from kafka2hive.service.verify.result import AuditResult, Finding
 from kafka2hive.service.verify.row_comparison import (
     BucketDifference,
@@ -82,6 +83,7 @@ class KafkaAudit:
         """Audit the finalised epochs. Raises StorageError; if Kafka does not answer, `no_answer` says so."""
         units, unassigned = units_of(finals)
         self._refetched = {x.path for s in finals for x in s.losses if x.remedy == REFETCH}
+        self._refetched |= replayed_paths(finals)
         try:
             topics = {r.topic_partition.topic for unit in units for r in unit.ranges}
             logs = logs_of(kafka, kafka.cluster(topics.__contains__), topics)

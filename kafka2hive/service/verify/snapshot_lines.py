@@ -46,10 +46,11 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
     ranges = {file.final: set(file.ranges) for snapshot in snapshots for file in snapshot.files}
     for snapshot in snapshots:
         refetched = [ranges.get(loss.path) for loss in snapshot.losses if loss.epoch == snapshot.epoch]
+        replayed = [ranges.get(one.path) for one in snapshot.replayed]
         if len({p.topic_partition for p in snapshot.positions}) != len(snapshot.positions):
             yield of_epoch(snapshot, "verify.position", "it has two positions of one topic partition")
         for file in snapshot.files:
-            if problem := _file_problem(file, snapshot, refetched):
+            if problem := _file_problem(file, snapshot, refetched, replayed):
                 yield Finding("verify.file", file.final, f"epoch {snapshot.epoch}: {problem}")
     counts = Counter(file.final for snapshot in snapshots for file in snapshot.files)
     for path, times in counts.items():
@@ -308,12 +309,16 @@ def _uncertified_counts(before: Snapshot, after: Snapshot) -> dict[str, Counts]:
 
 
 def _file_problem(
-    file: DataFile, snapshot: Snapshot, refetched: Sequence[set[OffsetRange] | None]
+    file: DataFile,
+    snapshot: Snapshot,
+    refetched: Sequence[set[OffsetRange] | None],
+    replayed: Sequence[set[OffsetRange] | None],
 ) -> str | None:
     """Compare a file's line with the file's name, its Hive partition, and the offsets of its epoch.
 
     `refetched` has the offsets of the files that were lost in this epoch: a file with the same offsets replaces one of
-    them (`--refetch`) and may be staged elsewhere, where the map says. A rebuilt ledger lists the files of many epochs.
+    them (`--refetch`) and may be staged elsewhere, where the map says. `replayed` has those of the dead-letter files that it
+    replayed. A rebuilt ledger lists the files of many epochs.
     """
     parsed = DataFileName.parse(base_name(file.final))
     partition = file.hive_partition
@@ -344,6 +349,8 @@ def _file_problem(
     if rebuilt:  # if files of a task were missing, its offsets became a gap
         read |= {gap.range for gap in snapshot.gaps}
     ranges = set(file.ranges)
-    if ranges not in refetched and not (ranges and ranges <= read and len(ranges) == len(file.ranges)):
+    if ranges not in (*refetched, *replayed) and not (
+        ranges and ranges <= read and len(ranges) == len(file.ranges)
+    ):
         return "its task did not read its offset ranges"
     return None

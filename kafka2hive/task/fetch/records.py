@@ -29,6 +29,9 @@ Offsets = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.int64]
 """Positions of messages within a chunk, from 0, ascending; for rows, a position repeats for each row of its message."""
 
+UNREADABLE_HEADERS = "headers.utf8"
+"""The reason of a dead letter whose record has a header name that is not UTF-8; its letter has no headers."""
+
 HeaderPairs = list[tuple[str, bytes | None]] | None
 
 _second: Callable[[tuple[int, int]], int] = itemgetter(1)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.config.load import load_map
@@ -174,3 +175,97 @@ def test_where_nothing_was_dumped_there_are_none(tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, "service demo: no dead letters\n")
     for command in ("list", "show"):
         assert "Exit codes: 0 " in invoke("dead-letters", command, "--help").stdout
+
+
+def corrected(dumped: Dumped) -> None:
+    """Change the map so that a flight's number may be a text; two records are still no JSON."""
+    dumped.map.write_text(dumped.map.read_text().replace("flight: bigint", "flight: string"))
+
+
+def hidden(path: Path) -> Path:
+    """The place of a file of replayed letters."""
+    return path.with_name(f"_kafka2hive_{path.name}.replayed")
+
+
+def table_of(dumped: Dumped, *arguments: str) -> dict[str, Any]:
+    """What a command with --json says of the only table."""
+    found: Any = document(invoke(*arguments, "-c", str(dumped.map), "--json"))
+    (table,) = found["tables"]
+    return dict(table)
+
+
+def rows_in(folder: Path) -> list[tuple[str, str]]:
+    """The rows of the table that readers see, apart from those of the first two epochs."""
+    files = [p for p in folder.rglob("dt=*/*.parquet.final") if p.name[0] != "_" and "-e000004-" in p.name]
+    tables = [pq.read_table(p) for p in files if "source_table" not in str(p)]
+    return sorted((row["carrier"], row["flight"]) for table in tables for row in table.to_pylist())
+
+
+def test_replayed_letters_are_rows_and_what_fails_again_stays_a_letter(dumped: Dumped) -> None:
+    before = asked(dumped, "replay", "--table", TABLE)
+    assert (before["files"], before["unchanged_files"], before["unchanged_letters"]) == (0, 2, 5)
+    assert asked(dumped, "list")["dead_letters"] == 5 and before["epochs"] == []
+    corrected(dumped)
+    planned = asked(dumped, "replay", "--table", TABLE, "--plan")
+    assert (planned["letters"], planned["written"], planned["again"], planned["epochs"]) == (5, 3, 2, [])
+    assert asked(dumped, "list")["dead_letters"] == 5
+
+    done = asked(dumped, "replay", "--table", TABLE)
+    assert {**planned, "plan": False, "epochs": [4], "unregistered": 4} == done
+    assert rows_in(dumped.map.parent) == [("UA", "late")] * 3
+    assert {g["reason"]: g["count"] for g in asked(dumped, "list")["groups"]} == {
+        "json.utf8": 1,
+        "json.syntax": 1,
+    }
+    (letter,) = asked(dumped, "show", "flights-0@4")["dead_letters"]
+    assert base64.b64decode(letter["value"]) == RECORDS[4] and base64.b64decode(letter["key"]) == b"k"
+    for path in dumped.letters:
+        assert not path.exists() and hidden(path).exists()
+    assert not list(dumped.map.parent.rglob("_tmp/*"))
+    assert table_of(dumped, "verify", "--contents")["findings"] == []
+
+    again = asked(dumped, "replay", "--table", TABLE)
+    assert (again["files"], again["unchanged_letters"], again["not_read"]) == (0, 2, [])
+    answer = table_of(dumped, "where", "flights-0@3")
+    assert sorted(f["kind"] for f in answer["files"]) == ["data", "data", "dead_letter"]
+
+
+def test_only_chosen_letters_are_decoded_again(dumped: Dumped) -> None:
+    corrected(dumped)
+    for nothing in (("--reason", "json.syntax"), ("--reason", "no.such"), ("--since", "2100-01-01")):
+        assert asked(dumped, "replay", "--table", TABLE, *nothing)["files"] == 0
+    assert asked(dumped, "replay", "--table", TABLE, "--plan", "--since", "1970-01-01")["written"] == 3
+    done = asked(dumped, "replay", "--table", TABLE, "--reason", "json.type")
+    assert (done["letters"], done["written"], done["again"], done["refusals"]) == (5, 3, 2, [])
+    assert asked(dumped, "list")["dead_letters"] == 2
+
+
+def test_letters_of_a_missing_file_are_named_and_the_others_replayed(dumped: Dumped) -> None:
+    corrected(dumped)
+    dumped.letters[0].unlink()
+    done = asked(dumped, "replay", "--table", TABLE)
+    assert (done["files"], done["written"]) == (1, 1)
+    assert [one["why"] for one in done["not_read"]] == ["is not there"]
+
+
+def test_a_replayed_file_that_readers_see_again_is_a_finding(dumped: Dumped) -> None:
+    corrected(dumped)
+    asked(dumped, "replay", "--table", TABLE)
+    hidden(dumped.letters[1]).rename(dumped.letters[1])
+    audited = table_of(dumped, "verify")
+    assert [(f["code"], Path(f["where"]).name) for f in audited["findings"]] == [
+        ("verify.replay", dumped.letters[1].name)
+    ]
+
+
+def test_replayed_letters_are_not_fetched_again(dumped: Dumped) -> None:
+    corrected(dumped)
+    asked(dumped, "replay", "--table", TABLE)
+    path = dumped.letters[0].as_uri()
+    result = invoke("recover", "--refetch", path, "-c", str(dumped.map))
+    assert result.exit_code == 78 and "usage.no_such_file" in result.stderr
+
+
+def test_a_table_of_no_map_is_not_replayed(dumped: Dumped) -> None:
+    result = invoke("dead-letters", "replay", "--table", "air.none", "-c", str(dumped.map))
+    assert result.exit_code == 78 and "air.none" in result.stderr

@@ -1,0 +1,189 @@
+"""Dead letters come back as rows on real services: a map that missed a field, a changed map, kills, and letters that stay."""
+
+import json
+import signal
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.drills.driver_kills import PROGRAM as TRAPPED
+from tests.drills.driver_kills import environment
+from tests.drills.failpoint import AFTER, BEFORE, Failpoint
+from tests.drills.failpoint_names import COMMIT, FINALISE, PROMOTE
+from tests.harness.program import Running, command, command_as_process, run_once
+from tests.harness.service_map import ledger_root, write_map
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import HdfsTree
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
+from tests.services.produce import produce
+
+HIDING = r"\.final -> .*\.replayed$"
+KILLS = [
+    Failpoint(f"{moment} {name}", "rename", pattern, moment)
+    for name, pattern in (
+        ("staging a row", r"/_tmp/.*in-progress -> .*\.pending$"),
+        ("the commit", COMMIT),
+        ("promoting", PROMOTE),
+        ("hiding the letters", HIDING),
+        ("finalising", FINALISE),
+    )
+    for moment in (BEFORE, AFTER)
+]
+"""A replay dies at each of its steps; the next one does what is left."""
+HIDDEN = ".replayed"
+COUNT = 400
+
+
+def record(number: int) -> bytes:
+    """A record of the day `number % 3`: every 20th has another name for its time, every 50th can never become a row."""
+    day = f"2026-01-{29 + number % 3:02d} 10:30:00"
+    if number % 50 == 7:
+        return b"no json %d" % number if number % 100 == 7 else b'{"id": "x%d"}' % number
+    return json.dumps({"id": number, "when" if number % 20 == 3 else "at": day}).encode()
+
+
+BAD = {number for number in range(COUNT) if number % 50 == 7}
+MISSED = {number for number in range(COUNT) if number % 20 == 3}
+
+
+class Service:
+    """One table with `completion`, whose map takes the time from `paths`."""
+
+    def __init__(self, kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, name: str, folder: Path) -> None:
+        self.hive, self.name, self.folder, self.kafka = hive, name, folder, kafka
+        self.uri, self.tree = f"{hdfs.namenode_url}/{name}", HdfsTree(hdfs.client())
+        self.table, self.letters = f"{name}.events", f"{name}.dead_letters"
+        self.ledger = LedgerText(self.tree, ledger_root(self.uri), self.table)
+
+    def map(self, *paths: str) -> Path:
+        table = {
+            "table": self.table,
+            "topics": [self.name],
+            "start": "earliest",
+            "columns": {"id": "bigint", "at": {"type": "timestamp", "from": list(paths)}},
+            "metadata": {"topic": "k_topic", "partition": "k_partition", "offset": "k_offset"},
+            "bucket": {"field": "at", "path": "dt=%Y-%m-%d"},
+            "flush": {"interval": "1s"},
+            "completion": {"delay": "1s"},
+            "dead_letter_share": 1.0,
+        }
+        return write_map(
+            self.folder,
+            self.name,
+            self.kafka.bootstrap,
+            self.uri,
+            [table],
+            hive={"url": f"hive://{self.hive.address}"},
+            dead_letters={"table": self.letters},
+        )
+
+    def rows(self) -> Counter[int]:
+        """What Hive's readers see."""
+        return Counter(row[0] for row in self.hive.query(f"select id from {self.table}"))
+
+    def letter_places(self) -> Counter[tuple[int, int]]:
+        query = f"select `partition`, `offset` from {self.letters} where source_table = '{self.table}'"
+        return Counter((number, offset) for number, offset in self.hive.query(query))
+
+    def replay(self, config: Path, *arguments: str) -> dict[str, Any]:
+        done = command("dead-letters replay", config, "--table", self.table, "--json", *arguments)
+        assert done.code == 0, done.log
+        return done.document
+
+    def certify(self, config: Path) -> None:
+        """Let a live run certify every partition; it is not fenced by a replay meanwhile."""
+        before = self.ledger.generation()
+        with Running(config) as live:
+            live.wait_until(lambda: self.ledger.generation() > before, "the table taken over", 120)
+            live.wait_until(lambda: not self.ledger.newest()["open"], "certified", 120)
+            refused = command("dead-letters replay", config, "--table", self.table)
+            assert refused.code == 72 and "stop that run first" in refused.log
+            assert live.terminate() == 143
+
+    def verified(self, config: Path) -> list[str]:
+        done = command("verify", config, "--deep", "--json")
+        return [finding["code"] for one in done.document["tables"] for finding in one["findings"]]
+
+
+def ids(numbers: Iterable[int]) -> Counter[int]:
+    return Counter(numbers)
+
+
+@pytest.mark.timeout(900)
+def test_letters_become_rows_once_after_a_changed_map_through_kills_at_every_step(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    service = Service(kafka, hdfs, hive, hive_database, tmp_path)
+    kafka.create_topic(hive_database, 2)
+    written: dict[int, tuple[int, int]] = {}
+    everything = range(COUNT)
+    half = COUNT // 2
+    config = service.map("$.at")
+    good = set(everything) - BAD - MISSED
+    for numbers in (everything[:half], everything[half:]):
+        stored = produce(kafka.bootstrap, hive_database, [record(n) for n in numbers], 2)
+        by_payload = {payload: place for place, payload in stored.items()}
+        written |= {number: by_payload[record(number)][1:] for number in numbers}
+        done = run_once(config)
+        assert done.code == 0, done.log[-3000:]
+    letters = Counter(written[n] for n in BAD | MISSED)
+    assert service.rows() == ids(good) and service.letter_places() == letters
+    assert not service.ledger.newest()["open"]  # the second run has certified all days
+
+    # the same map: all of them fail again, and nothing changes
+    warehouse, epoch = f"{service.uri}/warehouse", service.ledger.newest()["header"][0]["epoch"]
+    before = service.tree.files(warehouse)
+    answer = service.replay(config)
+    assert (answer["files"], answer["unchanged_letters"]) == (0, len(BAD | MISSED))
+    assert {one["reason"] for one in answer["refusals"]} >= {"bucket.no_time"}
+    assert service.ledger.newest()["header"][0]["epoch"] == epoch
+    assert service.tree.files(warehouse) == before
+    assert service.letter_places() == letters and service.verified(config) == []
+
+    # a changed map: what would become rows is lost by it, until it is replayed
+    config = service.map("$.at", "$.when")
+    assert "verify.lost" in service.verified(config)
+    planned = service.replay(config, "--plan")
+    assert (planned["written"], planned["rows"]) == (len(MISSED), len(MISSED))
+    assert service.rows() == ids(good)
+    assert service.replay(config, "--plan", "--reason", "no.such")["files"] == 0
+    assert service.replay(config, "--plan", "--since", "2100-01-01")["files"] == 0
+
+    for number, point in enumerate(KILLS):
+        mark = str(tmp_path / f"mark{number}")
+        trapped = environment(Failpoint(point.name, point.operation, point.pattern, point.moment, mark=mark))
+        killed = command_as_process(
+            "dead-letters replay", config, "--table", service.table, program=TRAPPED, env=trapped
+        )
+        assert Path(mark).exists() and killed.code == -signal.SIGKILL, f"{point.name}: {killed.log}"
+        seen = service.letter_places()
+        rows = service.rows()
+        for missed in MISSED:  # never with neither
+            assert rows[missed] + seen[written[missed]] >= 1, point.name
+        assert max(rows.values()) == 1, point.name
+    service.replay(config)
+    assert command("recover", config).code == 0
+    assert service.rows() == ids(good | MISSED)
+    assert service.letter_places() == Counter(written[n] for n in BAD)
+    assert service.verified(config) == []
+    hidden = [path for path in service.tree.files(service.uri) if HIDDEN in path]
+    assert hidden
+
+    # what was certified is open again, and a run certifies it with the rows that came back
+    assert service.ledger.newest()["open"]
+    service.certify(config)
+    assert service.verified(config) == []
+    listed = command("dead-letters list", config, "--json")
+    assert listed.document["dead_letters"] == len(BAD) and listed.document["not_read"] == []
+    again = service.replay(config)
+    assert (again["files"], again["unchanged_letters"]) == (0, len(BAD))
+    place = written[min(MISSED)]
+    where = command("where", config, f"{hive_database}-{place[0]}@{place[1]}", "--json").document["tables"]
+    paths = [file["path"] for one in where for file in one["files"]]
+    gone = {path.replace("_kafka2hive_", "").removesuffix(HIDDEN) for path in hidden}
+    assert paths and not set(paths) & gone
