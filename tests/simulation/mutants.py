@@ -1413,10 +1413,7 @@ MUTANTS = (
     _of_orders(
         "an order to a table that the run does not hold is put aside",
         INBOX_WATCH,
-        (
-            "            if order.table in owned_tables.tables:\n",
-            "            if any(t.name == order.table for t in owned_tables.serving()):\n",
-        ),
+        ("            elif self._may_be_ours(order.table):\n", "            elif False:\n"),
     ),
     _of_orders(
         "a lost answer to an order's rename is taken for given",

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka2hive.config.native_library import DecoderInUse, decoder_in_use
-from kafka2hive.ledger.inbox import Inbox
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.run.completion import CompletionTracker
@@ -73,9 +72,7 @@ class RunParts:
             reporter=reporter,
             slots=slots,
             once=once,
-            orders=InboxWatch(
-                Inbox(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service), wiring.ports.clock
-            ),
+            orders=InboxWatch(wiring),
         )
 
 

@@ -5,12 +5,16 @@ import math
 from typing import Protocol
 
 from kafka2hive.ledger.inbox import Inbox, Misfit, Order
+from kafka2hive.ledger.look import look
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.paths.ledger import order_name
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.table_steps import TableSteps
 from kafka2hive.service.tables.orders import answer_orders
 from kafka2hive.service.tables.table_state import Owned, Table
-from kafka2hive.storage.port import Clock, StorageError
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import StorageError
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +39,13 @@ class NoInbox:
 class InboxWatch:
     """Looks into the inbox every LOOK_SECONDS, which costs one listing. It never waits.
 
-    An order to a table whose ledger this run does not hold now (set aside, taken over) stays in the inbox.
+    An order to a table of this service whose ledger this run does not hold now (set aside, taken over, not in its map) waits.
     """
 
-    def __init__(self, inbox: Inbox, clock: Clock) -> None:
-        self._inbox = inbox
-        self._clock = clock
+    def __init__(self, wiring: Wiring) -> None:
+        self._wiring = wiring
+        self._inbox = Inbox(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service)
+        self._clock = wiring.ports.clock
         self._looked_at = -math.inf
         self._unreadable = False
 
@@ -62,6 +67,8 @@ class InboxWatch:
         for order in orders:
             if order.table in owned_tables.tables:
                 by_table.setdefault(order.table, []).append(order)
+            elif self._may_be_ours(order.table):
+                log.debug("%s: order %s waits for a run that reads the table", order.table, order.id)
             else:
                 text = f"it is for {order.table}, which this service does not serve"
                 misfits.append(Misfit(order_name(order.id), "order.no_table", text))
@@ -78,6 +85,16 @@ class InboxWatch:
 
         held = [owned_tables.tables[name] for name in sorted(by_table)]
         steps.each([table for table in held if isinstance(table.ownership, Owned)], answer)
+
+    def _may_be_ours(self, table: str) -> bool:
+        """Return whether the table has a ledger of this service: another run of it, with other topics, may take its orders."""
+        try:
+            state = look(self._wiring.ports.files, self._wiring.paths(table)).state
+        except NoLedger:
+            return False
+        except Kafka2HiveError:
+            return True  # the next look may know more
+        return state.service == self._wiring.map.service
 
     def _put_aside(self, misfit: Misfit) -> None:
         log.warning(

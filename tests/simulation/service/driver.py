@@ -10,7 +10,6 @@ from typing import Any
 
 from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
-from kafka2hive.ledger.inbox import Inbox
 from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.model.errors import (
     ExitCode,
@@ -308,7 +307,7 @@ class Process:
             Reporter(),
             slots=lambda: SLOTS,
             once=order.once,
-            orders=InboxWatch(Inbox(ports, root, order.service), self.clock) if around.takes_orders else None,
+            orders=InboxWatch(self.wiring) if around.takes_orders else None,
         )
 
     def run(self) -> ExitCode:

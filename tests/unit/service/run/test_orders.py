@@ -54,7 +54,7 @@ class Service:
             self.kafka,
             once=once,
             schemas=AtOnce(),
-            orders=InboxWatch(self.inbox, self.wiring.ports.clock),
+            orders=InboxWatch(self.wiring),
         )
 
     def give(self, table: str, instruction: Instruction) -> str:
