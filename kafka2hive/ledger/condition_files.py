@@ -1,10 +1,10 @@
 """The files in which a run reports the conditions of its tables to other processes. Like its heartbeat, they are advice.
 
-`<ledger root>/alive/<service>/condition.<owner>.<k>` is written under a new name whenever the text changes; then the one
-before is deleted. A reader uses the newest that it can decode, of live owners, so a file that is being written, or was left
-by a kill, does no harm. The callers encode and decode the text.
+`<ledger root>/alive/<service>/condition.<owner>.<k>` is written under a new name whenever the text changes; then the
+previous file is deleted. Of each live owner, a reader uses the newest file that it can decode, so a half-written file does
+no harm. The callers encode and decode the text.
 
-`outcome.<owner>.<k>` in the same directory is what a run reported at its end. It stays until the next run has ended.
+`outcome.<owner>.<k>` in the same directory holds the report of a run at its end. It stays until the next run has ended.
 """
 
 from collections.abc import Callable

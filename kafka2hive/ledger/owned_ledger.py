@@ -27,7 +27,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class OwnedLedger:
-    """`state` is the newest snapshot, which is the table's whole state. `pending` is whether it is still to be finalised.
+    """A ledger that this process owns. `state` is the newest snapshot; `pending` says whether it must still be finalised.
 
     `certified` are the Hive partitions whose certificates of this snapshot are in place.
 

@@ -1,6 +1,6 @@
-"""JSON values as the exact decoder parses them, and their refusals.
+"""JSON values in the form that the exact decoder parses, and their refusals.
 
-Numbers stay texts, so that no integer or decimal passes through a double.
+Numbers are kept as texts, so no integer or decimal passes through a double.
 """
 
 import json
@@ -18,10 +18,10 @@ Take = Callable[[Any, str], Any]
 """(JSON value, never null; column and JSON path) -> what pyarrow.array accepts. Raises ValueRefusal."""
 
 SHOWN = 60
-"""Characters of a value that a reason quotes."""
+"""The number of characters of a value that a reason quotes."""
 
 LONGEST_BIGINT = len(str(-(2**63)))
-"""Characters of the longest bigint; JSON allows no leading zeros, so a longer number is beyond a bigint."""
+"""The number of characters of the longest bigint; JSON allows no leading zeros, so a longer number is beyond a bigint."""
 
 MAX_DEPTH = 64
 """Limit of objects and arrays that are open at once, including the message itself."""
