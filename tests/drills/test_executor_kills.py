@@ -57,7 +57,7 @@ def hang(run: Running, prey: Prey) -> bool:
 def test_killed_workers_cost_attempts_and_no_record(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
-    kills = form.count(6, 60)
+    kills = form.count(3, 60)
     wanted = [("killed", kill_worker)] * kills
     target = Target(kafka, hdfs, unique, tmp_path, (2 * kills + 4) * EPOCH_RECORDS // 2)
     config = target.config("local[2,4]", EPOCH_RECORDS, WARN)
@@ -84,7 +84,7 @@ def test_killed_workers_cost_attempts_and_no_record(
 def test_on_a_cluster_killed_executors_and_speculation_double_nothing(
     kafka: KafkaBroker, hdfs: Hdfs, unique: str, tmp_path: Path, form: Form, figures: Figures
 ) -> None:
-    kills, pauses = form.count(4, 40), form.count(1, 10)
+    kills, pauses = form.count(2, 40), form.count(1, 10)
     seed = form.seed()
     blows = [("killed", kill_worker), ("executor_killed", kill_executor_of)]
     wanted = [blows[number % 2] for number in range(kills)]
