@@ -30,7 +30,7 @@ _NOTHING_YET: dict[str, Any] = {
 
 
 class BoundGoesBack(ValueError):
-    """A draft would take rows again into periods that were closed to late rows; this is a bug, and is never committed."""
+    """A draft would reopen closed periods and take their late rows; this is a bug, and is never committed."""
 
 
 class OffsetsDoNotJoin(ValueError):
@@ -162,7 +162,7 @@ def _bounds(state: Snapshot, change: DataEpoch) -> EventBounds | None:
     before = None if state.bounds is None else state.bounds.late_before_ms
     after = None if change.bounds is None else change.bounds.late_before_ms
     if before is not None and after is not None and after < before:
-        raise BoundGoesBack(f"{state.table}: late before {after} after {before}")
+        raise BoundGoesBack(f"{state.table}: closes the periods up to {after}, after those up to {before}")
     return change.bounds
 
 

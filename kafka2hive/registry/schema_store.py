@@ -67,9 +67,9 @@ def read_kept(data: bytes) -> KeptSchema | None:
 
 
 def identity_of(options: RegistryOptions) -> str:
-    """Return the name under which a registry's schemas are kept, because an id has a meaning only in its registry.
+    """Return the name under which a registry's schemas are kept: an id has a meaning only in its registry.
 
-    It depends only on the set of addresses, not on their order or on credentials.
+    The name depends only on the set of addresses, not on their order or on credentials.
     """
     normal = []
     for url in options.urls:
@@ -89,7 +89,7 @@ class KeptSchemas:
         self._new_uuid = new_uuid
 
     def read(self, schema_id: SchemaId) -> WriterSchema | None:
-        """Return a kept schema, None if its file is missing, unreadable, damaged or of another registry."""
+        """Return a kept schema; None if its file is missing, unreadable or damaged, or came from another registry."""
         path = self.path(schema_id)
         try:
             kept = read_kept(self._files.read(path))
@@ -104,11 +104,11 @@ class KeptSchemas:
         return kept.schema
 
     def keep(self, schema_id: SchemaId, schema: WriterSchema) -> WriterSchema | None:
-        """Write a draft under a unique name, then rename it.
+        """Keep the schema in a file; return the schema of a valid file that is already there, None in all other cases.
 
-        A valid file that already exists stays, and its schema is returned; a damaged one is renamed and replaced. A crash
-        in the middle leaves a draft, which is never read, or no file in place of a damaged one. A second call changes
-        nothing.
+        A draft is written under a unique name, then renamed. A valid file stays; a damaged one is moved aside and replaced.
+        A crash in the middle leaves a draft, which is never read, and possibly no file where the damaged one was. A second
+        call changes nothing.
         """
         path = self.path(schema_id)
         draft = schema_draft(path, self._new_uuid(), "in-progress")
@@ -120,7 +120,7 @@ class KeptSchemas:
             except AlreadyExists:
                 return self._kept_before(draft, path, schema_id)
         except StorageError as error:
-            log.warning("cannot keep schema %s for an outage of the registry: %s", schema_id, error)
+            log.warning("cannot keep schema %s for use while the registry is down: %s", schema_id, error)
         return None
 
     def _kept_before(self, draft: str, path: str, schema_id: SchemaId) -> WriterSchema | None:

@@ -66,8 +66,8 @@ def rename_without_overwriting(source: str, target: str) -> None:
     """Rename a file or directory. Raises what os.rename raises, and FileExistsError if the target exists.
 
     If the kernel or the file system does not support this, a file is hard-linked and unlinked (a crash in between leaves
-    both names, and the loser of a race is visible for a moment), and a directory is checked and renamed (not atomic if
-    another process creates an empty directory there).
+    both names; of two renames of the same file, the one that fails shows its target for a moment). For a directory, the
+    target is checked before the rename (which replaces an empty directory that another process creates in between).
     """
     if _renameat2 is None:
         _rename_in_two_steps(source, target)

@@ -13,13 +13,13 @@ from kafka2hive.task.fetch.records import HeaderPairs
 OF_VALUES, OF_KEYS = "__value_schema_id", "__key_schema_id"
 
 _HEADS = {0: HEAD, 1: GUID_HEAD}
-"""The length of a schema id by its first byte."""
+"""The length of a header's schema id, with the first byte, by this first byte."""
 _NO_HEAD = b"\xff"
-"""Put before data whose header is malformed, so that no decoder takes the data for framed."""
+"""Put before data whose header is malformed, so that no decoder mistakes the data's own first bytes for a schema id."""
 
 
 class SchemaHeaders:
-    """Reads the schema header with one name. If the header repeats, the last value wins."""
+    """Reads schema ids from the header `name`. If a record has it more than once, the last value wins."""
 
     def __init__(self, name: str, format: str, indexes: ProtobufIndexes = "zigzag") -> None:
         """`indexes` is the encoding of a Protobuf message's indexes."""
@@ -32,7 +32,7 @@ class SchemaHeaders:
     def joined(
         self, data: pa.BinaryArray, headers: Sequence[HeaderPairs]
     ) -> tuple[pa.BinaryArray, dict[int, Reason]]:
-        """Return `data` with each record's header value in front of it, and the reasons by position for malformed headers.
+        """Return `data` with each record's header value in front of it, and by index the reasons for malformed headers.
 
         Data without this header, and nulls, are unchanged.
         """
@@ -47,8 +47,8 @@ class SchemaHeaders:
         return pc.binary_join_element_wise(pa.array(heads, pa.binary()), data, b""), bad
 
     def hint(self, headers: Sequence[HeaderPairs]) -> list[str]:
-        """Return for each unframed message a text that says that this header names its schema, or an empty text."""
-        text = f"; its header {self._name} names a schema: framing: header reads it"
+        """Return for each unframed message a text to append to its reason, or an empty one if it lacks the header."""
+        text = f"; its header {self._name} names a schema, which `framing: header` reads"
         return [text if self._of(pairs) else "" for pairs in headers]
 
     def _of(self, pairs: HeaderPairs) -> bytes:

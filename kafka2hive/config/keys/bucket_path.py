@@ -41,7 +41,7 @@ Part = str | Code | PathField
 
 @dataclass(frozen=True, slots=True)
 class BucketPath:
-    """A parsed path: `levels` hold a partition column and the parts of its value, outermost first; `faults` are messages."""
+    """A parsed path: a level is a partition column and the parts of its value, the outermost first; `faults` are messages."""
 
     levels: tuple[tuple[str, tuple[Part, ...]], ...]
     faults: tuple[str, ...]
@@ -86,7 +86,7 @@ def _parts(template: str, level: str, faults: list[str]) -> Iterator[Part]:
     for piece in _PIECE.finditer(template):
         code, field, brace = piece["code"], piece["field"], piece["brace"]
         if code is not None and code != "%":
-            if code not in TIME_CODES or not code:  # every text contains the empty code of a % at the end
+            if code not in TIME_CODES or not code:  # `in` alone would accept "", the code of a % at the end
                 allowed = " ".join(f"%{known}" for known in TIME_CODES)
                 faults.append(f"%{code} is not supported; expected one of {allowed} %%")
             yield Code(code)
@@ -132,7 +132,7 @@ class BucketEnds:
         self._levels = [(name, _pattern(parts)) for name, parts in path.levels if _codes(parts)]
 
     def end_ms(self, hive_partition: str) -> int | None:
-        """Return the first moment after the period, in milliseconds since 1970; None if the partition has no time.
+        """Return the first moment after the period, in milliseconds since 1970; None if the path names no time.
 
         `hive_partition` is the partition's path, such as `dt=2013-01-17`.
         """
@@ -152,7 +152,7 @@ class BucketEnds:
             return None  # a directory made by hand, with an impossible date
 
     def _instant_ms(self, wall: datetime.datetime) -> int:
-        """Return the instant of a wall clock; the later one if the wall clock occurs twice or never."""
+        """Return the instant of a wall-clock time; the later one if the zone has this time twice or never."""
         readings = (wall.replace(tzinfo=self._zone, fold=fold).timestamp() for fold in (0, 1))
         return int(max(readings)) * 1000
 

@@ -1,7 +1,8 @@
-"""Decode records of a change log: a row is an image in the envelope, and the columns of a change are the envelope's values.
+"""Decode records of a change log: a record is an envelope around images, the database's row before and after the change.
 
-The format's own decoder reads the images and the envelope; this module decides on whole columns, by the operation, which
-image is the row. So it works with every format that fills columns by paths.
+One image becomes the table's row, and other values of the envelope fill the columns of the change. The format's own decoder
+reads both; this module decides by the operation, for whole columns at once, which image is the row. So it works with every
+format that fills columns by paths.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,11 +31,11 @@ _LSN_DIGITS, _ROW_DIGITS = 20, 10
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Where a tool writes what it says of a change.
+    """The form of a tool's envelopes. `operation` and `time` are the names of their values.
 
-    `operations`: by name the letter, and the image that is the row (None: no row). `images`: names of images; the first one is
-    read for every record. `time_ms`: milliseconds in the unit of `time`. `position`: paths and Hive types of the values from
-    which `position_of` makes texts that sort in the order of the changes.
+    `operations`: by the tool's name of an operation, our letter for it, and the image that is the row (None: no row).
+    `images`: names of images; the first one is read for every record. `time_ms`: how many milliseconds a unit of `time` has.
+    `position`: paths and Hive types of the values from which `position_of` makes texts that sort in the order of the changes.
     """
 
     operation: str
@@ -121,11 +122,11 @@ ENVELOPES = {
 
 
 def check_change_columns(log: ChangeLog, schema: pa.Schema) -> None:
-    """Check the columns of the change. Raises ValueError without the operation's, or if one has the wrong type."""
+    """Check the columns of the change. Raises ValueError if that of the operation is missing, or if one has a wrong type."""
     for name, kind in CHANGE_COLUMNS.items():
         dtype = schema.field(name).type if name in schema.names else None
         if dtype != parse_hive_type(kind) and (dtype is not None or name == OPERATION):
-            raise ValueError(f"a table of {log.value} changes has a column {name} {kind}")
+            raise ValueError(f"{name} of a table of {log.value} changes must be a column of type {kind}")
 
 
 class ChangeLogDecoder:
@@ -160,7 +161,7 @@ class ChangeLogDecoder:
     def _columns(self, prefix: int, image: str) -> list[ImageColumns]:
         """Return what to read of records whose envelope is at this prefix and whose row is this image.
 
-        The row's columns have their own names, so that reasons name them.
+        The row's columns keep the names that they have in the table, so that reasons name these.
         """
         envelope, path = self._envelope, PREFIXES[prefix]
         wanted = [ImageColumns(OPERATION, pa.string(), Source((*path, envelope.operation)))]
@@ -180,8 +181,9 @@ class ChangeLogDecoder:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder.
 
-        First read the envelope where most of the last batch had it, then where the others may have it; first the image after
-        the change, then again the records whose row is another image.
+        All messages are read with the envelope at the prefix that most of the last batch had; those without an operation there
+        are read again at the other prefix. In both steps the first image is read, then the messages whose row is another image
+        are read again with that.
         """
         first, other = self._usual_prefix, 1 - self._usual_prefix
         part = self._read(values, np.arange(len(values)), first, 0)
@@ -209,9 +211,9 @@ class ChangeLogDecoder:
         return self._images.read(values, prefix, self._envelope.images[image]).at(places)
 
     def _with_image(self, values: pa.BinaryArray, part: ImageRows, prefix: int) -> ImageRows:
-        """Refuse the rows whose operation needs the first image if that is missing.
+        """Refuse the rows whose operation needs the first image, if their messages lack it.
 
-        An image with any value exists; only the other messages are decoded a second time.
+        A row with any value proves that its image exists; only rows of nulls are looked up in their messages again.
         """
         envelope = self._envelope
         first = envelope.images[0]

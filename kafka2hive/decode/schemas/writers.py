@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class SchemaCheck(Protocol):
-    """Receives each writer's schema once it can be read; if it raises, nothing of the batch is decoded."""
+    """Receives each writer's schema after it was parsed. If a method raises, nothing of the batch is decoded."""
 
     def avro(self, schema_id: SchemaId, schema: "AvroSchema") -> None: ...
 
     def protobuf(self, schema_id: SchemaId, schema: "ProtobufSchema", message: str) -> None: ...
 
     def unresolvable(self, schema_id: SchemaId, why: str) -> None:
-        """No message of this schema can fill the columns."""
+        """Take note of a schema whose messages cannot fill the columns."""
         ...
 
 

@@ -55,7 +55,7 @@ class Repairs:
     def refuse_unknown(
         self, ledgers: Collection[View], paths: Collection[str], gaps: Collection[GapAcceptance]
     ) -> None:
-        """Check that one of the ledgers knows each file and topic partition that was named; otherwise nothing may be changed.
+        """Check that a ledger knows each named file and topic, and that the topic has the named partition, before any change.
 
         Raises ConfigError (`usage.no_such_file`, `usage.no_such_topic`), ManualActionRequired, StorageError, ServiceUnavailable.
         """
@@ -96,7 +96,7 @@ class Repairs:
     def lost_files(self, ledger: View | OwnedLedger, remedies: Mapping[str, str]) -> LostFiles:
         """Return the named files that are in this table's ledger and are lost, each once; a path prevails over a pattern.
 
-        For a View the answer is advice, because another owner may repair the same files meanwhile. Raises
+        For a View the answer is only a hint, because another owner may repair the same files meanwhile. Raises
         ManualActionRequired, StorageError.
         """
         ports, recorded = self._wiring.ports, {loss.path for loss in ledger.state.losses}
@@ -123,7 +123,7 @@ class Repairs:
         return replace(self.accepted(owned.state, gaps), files=files, losses=losses)
 
     def accepted(self, state: Snapshot, gaps: Collection[GapAcceptance]) -> Repair:
-        """Return the gaps and new positions in the accepted topics that this table has read; `--plan` uses it, too.
+        """Return accepted gaps and new positions, for the accepted topics that this table has read; `--plan` uses it, too.
 
         Raises ManualActionRequired (the accepted gaps do not suffice), ServiceUnavailable.
         """
@@ -146,7 +146,7 @@ class Repairs:
                 assert_never(decision)
 
     def _named(self, ledger: View | OwnedLedger, path: str) -> list[DataFile]:
-        """Return the file with this final path, or all files that fit the pattern, as the newest snapshot names them."""
+        """Return the file with this final path, or all files that fit the pattern, each as its newest snapshot has it."""
         names = partial(is_named, path)
         pending = (file for file in ledger.state.files if names(file.final))
         replayed = {one.path for one in ledger.state.replayed}  # of a pending snapshot, too
@@ -192,9 +192,9 @@ def refetch_file(
     if bucket is not None and not same_location(lost.hive_partition.location, directory):
         raise ManualActionRequired(
             "refetch.location",
-            f"{lost.final} is not in {location}, where the map has {table} now and the records would be dumped again",
-            f"{_REMEDY}; or, while the new location is not accepted yet, set the old one in the map, fetch again,"
-            " then change it",
+            f"{lost.final} is not in {location}, which is now the location of {table} in the map: a new file would be there",
+            f"{_REMEDY}; or, while the new location is not accepted yet, set the old one in the map, repeat"
+            " `--refetch`, then change it",
         )
     try:
         (manifest,) = run_task(TaskPlan(0, (task,)), task_settings)

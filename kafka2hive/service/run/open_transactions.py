@@ -23,7 +23,7 @@ _ABOUT = "transactions"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A log whose last stable offset has been `stable` since `since_ms` (wall clock), with `records` behind it."""
+    """A log whose last stable offset has been `stable` since `since_ms` (wall clock), with `records` from there on."""
 
     topic_partition: TopicPartition
     stable: int
@@ -54,9 +54,9 @@ class OpenTransactions:
     def update(
         self, tables: Collection[Table], kafka_offsets: KafkaOffsets, others: Iterable[Table] = ()
     ) -> None:
-        """Note which records are held back; warn each table for which they have been for NOTICED_SECONDS.
+        """Note which records are held back; warn each table whose records have been held back for NOTICED_SECONDS.
 
-        The logs of `others` were not read, so their notes are cleared.
+        The logs of the tables in `others` were not read, so what these tables show of it is cleared.
         """
         logs, now_ms = kafka_offsets.logs, self._clock.epoch_ms()
         for tp in logs.latest.keys() & logs.high.keys():

@@ -1,4 +1,4 @@
-"""Report services that do not answer a run: in the log at the beginning and the end, in a metric, and in `status`."""
+"""Report services that do not answer a run: in the log when an outage begins and ends, in a metric, and in `status`."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -60,7 +60,7 @@ class OutageWatch:
             metrics.observe_outage(system, away=False)
 
     def __call__(self, away: Mapping[str, str], tables: Collection[Table]) -> None:
-        """Handle the outages (see Watches). Every table gets the warning, because all tables that need the system wait."""
+        """Handle the outages (see Watches). Every table gets the warning, not only those that an error set aside."""
         for system in sorted(away.keys() - self._outages.keys()):
             since = utc_text(self._clock.epoch_ms() / 1000)
             text = f"{SYSTEMS[system]} has not answered since {since}: {away[system]}"

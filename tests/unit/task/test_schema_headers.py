@@ -106,7 +106,7 @@ def test_the_indexes_of_a_protobuf_message_stand_in_its_header() -> None:
     assert found[:2] == [{"n": 7}, {"n": 7}]
     assert found[2] != {"n": 7}, "the first message type has no n"
     assert [reason.partition(":")[0] for reason in found[3:]] == ["protobuf.frame"] * 3
-    assert not any("framing: header reads it" in reason for reason in found[3:]), "the map says so already"
+    assert not any("`framing: header` reads" in reason for reason in found[3:]), "the map says so already"
 
 
 def test_indexes_in_a_header_are_read_as_the_map_says_they_are_written() -> None:
@@ -141,4 +141,4 @@ def test_a_record_whose_header_names_the_schema_says_so_where_the_map_does_not_r
     found = outcome(table(), [(BY_ID + b"\x0e", header), (b"\x0e", None), (b"\x0e", header)])
     assert found[0] == {"n": 7}
     assert found[1].endswith("it has no framing that is known")
-    assert found[2].endswith("its header __value_schema_id names a schema: framing: header reads it")
+    assert found[2].endswith("its header __value_schema_id names a schema, which `framing: header` reads")
