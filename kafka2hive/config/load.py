@@ -8,13 +8,14 @@ from kafka2hive.config.build import build, dead_letters_of, location_of, locatio
 from kafka2hive.config.keys import DeadLetterOptions, ServiceMap
 from kafka2hive.config.rules.columns import check_record_parts
 from kafka2hive.config.rules.registry import check_registry, check_registry_is_used, check_schemas
-from kafka2hive.config.rules.service import check_service, fault_of_table
+from kafka2hive.config.rules.service import check_service
 from kafka2hive.config.rules.table import check_table
 from kafka2hive.config.rules.table_options import GROUP, CheckedTable, with_defaults
 from kafka2hive.config.yaml.document import read_document, resolve
 from kafka2hive.config.yaml.problems import MapInvalid, Path, Problems
 from kafka2hive.config.yaml.shape import MapSections, read_map
 from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.paths.ledger import fault_of_table
 
 PROPERTY_SECTIONS = (("kafka",), ("storage", "properties"), ("spark", "conf"))
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.build import location_of
 from kafka2hive.config.keys import TableRule
-from kafka2hive.config.rules.service import fault_of_table
 from kafka2hive.config.rules.table_options import GROUP
 from kafka2hive.model.errors import TableError
+from kafka2hive.model.paths.ledger import fault_of_table
 
 INTERNAL_PREFIX = "__"
 _ILLEGAL = re.compile(r"[^a-z0-9_]")

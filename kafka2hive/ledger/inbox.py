@@ -18,6 +18,7 @@ from kafka2hive.model.errors import AmbiguousOutcome, StateUnknown
 from kafka2hive.model.paths.ledger import (
     DONE_ORDERS,
     REJECTED_ORDERS,
+    fault_of_table,
     inbox_directory,
     order_draft_name,
     order_name,
@@ -120,6 +121,8 @@ def decode(data: bytes, order_id: str, service: str) -> Order:
         raise NoOrder(
             "order.malformed", f"a {kind.kind} order has the texts {', '.join((*_COMMON[1:], *own))}"
         )
+    if fault := fault_of_table(document["table"]):
+        raise NoOrder("order.malformed", f"its table is {document['table']!r}: {fault}")
     for what, wanted in (("id", order_id), ("service", service)):
         if document[what] != wanted:
             raise NoOrder(

@@ -18,8 +18,8 @@ from kafka2hive.config.rules.hive import check_hive
 from kafka2hive.config.rules.kerberos import check_kerberos
 from kafka2hive.config.yaml.problems import Path, Problems, closest
 from kafka2hive.config.yaml.shape import MapSections
+from kafka2hive.model.paths.ledger import fault_of_table
 
-_HIVE_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 _MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+|yarn|k8s://.+")
 _SPARK_OWNED = {
     "spark.master": "write it as `master` of this section",
@@ -52,16 +52,6 @@ def fault_of_uri(uri: str) -> str:
         return "a path must not have user, ? or #"
     if "//" in parts.path or any(step in (".", "..") for step in parts.path.split("/")):
         return f"a path must not have empty, . or .. steps; write {posixpath.normpath(parts.path)}"
-    return ""
-
-
-def fault_of_table(name: str) -> str:
-    """Return what is wrong with `db.table`, empty if nothing is."""
-    database, dot, table = name.partition(".")
-    if not dot:
-        return "expected db.table, for example default." + (name or "events")
-    if not _HIVE_NAME.fullmatch(database) or not _HIVE_NAME.fullmatch(table):
-        return "a Hive name has letters, digits and _, at most 128, and exactly one dot between database and table"
     return ""
 
 

@@ -11,7 +11,7 @@ from kafka2hive.config.keys.table import Tombstones
 from kafka2hive.config.rules.bucket import check_bounds, check_bucket, check_completion, check_late
 from kafka2hive.config.rules.columns import check_columns, check_metadata
 from kafka2hive.config.rules.plugin import check_plugins
-from kafka2hive.config.rules.service import check_location, fault_of_table
+from kafka2hive.config.rules.service import check_location
 from kafka2hive.config.rules.source import check_csv, check_latest, check_source
 from kafka2hive.config.rules.table_options import (
     GROUP,
@@ -22,6 +22,7 @@ from kafka2hive.config.rules.table_options import (
 )
 from kafka2hive.config.rules.writer import check_writer
 from kafka2hive.config.yaml.problems import closest
+from kafka2hive.model.paths.ledger import fault_of_table
 
 _SELECT = re.compile(r"\s*(select|from)\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -17,6 +17,7 @@ INBOX_DIRECTORY = "inbox"
 DONE_ORDERS, REJECTED_ORDERS = "done", "rejected"
 """Directories in a service's inbox to which files of orders are moved."""
 
+_HIVE_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 _GENERATION = re.compile(rf"g([0-9]{{6,18}})\.(?:init|([0-9]{{8}}T[0-9]{{6}}Z)-({OWNER}))")
 _SNAPSHOT = re.compile(r"e([0-9]{6,18})\.(final|pending)")
 _ORDER = re.compile(r"([0-9a-f]{32})\.json(\.in-progress)?")
@@ -143,3 +144,13 @@ def schema_path(root: str, registry: str, schema_id: int | str) -> str:
 def schema_draft(path: str, uuid: str, state: str) -> str:
     """Return a path for a schema that nobody reads, because it is `in-progress` or `damaged`."""
     return f"{path}.{uuid}.{state}"
+
+
+def fault_of_table(name: str) -> str:
+    """Return what is wrong with `db.table`, empty if nothing is."""
+    database, dot, table = name.partition(".")
+    if not dot:
+        return "expected db.table, for example default." + (name or "events")
+    if not _HIVE_NAME.fullmatch(database) or not _HIVE_NAME.fullmatch(table):
+        return "a Hive name has letters, digits and _, at most 128, and exactly one dot between database and table"
+    return ""

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kafka2hive.config.route import ReadTopics, RouteConflict, RoutedTable, Routing, route
-from kafka2hive.config.rules.service import fault_of_table
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import AmbiguousOutcome, Kafka2HiveError
+from kafka2hive.model.paths.ledger import fault_of_table
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.tables.ledgers import apart, each_ledger
 from kafka2hive.service.tables.table_state import MapTable

@@ -172,11 +172,12 @@ class RecordSizes:
             (a.account.bytes / a.account.read for a in accounts if a.account.read >= enough), default=mean
         )
         bound = max(largest, 1.0) * _GROWTH
-        if self.is_guess and read >= _RECORDS_THAT_COUNT:
-            self.mean, self.bound, self.is_guess = mean, bound, False
+        if self.is_guess and read >= _RECORDS_THAT_COUNT and self.bound <= FIRST_BOUND_BYTES:
+            self.mean, self.bound = mean, bound
         else:
             self.mean = max((self.mean + mean) / 2, mean)
             self.bound = max((self.bound + bound) / 2, bound)
+        self.is_guess = self.is_guess and read < _RECORDS_THAT_COUNT
 
 
 @dataclass(slots=True)

@@ -83,6 +83,14 @@ def test_a_few_small_records_do_not_end_the_caution_about_a_new_table(table: Tab
     assert epoch(table, [1000]) <= LIMITS.epoch_bytes
 
 
+def test_many_small_records_do_not_hide_at_once_that_few_were_large(table: Table) -> None:
+    for size, read in ((20_000, 5_000), (100, 10_000)):
+        of_topic = OffsetRange(TopicPartition("t", 0), 0, read)
+        account = OffsetAccounting(read=read, bytes=read * size, written=read)
+        table.record_sizes.learn([RangeAccounting(0, of_topic, account)])
+    assert epoch(table, [10_000]) <= LIMITS.epoch_bytes
+
+
 def test_sizes_that_stay_use_most_of_the_bytes(table: Table) -> None:
     assert [epoch(table, [3000]) for _ in range(12)][-1] > 0.75 * LIMITS.epoch_bytes
 
