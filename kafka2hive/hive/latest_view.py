@@ -51,8 +51,10 @@ def latest_select(table: str, columns: tuple[Column, ...], view: LatestView) -> 
     """Return the SELECT of the view over these columns of the table, partition columns included.
 
     The newest change of each key is its state, unless it is a deletion or older than the newest truncation of the database's
-    table. Changes with a null in the key are no rows. A key on two topic partitions has no order there, so it makes the query
-    fail.
+    table. Changes with a null in the key are no rows.
+
+    Offsets are compared only within a topic partition. A key on two of them makes the query fail, and so does a truncation
+    that is on another one than a row, unless `order` decides.
     """
     name, operation = hiveql.table_name(table), hiveql.identifier(OPERATION)
     keys = [hiveql.identifier(column) for column in view.key]
@@ -67,13 +69,21 @@ def latest_select(table: str, columns: tuple[Column, ...], view: LatestView) -> 
         f" max({partition}) OVER (PARTITION BY {listed}) AS `__last` FROM {name} WHERE {named}"
     )
     truncated = (
-        f"SELECT max({order}) AS `__cut`, max({offset}) AS `__cut_offset` FROM {name} WHERE {operation} = 't'"
+        f"SELECT max({order}) AS `__cut`, max({offset}) AS `__cut_offset`,"
+        f" min({partition}) AS `__first_cut`, max({partition}) AS `__last_cut`"
+        f" FROM (SELECT {order}, {offset}, {partition}, rank() OVER (ORDER BY {order} DESC) AS `__age`"
+        f" FROM {name} WHERE {operation} = 't') c WHERE `__age` = 1"
+    )
+    comparable = (
+        f"t.`__cut_offset` IS NULL OR r.{order} <> t.`__cut`"
+        f" OR (r.{partition} = t.`__first_cut` AND r.{partition} = t.`__last_cut`)"
     )
     survives = (
         f"t.`__cut_offset` IS NULL OR r.{order} > t.`__cut`"
-        f" OR ((t.`__cut` IS NULL OR r.{order} = t.`__cut`) AND r.{offset} > t.`__cut_offset`)"
+        f" OR (coalesce(r.{order} = t.`__cut`, true) AND r.{offset} > t.`__cut_offset`)"
     )
     return (
         f"SELECT {shown} FROM ({changes}) r CROSS JOIN ({truncated}) t WHERE r.`__rank` = 1"
-        f" AND assert_true(r.`__first` = r.`__last`) IS NULL AND r.{operation} <> 'd' AND ({survives})"
+        f" AND assert_true(r.`__first` = r.`__last`) IS NULL AND r.{operation} <> 'd'"
+        f" AND assert_true({comparable}) IS NULL AND ({survives})"
     )

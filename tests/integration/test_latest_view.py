@@ -130,17 +130,33 @@ def test_the_view_of_the_newest_states_is_the_database(
 
 
 @pytest.mark.timeout(900)
-def test_a_key_on_two_topic_partitions_fails_the_query_and_a_table_of_the_views_name_sets_its_table_aside(
+def test_what_has_no_order_fails_the_query_and_a_table_of_the_views_name_sets_its_table_aside(
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     table, topic = f"{hive_database}.customers", hive_database
     kafka.create_topic(topic, 2)
     for number, key in ((0, 1), (1, 1), (1, 2)):
         produce(kafka.bootstrap, topic, [change("c", 10 + number, id=key, name="x", total="1.00")], [number])
+    # truncations on topic partition 0, rows on 1: Debezium's positions order them, Canal has none
+    truncated = [
+        change("c", 10, id=1, name="before", total="1.00"),
+        change("t", 20),
+        change("c", 30, id=2, name="after", total="2.00"),
+    ]
+    kafka.create_topic(f"{topic}-truncated", 2)
+    produce(kafka.bootstrap, f"{topic}-truncated", truncated, [1, 0, 1])
+    row = {"id": "1", "name": "x", "total": "1.00"}
+    flat_log = [json.dumps(flat(*one)).encode() for one in (("TRUNCATE", None), ("INSERT", [row]))]
+    kafka.create_topic(f"{topic}-canal", 2)
+    produce(kafka.bootstrap, f"{topic}-canal", flat_log, 2)
+    entries = [
+        customers(table, topic, "debezium"),
+        customers(f"{table}_truncated", f"{topic}-truncated", "debezium"),
+        customers(f"{table}_canal", f"{topic}-canal", "canal"),
+    ]
     uri = f"{hdfs.namenode_url}/{hive_database}"
     hive_section = {"url": f"hive://me@127.0.0.1:{hive.port}/default?auth=NONE"}
-    entry = customers(table, topic, "debezium")
-    config = write_map(tmp_path, topic, kafka.bootstrap, uri, [entry], hive=hive_section)
+    config = write_map(tmp_path, topic, kafka.bootstrap, uri, entries, hive=hive_section)
     hive.query(f"create table {table}_latest (id bigint)")
     refused = run_once(config)
     assert refused.code == 75 and "hive.not_a_view" in refused.log, refused.log[-3000:]
@@ -148,5 +164,8 @@ def test_a_key_on_two_topic_partitions_fails_the_query_and_a_table_of_the_views_
     run = run_once(config)
     assert run.code == 0, run.log[-3000:]
     assert hive.query(f"select count(*) from {table}") == [(3,)]
-    with pytest.raises(Exception, match=r"(?i)assert|return code 2|failed"):
-        seen(hive, f"{table}_latest")
+    assert hive.query(f"select count(*) from {table}_canal") == [(2,)]
+    for view in (f"{table}_latest", f"{table}_canal_latest"):
+        with pytest.raises(Exception, match=r"(?i)assert|return code 2|failed"):
+            seen(hive, view)
+    assert seen(hive, f"{table}_truncated_latest") == [(2, "after", "2.00")]
