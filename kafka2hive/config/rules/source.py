@@ -95,7 +95,7 @@ def _steps(column: DeclaredColumn) -> int:
 
 
 def check_latest(checked: CheckedTable, has_hive: bool) -> None:
-    """Check the view of the newest states: it needs a change log, its columns, and the record's place as metadata."""
+    """Check the view of the newest states: it needs one topic of a change log, its columns, and metadata."""
     table, latest, path = checked.table, checked.table.latest, checked.path("latest")
     if latest is None:
         return
@@ -108,6 +108,9 @@ def check_latest(checked: CheckedTable, has_hive: bool) -> None:
         return
     if not has_hive:
         checked.add(path, "makes a view in Hive: the map needs a hive section")
+    if table.pattern is not None or len(table.topics or ()) > 1:
+        message = "compares offsets, which only those of one topic allow: give each topic a table with topics"
+        checked.add(path, message)
     metadata = {kind for kind, _ in metadata_names(table.metadata)}
     needed = [MetadataColumn.PARTITION, MetadataColumn.OFFSET]
     needed += [MetadataColumn.ORDINAL] if log is ChangeLog.CANAL else []

@@ -118,6 +118,14 @@ def test_a_view_that_cannot_be_right_is_reported(lines: str, message: str) -> No
     assert message in "\n".join(map(str, problems_of(HEAD + FILMS + lines)))
 
 
+@pytest.mark.parametrize("source", ["topics: [films, more_films]", "pattern: films.*"])
+def test_a_view_of_several_topics_is_reported(source: str) -> None:
+    films_of = FILMS.replace("topics: [films]", source)
+    assert films_of != FILMS
+    text = "\n".join(map(str, problems_of(f"{HEAD}{films_of}{LATEST}    latest: {{key: [id]}}\n")))
+    assert "latest: compares offsets, which only those of one topic allow" in text
+
+
 def test_a_view_needs_a_hive_section() -> None:
     head = "".join(line for line in HEAD.splitlines(keepends=True) if not line.startswith("hive"))
     problems = problems_of(f"{head}{FILMS}{LATEST}    latest: {{key: [id]}}\n")
