@@ -6,6 +6,7 @@ of which every letter would stay a letter is left as it is.
 """
 
 import datetime
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +22,9 @@ from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Replay
 from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.model.files import DataFile
-from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile
+from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, OffsetRange
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import ComparedTable, EventBounds, ReplayedFile, Snapshot
 from kafka2hive.plan.contract import Refusal, TableManifest, TableTask, TaskSettings
@@ -192,10 +194,13 @@ class _Replay:
         except NotFound:
             self.result.not_read.append((file.final, "is not there"))
             return False
+        except _DamagedLetters as error:
+            self.result.not_read.append((file.final, error.why))
+            return False
         except _UNREADABLE as error:
             self.result.not_read.append((file.final, f"is damaged: {error}"))
             return False
-        account = _account(manifest)
+        account = _account(file, manifest)
         if not chosen["letters"]:
             return False
         self.result.manifests.append(manifest)
@@ -216,7 +221,7 @@ class _Replay:
         for task, file in enumerate(batch):
             manifest = self._decoded(file, self._part(task, file, owned), self.request.chosen, None)
             files += manifest.files
-            replayed.append(ReplayedFile(path=file.final, task=task, account=_account(manifest)))
+            replayed.append(ReplayedFile(path=file.final, task=task, account=_account(file, manifest)))
         return Replay(files=tuple(files), replayed=tuple(replayed), compared=compared)
 
     def _part(self, index: int, file: DataFile, owned: OwnedLedger | None) -> TablePart:
@@ -238,15 +243,37 @@ class _Replay:
         chosen: Callable[[pa.Table], pa.Array],
         open_sink: OpenSink | None,
     ) -> TableManifest:
+        """Raise _DamagedLetters if the file is not the one that was committed, NotFound, one of _UNREADABLE, TableError."""
         data = self.wiring.ports.files.read(file.final)
+        checksum = f"crc32:{zlib.crc32(data):08x}"
+        if file.checksum not in (UNKNOWN_CHECKSUM, checksum):
+            raise _DamagedLetters(file, f"has {checksum}, but {file.checksum} was committed")
         reader = pq.ParquetFile(BytesIO(data), coerce_int96_timestamp_unit="us")
+        if reader.metadata.num_rows != file.rows:
+            raise _DamagedLetters(
+                file, f"holds {reader.metadata.num_rows} letters, but {file.rows} were committed"
+            )
         batches = (pa.Table.from_batches([batch]) for batch in reader.iter_batches(_BATCH_ROWS))
         return replay_letters(part, batches, chosen, self.wiring.ports.files, open_sink)
 
 
-def _account(manifest: TableManifest) -> OffsetAccounting:
-    """Return what became of the letters, without the offsets of other records."""
+class _DamagedLetters(TableError):
+    """A file of letters is not the one that was committed; `why` says what differs."""
+
+    def __init__(self, file: DataFile, why: str) -> None:
+        self.why = why
+        remedy = "`kafka2hive verify --contents` names all such files; nothing was changed"
+        super().__init__("replay.damaged", f"{file.final} {why}", remedy)
+
+
+def _account(file: DataFile, manifest: TableManifest) -> OffsetAccounting:
+    """Return what became of the letters, without the offsets of other records.
+
+    Raises AccountingMismatch unless it accounts for every letter that was committed.
+    """
     total = sum((each.account for each in manifest.accounts), OffsetAccounting())
+    if total.read != file.rows:
+        raise AccountingMismatch(f"{file.final}: {total.read} letters decoded, {file.rows} committed")
     return OffsetAccounting(
         read=total.read,
         written=total.written,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -246,6 +247,25 @@ def test_letters_of_a_missing_file_are_named_and_the_others_replayed(dumped: Dum
     done = asked(dumped, "replay", "--table", TABLE)
     assert (done["files"], done["written"]) == (1, 1)
     assert [one["why"] for one in done["not_read"]] == ["is not there"]
+
+
+@pytest.mark.parametrize("spoil", ["shortened", "altered"])
+def test_letters_of_a_damaged_file_are_named_and_the_others_replayed(dumped: Dumped, spoil: str) -> None:
+    corrected(dumped)
+    path = dumped.letters[0]
+    letters = pq.read_table(path)
+    if spoil == "shortened":
+        letters = letters.slice(0, 2)
+    else:
+        other = pa.array([TYPE.replace(b"late", b"evil")] * len(letters), pa.binary())
+        letters = letters.set_column(letters.schema.get_field_index("value"), "value", other)
+    pq.write_table(letters, path)
+    planned = asked(dumped, "replay", "--table", TABLE, "--plan")
+    done = asked(dumped, "replay", "--table", TABLE)
+    for answer in (planned, done):
+        assert (answer["files"], answer["written"]) == (1, 1)
+        assert ["crc32" in one["why"] for one in answer["not_read"]] == [True]
+    assert rows_in(dumped.map.parent) == [("UA", "late")] and path.exists()
 
 
 def test_a_replayed_file_that_readers_see_again_is_a_finding(dumped: Dumped) -> None:
