@@ -21,7 +21,8 @@ class Origin:
     """The attempt that wrote a file.
 
     `table` is the table whose ledger commits the file. `ranges` are the task's ranges without empty ones. `attempt` (32 hex
-    digits) identifies one run of the task, `planned_at_ms` one plan of the epoch.
+    digits) identifies one run of the task, `planned_at_ms` one plan of the epoch. `replay`: the attempt read no records, but
+    the letters of a dead-letter file of its ranges, and its accounts count these only.
     """
 
     kind: FileKind
@@ -33,6 +34,7 @@ class Origin:
     attempt: str
     planned_at_ms: int
     ranges: tuple[OffsetRange, ...]
+    replay: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,8 @@ class Footer(Origin):
         }
         if self.accounts is not None:
             pairs["accounts"] = orjson.dumps([_counts(account) for account in self.accounts]).decode()
+        if self.replay:
+            pairs["replay"] = "1"
         return {_PREFIX + key: value for key, value in pairs.items()}
 
     @staticmethod
@@ -112,6 +116,7 @@ def _parse(pairs: Mapping[str, str]) -> Footer:
         attempt=pairs["attempt"],
         planned_at_ms=int(pairs["planned_at_ms"]),
         ranges=ranges,
+        replay="replay" in pairs,
         rows=int(pairs["rows"]),
         partition=HivePartition(pairs["hive_table"], pairs["hive_partition"], pairs["location"]),
         accounts=accounts,

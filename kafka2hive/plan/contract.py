@@ -73,6 +73,7 @@ class TableTask:
 
     `planned_at_ms` (epoch milliseconds) is the processing time of every record of the epoch. `only_bucket` is the
     Hive partition path to which a refetch restricts the rows; None keeps all. `bounds` are those of the epoch's event times.
+    `replay`: the records are letters of a dead-letter file of these ranges.
     """
 
     table: str
@@ -83,6 +84,7 @@ class TableTask:
     ranges: tuple[OffsetRange, ...]
     only_bucket: str | None = None
     bounds: EventBounds | None = None
+    replay: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,11 @@ A file at its final place proves that its epoch was committed (I4), so the range
 sums in the footers prove that all rows of a task are there. An operator must accept offsets for which neither is proven.
 """
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 
 from kafka2hive.ledger.draft import partitions_of
 from kafka2hive.ledger.snapshot.codec import checksum_of
@@ -39,7 +41,7 @@ class LedgerFile:
 
 @dataclass(slots=True)
 class CommittedTask:
-    """The files of one attempt of one task; `refetched` replace files of it that were lost."""
+    """The files of one attempt of one task; `refetched` replace files of it that were lost, or letters that were replayed."""
 
     files: list[LedgerFile]
     refetched: list[LedgerFile] = field(default_factory=list)
@@ -66,6 +68,8 @@ class CommittedTask:
 
     def doubt(self) -> str | None:
         """Return why the files do not prove that all rows are there, or None if they do."""
+        if any(f.footer.replay for f in self.every_file):
+            return "its dead letters were replayed"
         accounts = self.accounts
         if accounts is None:
             return "the files that were closed last are not there"
@@ -101,11 +105,8 @@ def _attempts(files: Iterable[LedgerFile]) -> list[CommittedTask]:
         first = attempt.first
         for file in attempt.files:
             other = file.footer
-            same = (other.generation, other.epoch, other.task, other.ranges) == (
-                *attempt.epoch,
-                first.task,
-                first.ranges,
-            )
+            theirs = other.generation, other.epoch, other.task, other.ranges
+            same = theirs == (*attempt.epoch, first.task, first.ranges)
             if not same or (file.name.generation, file.name.epoch) != attempt.epoch:
                 raise _impossible(
                     f"{file.path}: its footer does not fit its name or its attempt's other files"
@@ -148,13 +149,15 @@ def _with_refetched(attempts: Sequence[CommittedTask]) -> list[CommittedTask]:
     """Merge each attempt with the same ranges as a task of an earlier epoch into that task: it refetched a lost file.
 
     It replaces files of one kind; the files of the other kind that it wrote were never committed. Two attempts of one epoch
-    whose task has no other file left replace files of different Hive partitions.
+    whose task has no other file left replace files of different Hive partitions. A replay adds all of its files.
     """
     tasks: dict[tuple[OffsetRange, ...], CommittedTask] = {}
     for attempt in attempts:
         earlier = tasks.get(attempt.ranges)
         if earlier is None:
             tasks[attempt.ranges] = attempt
+        elif attempt.first.replay:
+            earlier.refetched += attempt.files
         elif earlier.epoch < attempt.epoch or not _places(earlier) & _places(attempt):
             kinds = {f.footer.kind for f in attempt.files if f.final}
             earlier.refetched += [f for f in attempt.files if f.footer.kind in kinds]
@@ -246,13 +249,7 @@ def rebuild(
     epoch = max(epoch for _, epoch in names) + 1
     starts = {r.topic_partition: 0 for task in tasks for r in task.ranges}
     base = _snapshot(
-        lost=lost,
-        generation=generation,
-        epoch=epoch,
-        tasks=final_tasks,
-        unproven=unproven,
-        starts=starts,
-        before=None,
+        lost, generation, epoch, tasks=final_tasks, unproven=unproven, starts=starts, before=None
     )
     last = None
     if pending_tasks:
@@ -275,21 +272,24 @@ def _by_state(
 ) -> tuple[Sequence[CommittedTask], Sequence[CommittedTask]]:
     """Return the tasks of the final and of the pending snapshot. The pending one has all staged files that are committed.
 
-    A refetched file belongs to the ranges of an old task: if it is staged, all tasks are pending, and the roll-forward
-    finds most files moved.
+    A refetched or replayed file belongs to the ranges of an old task: if it is staged, all tasks are pending, and the
+    roll-forward finds most files moved.
     """
     staged = [task for task in tasks if not all(f.final for f in task.every_file)]
     if not staged:
         return tasks, ()
-    if any(task.epoch != newest for task in staged):
+    if any(task.epoch != newest or task.first.replay for task in staged):
         return (), tasks
     return [t for t in tasks if t.epoch != newest], [t for t in tasks if t.epoch == newest]
 
 
 def _holes(tasks: Sequence[CommittedTask]) -> Iterator[UnprovenRange]:
     """Yield offsets before and between ranges that no file has. Raises ManualActionRequired if ranges overlap or go back."""
-    steps = [(r.topic_partition, task.epoch, r) for task in tasks for r in task.ranges]
-    for tp, group in groupby(sorted(steps), key=lambda step: step[0]):
+    steps = sorted((r.topic_partition, t.epoch, r) for t in tasks if not t.first.replay for r in t.ranges)
+    for task in tasks:
+        for r in task.ranges if task.first.replay else ():  # its epoch says nothing of when they were read
+            insort(steps, (r.topic_partition, task.epoch, r), key=itemgetter(2))
+    for tp, group in groupby(steps, key=itemgetter(0)):
         at = 0
         for _, epoch, source in group:
             if source.start < at:

@@ -232,6 +232,7 @@ class _Replay:
             epoch=owned.next_epoch if owned else 0,
             planned_at_ms=self.wiring.ports.clock.epoch_ms(),
             ranges=file.ranges,
+            replay=True,
             bounds=self.bounds.get(file.ranges[0]),
         )
         return TablePart(index=index, task=task, settings=self.settings)

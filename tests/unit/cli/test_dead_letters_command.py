@@ -16,6 +16,7 @@ from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import FileKind
+from kafka2hive.model.footer import Footer
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.plan.contract import TableTask, TaskPlan
 from kafka2hive.service.tables.manifests import judge_manifests
@@ -223,6 +224,12 @@ def test_replayed_letters_are_rows_and_what_fails_again_stays_a_letter(dumped: D
     for path in dumped.letters:
         assert not path.exists() and hidden(path).exists()
     assert not list(dumped.map.parent.rglob("_tmp/*"))
+    footers = [Footer.parse(pq.read_metadata(p).metadata) for p in dumped.map.parent.rglob("*.parquet.final")]
+    assert {(footer.epoch, footer.replay) for footer in footers if footer} == {
+        (2, False),
+        (3, False),
+        (4, True),
+    }
     assert table_of(dumped, "verify", "--contents")["findings"] == []
 
     again = asked(dumped, "replay", "--table", TABLE)

@@ -42,6 +42,7 @@ class Table:
         letters: int = 0,
         plan: int = 0,
         accounts: bool = True,
+        replay: bool = False,
     ) -> list[LedgerFile]:
         """Add one attempt of a task: a file for each of `rows`, the last with accounts; those numbered in `staged` are staged."""
         attempt = attempt or f"attempt-{epoch}-{task}"
@@ -78,6 +79,7 @@ class Table:
                 rows=count,
                 partition=partition,
                 accounts=tuple(shares) if last else None,
+                replay=replay,
             )
             final = number not in staged
             path = (
@@ -293,3 +295,42 @@ def test_footers_are_read_as_they_were_written(table: Table) -> None:
             )
             if key != b"kafka2hive.accounts":
                 assert Footer.parse({k: v for k, v in pairs.items() if k != key}) is None
+
+
+def test_replayed_letters_prove_no_row_that_was_read_with_them() -> None:
+    table = Table()
+    first = table.wrote(1, r(0, 100), rows=(80,), letters=20)
+    table.wrote(2, r(100, 110), rows=(10,))
+    table.wrote(3, r(0, 100), rows=(20,), attempt="again", replay=True)
+    table.files.remove(first[1])  # hidden
+    assert "t-0@[0, 100): task 0 of epoch 1: its dead letters were replayed" in table.stop().message
+    assert ends(table.rebuilt(r(0, 100))) == {"t-0": (0, 110)}
+    table.files.remove(first[0])  # retention
+    stopped = table.stop()
+    assert stopped.code == "rebuild.unproven" and "t-0@[0, 100)" in stopped.message
+    result = table.rebuilt(r(0, 100))
+    assert ends(result) == {"t-0": (0, 110)}
+    assert sum(f.rows for f in result.final.files) == 30
+
+
+def test_files_of_letters_of_one_task_may_be_replayed_in_one_epoch() -> None:
+    table = Table()
+    table.wrote(1, r(0, 100), rows=(), letters=20)
+    table.files.clear()  # both files are hidden
+    table.wrote(3, r(0, 100), rows=(10,), attempt="x", replay=True)
+    table.wrote(3, r(0, 100), rows=(10,), attempt="y", task=1, replay=True)
+    assert table.stop().code == "rebuild.unproven"
+    assert sum(f.rows for f in table.rebuilt(r(0, 100)).final.files) == 20
+
+
+def test_a_replay_that_is_half_visible_goes_on() -> None:
+    table = Table()
+    table.wrote(1, r(0, 100), rows=(80,), letters=20)
+    table.wrote(3, r(0, 100), rows=(15,), letters=5, attempt="x", replay=True, staged=(1,))
+    result = table.rebuilt(r(0, 100))
+    assert sum(f.rows for f in result.newest.files) == 120
+    table.files = [f for f in table.files if f.footer.replay]
+    table.wrote(2, r(100, 110), rows=(10,))
+    result = table.rebuilt(r(0, 100))
+    assert ends(result) == {"t-0": (0, 110)} and result.pending is not None
+    assert sum(f.rows for f in result.newest.files) == 30
