@@ -10,12 +10,15 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
+from kafka2hive.config.keys import MetadataColumn
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.history import final_snapshots, letter_files
 from kafka2hive.ledger.look import look
@@ -180,12 +183,26 @@ class _Replay:
         if batch:
             yield batch
 
+    def _chosen(self, part: TablePart, rows: pa.Table) -> pa.Array:
+        """Return the mask of the letters that are decoded again.
+
+        Not among them: letters that bounds refused which a rebuilt ledger does not have, and letters without the record's
+        timestamp if the table keeps it, because it may be one that no letter can hold.
+        """
+        mask = self.request.chosen(rows)
+        if part.task.bounds is None:
+            refused = pc.is_in(rows["reason"], value_set=pa.array([LATE, OUT_OF_RANGE]))
+            mask = pc.and_(mask, pc.invert(refused.combine_chunks()))
+        if any(column is MetadataColumn.TIMESTAMP for column, _ in part.table.metadata):
+            mask = pc.and_(mask, pc.is_valid(rows["timestamp"]).combine_chunks())
+        return mask
+
     def _tried(self, file: DataFile, part: TablePart) -> bool:
         """Decode the letters without writing, and return whether any of them becomes something else."""
         chosen = Counter[str]()
 
         def choose(rows: pa.Table) -> pa.Array:
-            mask = self.request.chosen(rows)
+            mask = self._chosen(part, rows)
             chosen["letters"] += pc.sum(mask).as_py() or 0
             return mask
 
@@ -219,7 +236,8 @@ class _Replay:
         files: list[DataFile] = []
         replayed: list[ReplayedFile] = []
         for task, file in enumerate(batch):
-            manifest = self._decoded(file, self._part(task, file, owned), self.request.chosen, None)
+            part = self._part(task, file, owned)
+            manifest = self._decoded(file, part, partial(self._chosen, part), None)
             files += manifest.files
             replayed.append(ReplayedFile(path=file.final, task=task, account=_account(file, manifest)))
         return Replay(files=tuple(files), replayed=tuple(replayed), compared=compared)

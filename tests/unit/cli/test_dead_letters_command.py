@@ -1,6 +1,7 @@
 """`kafka2hive dead-letters`: records that could not become rows, counted and shown, on a local disk."""
 
 import base64
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.config.load import load_map
+from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.snapshot.change import FirstPositions
@@ -18,7 +20,9 @@ from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offsets import Position, TopicPartition
+from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import TableTask, TaskPlan
+from kafka2hive.service.recover.rebuild import rebuild_ledger
 from kafka2hive.service.tables.manifests import judge_manifests
 from kafka2hive.service.wiring import wire
 from tests.harness.cli_ledger import TABLE, document, invoke, local, write_map
@@ -49,8 +53,12 @@ class Dumped:
 
 @pytest.fixture
 def dumped(tmp_path: Path) -> Dumped:
+    return dump(tmp_path, FakeLog(RECORDS, 20))
+
+
+def dump(folder: Path, log: FakeLog, bounds: EventBounds | None = None) -> Dumped:
     """Dump two epochs of ten records each with the real task, gate and ledger."""
-    path = write_map(tmp_path)
+    path = write_map(folder)
     wiring = wire(load_map(str(path), {}))
     paths, location = wiring.paths(TABLE), wiring.map.tables[0].location
     init(wiring.ports, paths, wiring.map.service, location)
@@ -59,6 +67,8 @@ def dumped(tmp_path: Path) -> Dumped:
     owned = publish(wiring.ports, owned, first).owned
     columns = (("carrier", "string"), ("flight", "bigint"), ("time_hour", "timestamp"))
     table = replace(table_settings(TABLE, "json", columns), location=location)
+    if bounds is not None:
+        table = replace(table, bucketing=wiring.map.tables[0].bucketing)
     settings = replace(
         task_settings("", table, stall_seconds=2.0),
         dead_letter_table=wiring.map.dead_letters.table,
@@ -74,10 +84,11 @@ def dumped(tmp_path: Path) -> Dumped:
             epoch=owned.next_epoch,
             planned_at_ms=PLANNED_AT_MS,
             ranges=(source,),
+            bounds=bounds,
         )
-        consumer = FakeConsumer({("flights", 0): FakeLog(RECORDS, 20)})
+        consumer = FakeConsumer({("flights", 0): log})
         (manifest,) = manifests_of(TaskPlan(0, (task,)), settings, wiring.ports.files, consumer)
-        outcome = judge_manifests(TABLE, [source], [manifest], 1.0, frozenset(), "c", location)
+        outcome = judge_manifests(TABLE, [source], [manifest], 1.0, frozenset(), "c", location, bounds)
         owned = publish(wiring.ports, owned, outcome.change).owned
         letters += [local(f.final) for f in outcome.change.files if f.kind is FileKind.DEAD_LETTER]
     return Dumped(path, tuple(letters))
@@ -296,3 +307,39 @@ def test_replayed_letters_are_not_fetched_again(dumped: Dumped) -> None:
 def test_a_table_of_no_map_is_not_replayed(dumped: Dumped) -> None:
     result = invoke("dead-letters", "replay", "--table", "air.none", "-c", str(dumped.map))
     assert result.exit_code == 78 and "air.none" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [EventBounds(late_before_ms=2**41), EventBounds(planned_ms=1, max_future_ms=1000)],
+    ids=["late", "out of range"],
+)
+def test_letters_of_bounds_that_a_rebuilt_ledger_does_not_have_stay_letters(
+    tmp_path: Path, bounds: EventBounds
+) -> None:
+    dumped = dump(tmp_path, FakeLog(RECORDS, 20), bounds)
+    (refused,) = (g["count"] for g in asked(dumped, "list")["groups"] if g["reason"].startswith("bucket."))
+    assert refused == 14
+    assert asked(dumped, "replay", "--table", TABLE)["files"] == 0
+    wiring = wire(load_map(str(dumped.map), {}))
+    shutil.rmtree(local(wiring.paths(TABLE).table_directory))
+    rebuild_ledger(wiring, TABLE, (), plan_only=False, take_over=True, kafka=_no_kafka)
+    done = asked(dumped, "replay", "--table", TABLE)
+    assert (done["files"], done["unchanged_letters"], done["not_read"]) == (0, 5, [])
+    assert refused in [g["count"] for g in asked(dumped, "list")["groups"]]
+
+
+def _no_kafka() -> KafkaAdmin:
+    raise AssertionError("nobody asked for Kafka")
+
+
+def test_letters_without_a_timestamp_are_no_rows_of_a_table_that_keeps_it(tmp_path: Path) -> None:
+    dumped = dump(tmp_path, FakeLog(RECORDS, 20, first_ms=2**60))
+    corrected(dumped)
+    assert asked(dumped, "replay", "--table", TABLE, "--plan")["written"] == 3
+    dumped.map.write_text(
+        dumped.map.read_text().replace("    bucket:", "    metadata: {timestamp: at}\n    bucket:")
+    )
+    done = asked(dumped, "replay", "--table", TABLE)
+    assert done["files"] == 0
+    assert {g["reason"]: g["count"] for g in asked(dumped, "list")["groups"]}["json.type"] == 3
