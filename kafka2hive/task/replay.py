@@ -1,11 +1,12 @@
 """Run a task outside a run: without files, to show records as `run` would treat them, or on the letters of a dead-letter file."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.snapshot import EventBounds
@@ -28,6 +29,7 @@ from kafka2hive.task.run import Task, seldom_collected
 from kafka2hive.task.sink import OpenSink
 from kafka2hive.task.table import TableRun
 
+_BATCH_ROWS = 10_000
 STALL_SECONDS = 60.0
 """How long a command waits for Kafka before it gives up."""
 
@@ -90,6 +92,15 @@ def replay_letters(
     if errors.failure is not None:
         raise errors.failure.error
     return manifest
+
+
+def stored_letters(file: pq.ParquetFile) -> Iterator[pa.Table]:
+    """Yield the letters of a dead-letter file in batches of about CHUNK_BYTES, by the average sizes in its row groups."""
+    for number in range(file.num_row_groups):
+        group = file.metadata.row_group(number)
+        rows = max(1, group.num_rows * CHUNK_BYTES // max(group.total_byte_size, 1))
+        for batch in file.iter_batches(min(rows, _BATCH_ROWS), row_groups=[number]):
+            yield pa.Table.from_batches([batch])
 
 
 def _as_delivered(source: OffsetRange, letters: int) -> ClientCounts:

@@ -39,10 +39,9 @@ from kafka2hive.service.tables.manifests import frequent
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import NotFound
 from kafka2hive.task.part import TablePart
-from kafka2hive.task.replay import replay_letters
+from kafka2hive.task.replay import replay_letters, stored_letters
 from kafka2hive.task.sink import OpenSink, PassingSink
 
-_BATCH_ROWS = 10_000
 _EPOCH_FILES, _EPOCH_LETTERS = 50, 200_000
 """The most files and, unless one file has more, letters of one epoch."""
 _TIMES = "metadata.timestamp"
@@ -272,8 +271,7 @@ class _Replay:
             raise _DamagedLetters(
                 file, f"holds {reader.metadata.num_rows} letters, but {file.rows} were committed"
             )
-        batches = (pa.Table.from_batches([batch]) for batch in reader.iter_batches(_BATCH_ROWS))
-        return replay_letters(part, batches, chosen, self.wiring.ports.files, open_sink)
+        return replay_letters(part, stored_letters(reader), chosen, self.wiring.ports.files, open_sink)
 
 
 class _DamagedLetters(TableError):

@@ -1,14 +1,20 @@
 """`limits.task_memory` bounds the memory of a task, however much it reads."""
 
+import io
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.config.keys import FileFormat, WriterOptions
 from kafka2hive.config.keys.units import MIB
+from kafka2hive.task.fetch.fetch import CHUNK_BYTES
+from kafka2hive.task.replay import stored_letters
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import run_on
 from tests.harness.task_files import (
@@ -62,3 +68,13 @@ def run_task(format: FileFormat, count: int) -> None:
     assert sum(file.rows for file in manifest.files) == 4 * count
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     sys.stdout.write(str(int(status["VmHWM"].split()[0]) * 1024))
+
+
+def test_letters_that_are_decoded_again_come_in_batches_of_bounded_size() -> None:
+    written = io.BytesIO()
+    values = pa.array([os.urandom(1 << 18) for _ in range(200)], pa.binary())
+    pq.write_table(pa.table({"value": values}), written, row_group_size=150)
+    batches = list(stored_letters(pq.ParquetFile(written)))
+    assert pa.concat_tables(batches).column("value").combine_chunks() == values
+    assert max(batch.nbytes for batch in batches) <= 1.1 * CHUNK_BYTES
+    assert len(batches) < 10
