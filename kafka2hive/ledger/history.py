@@ -7,6 +7,7 @@ from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.take_over import read_snapshot
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.ledger import LedgerPaths, SnapshotState, parse_snapshot_name
 from kafka2hive.model.snapshot import REBUILT, EventBounds, Snapshot
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children
@@ -114,15 +115,21 @@ def letter_files(newest: Snapshot, snapshots: Iterable[Snapshot]) -> Iterator[tu
         gone |= {one.path for one in snapshot.replayed}
 
 
-def bounds_of(files: FileSystem, paths: LedgerPaths, directory: str, file: DataFile) -> EventBounds | None:
-    """Return the bounds of event time of the epoch that read the file's records. Raises as final_snapshots.
+def bounds_by_file(oldest_first: Iterable[Snapshot]) -> dict[str, EventBounds | None]:
+    """Return, by final path, the bounds of event time of the epoch that read each file's records. Pure.
 
-    A file that replaces a lost one is in a later epoch than the one that read them.
+    A file that replaces a lost one, or replayed letters, is in a later epoch than the one that read them. A topic that was
+    recreated may have the same ranges twice.
     """
-    for snapshot in final_snapshots(files, paths, directory):
-        if set(file.ranges) <= {account.range for account in snapshot.accounts}:
-            return snapshot.bounds
-    return None
+    by_range: dict[OffsetRange, EventBounds | None] = {}
+    by_file: dict[str, EventBounds | None] = {}
+    for snapshot in oldest_first:
+        by_range.update({account.range: snapshot.bounds for account in snapshot.accounts})
+        replayed = {one.task: one.path for one in snapshot.replayed}
+        for file in snapshot.files:
+            source = replayed.get(file.task)
+            by_file[file.final] = by_file.get(source) if source else by_range.get(file.ranges[0])
+    return by_file
 
 
 def archived_epochs(files: FileSystem, paths: LedgerPaths) -> set[int]:

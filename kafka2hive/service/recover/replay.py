@@ -20,14 +20,14 @@ import pyarrow.parquet as pq
 from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
 from kafka2hive.config.keys import MetadataColumn
 from kafka2hive.ledger.epoch import publish
-from kafka2hive.ledger.history import final_snapshots, letter_files
+from kafka2hive.ledger.history import bounds_by_file, final_snapshots, letter_files
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Replay
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile
-from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, OffsetRange
+from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.snapshot import ComparedTable, EventBounds, ReplayedFile, Snapshot
 from kafka2hive.plan.contract import Refusal, TableManifest, TableTask, TaskSettings
@@ -122,7 +122,7 @@ def replay_service(wiring: Wiring, request: ReplayRequest) -> ReplayResult:
 class _Replay:
     """The replay of one table. `result` grows with each file.
 
-    `bounds` are those of event time by which the epoch that read a range decided; they decide again.
+    `bounds` are those of event time by which the epoch that read a file's records decided; they decide again.
     """
 
     wiring: Wiring
@@ -130,7 +130,7 @@ class _Replay:
     settings: TaskSettings
     paths: LedgerPaths
     result: ReplayResult = field(default_factory=ReplayResult)
-    bounds: dict[OffsetRange, EventBounds | None] = field(default_factory=dict)
+    bounds: dict[str, EventBounds | None] = field(default_factory=dict)
 
     def take_over(self, announce: Callable[[], None]) -> OwnedLedger:
         wiring, location = self.wiring, self.settings.tables[self.request.table].location
@@ -166,7 +166,7 @@ class _Replay:
     def _letter_files(self, state: Snapshot, directory: str) -> list[DataFile]:
         """Return the files of letters, the oldest first."""
         finals = list(final_snapshots(self.wiring.ports.files, self.paths, directory))
-        self.bounds = {each.range: snapshot.bounds for snapshot in finals for each in snapshot.accounts}
+        self.bounds = bounds_by_file(finals[::-1])
         return [file for _, file in letter_files(state, finals)][::-1]
 
     def _batches(self, files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
@@ -250,7 +250,7 @@ class _Replay:
             planned_at_ms=self.wiring.ports.clock.epoch_ms(),
             ranges=file.ranges,
             replay=True,
-            bounds=self.bounds.get(file.ranges[0]),
+            bounds=self.bounds[file.final],
         )
         return TablePart(index=index, task=task, settings=self.settings)
 

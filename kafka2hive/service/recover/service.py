@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.ledger.history import bounds_of
+from kafka2hive.ledger.history import bounds_by_file, final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import (
@@ -287,11 +287,9 @@ class Outside:
         return tuple(self._catalogue.spec(name) for name in names)
 
     def refetch(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
-        ports, pending = self._wiring.ports, owned.state
-        if lost in pending.files and pending.accounts:
-            bounds = pending.bounds
-        else:
-            bounds = bounds_of(ports.files, owned.paths, owned.directory, lost)
+        ports = self._wiring.ports
+        finals = list(final_snapshots(ports.files, owned.paths, owned.directory))
+        bounds = bounds_by_file((*finals[::-1], owned.state))[lost.final]
         return refetch_file(owned, lost, self.tables.settings, ports.clock.epoch_ms(), bounds)
 
     def _resolvable(self, names: Collection[str]) -> set[str]:

@@ -51,10 +51,12 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
     """Return all units of finalised epochs, the oldest first, and the files without a unit (offsets of accepted gaps)."""
     units: list[Unit] = []
     by_ranges: dict[frozenset[OffsetRange], Unit] = {}
+    by_file: dict[str, Unit | None] = {}
     unassigned: list[DataFile] = []
     for snapshot in finals:
         ids = {p.topic_partition: p.topic_id for p in snapshot.positions}
         by_task: dict[int, Unit] = {}
+        replayed = {one.task: one.path for one in snapshot.replayed}
         for account in snapshot.accounts:
             if len(account.range):
                 empty = Unit(snapshot.epoch, account.task, {}, {}, snapshot.bounds)
@@ -67,7 +69,11 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
         for file in snapshot.files:
             ranges = frozenset(file.ranges)
             own = by_task.get(file.task)
-            owner = own if own and ranges == own.accounts.keys() else by_ranges.get(ranges)
+            if file.task in replayed:  # a recreated topic may have the same ranges twice
+                owner = by_file.get(replayed[file.task])
+            else:
+                owner = own if own and ranges == own.accounts.keys() else by_ranges.get(ranges)
+            by_file[file.final] = owner
             (unassigned if owner is None else owner.files).append(file)
     return units, unassigned
 

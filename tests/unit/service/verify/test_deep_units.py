@@ -1,10 +1,13 @@
 """The units of a deep audit, and the offsets that it reports as not comparable."""
 
+from dataclasses import replace
+
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
-from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.ledger.history import bounds_by_file
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting, TopicPartition
-from kafka2hive.model.snapshot import AcceptedLoss, Snapshot
+from kafka2hive.model.snapshot import AcceptedLoss, EventBounds, ReplayedFile, Snapshot
 from kafka2hive.service.verify.units import (
     Unit,
     fetchable_ranges,
@@ -120,3 +123,23 @@ def test_large_units_are_cut_without_losing_an_offset() -> None:
     assert [sum(map(len, group)) for group in cut] == [10, 10, 6]
     assert [o for group in cut for r in group for o in range(r.start, r.end)] == [*range(25), 7]
     assert list(pieces([], 10)) == []
+
+
+def test_replayed_letters_belong_to_the_topic_of_their_file_though_another_one_has_the_same_offsets() -> None:
+    same = offsets("t", 0, 0, 5)
+    bounds = EventBounds(late_before_ms=1), EventBounds(late_before_ms=2)
+    letters = [replace(file(name, 0, same), kind=FileKind.DEAD_LETTER) for name in ("old", "new")]
+    replayed = ReplayedFile(path="old", task=0, account=OffsetAccounting())
+    again = ReplayedFile(path="from old", task=0, account=OffsetAccounting())
+    history = [
+        replace(snapshot(1, account(0, same), files=(letters[0],)), bounds=bounds[0]),
+        replace(snapshot(2, account(0, same), files=(letters[1],)), bounds=bounds[1]),
+        replace(snapshot(3, files=(file("from old", 0, same),)), replayed=(replayed,), bounds=bounds[1]),
+        replace(snapshot(4, files=(file("again", 0, same),)), replayed=(again,), bounds=bounds[1]),
+        snapshot(5, files=(file("fetched again", 0, same),), lost="new"),
+    ]
+    old, new = ["old", "from old", "again"], ["new", "fetched again"]
+    units, unassigned = units_of(history)
+    assert [[f.final for f in unit.files] for unit in units] == [old, new] and not unassigned
+    by_file = bounds_by_file(history)
+    assert by_file == {**dict.fromkeys(old, bounds[0]), **dict.fromkeys(new, bounds[1])}
