@@ -246,6 +246,10 @@ LEDGER = (
             ),
         ),
         (
+            "a rebuilt ledger takes the rows of a replay for proof",
+            ("        if any(f.footer.replay for f in self.every_file):\n", "        if False:\n"),
+        ),
+        (
             "a rebuilt ledger believes a task whose files are not all there",
             ("            if rows != expected:\n", "            if False:\n"),
         ),
