@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kafka2hive.cli.main import main
 from kafka2hive.config.keys import HiveOptions, StorageOptions
+from kafka2hive.hive import metastore as hive_metastore
 from kafka2hive.hive.metastore import HiveMetastore
 from kafka2hive.service import wiring
 from kafka2hive.storage.connect import connect
@@ -36,7 +37,7 @@ def set_trap(trap: Trap) -> None:
     def metastore(options: HiveOptions) -> TrappedMetastore:
         return TrappedMetastore(HiveMetastore(options), trap)
 
-    vars(wiring)["HiveMetastore"] = metastore
+    vars(hive_metastore)["HiveMetastore"] = metastore  # the wiring imports it when it needs it
 
 
 if __name__ == "__main__":
