@@ -56,6 +56,18 @@ class OwnershipCheck:
         refuse_older_ledger(self._ports, view, location or view.state.location)
         return view.generation
 
+    def taking_over(
+        self, paths: LedgerPaths, location: str | None, announce: Callable[[], None]
+    ) -> Callable[[], Generation]:
+        """Return the check of a take-over: `check`, then `announce`, which gives this process a heartbeat."""
+
+        def check() -> Generation:
+            generation = self.check(paths, location)
+            announce()
+            return generation
+
+        return check
+
     def check_owner(self, paths: LedgerPaths, location: str | None) -> View:
         """Check as `check` does, but also accept a ledger that is older than the table's files."""
         self.noticed.pop(paths.table, None)

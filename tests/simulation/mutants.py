@@ -1305,7 +1305,10 @@ MUTANTS = (
     _of_damage(
         "a repair does not beat",
         RECOVER,
-        ("        announce()\n        return generation\n", "        return generation\n"),
+        (
+            "check=ownership.taking_over(view.paths, None, announce),",
+            "check=ownership.taking_over(view.paths, None, lambda: None),",
+        ),
     ),
     _of_damage(
         "who has beaten once is alive for ever",

@@ -36,16 +36,12 @@ def certificate(
     from kafka2hive.cli.render.certificate import certificate_document, render_certificate
     from kafka2hive.cli.terminal.outcome import show, tell_line, with_map
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.config.keys.units import parse_duration
     from kafka2hive.service.inspect.certificate import PartitionName, PartitionReport, await_completion
     from kafka2hive.service.inspect.certificate import certificate as look_up
     from kafka2hive.service.wiring import wire
 
     name = options.parsed(PartitionName.parse, partition, _NAME)
-    try:
-        seconds = 0.0 if wait is None else parse_duration(wait)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--wait") from error
+    seconds = 0.0 if wait is None else options.parsed_seconds(wait, "--wait")
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)

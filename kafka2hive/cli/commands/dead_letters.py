@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import Color, Json, Log, Map, Plan, Takeover
+from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, Map, Plan, Takeover
 from kafka2hive.observe.log import LogFormat
 
 app = typer.Typer(
@@ -102,11 +102,13 @@ def replay(
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
+    audit_log: AuditLog = None,
 ) -> None:
     """After a changed map: decode dead letters again, so that they become rows. What fails again stays a dead letter."""
     from kafka2hive.cli.render.dead_letters import render_replay, replay_document
-    from kafka2hive.cli.terminal.outcome import audit_level, with_map
     from kafka2hive.cli.terminal.outcome import show as show_result
+    from kafka2hive.cli.terminal.outcome import with_changes
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.recover.replay import ReplayRequest, replay_service
     from kafka2hive.service.wiring import wire
@@ -119,5 +121,4 @@ def replay(
         show_result(json, color, document, partial(render_replay, request, result))
         return 0
 
-    level = audit_level(log_format)
-    raise typer.Exit(with_map(config, log_format, level, command, every_change=True))
+    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))

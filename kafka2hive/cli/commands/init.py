@@ -33,7 +33,7 @@ def init(
 ) -> None:
     """Create the ledgers of the map's tables without starting a run, also with the positions of another tool."""
     from kafka2hive.cli.render.plan import init_document, render_init
-    from kafka2hive.cli.terminal.outcome import audit_level, show, with_map
+    from kafka2hive.cli.terminal.outcome import show, with_changes
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.tables.init import ImportOrder, import_positions, init_ledgers
     from kafka2hive.service.tables.offset_sources import OffsetSource
@@ -52,8 +52,4 @@ def init(
         show(json, color, partial(init_document, service_map.service, result), partial(render_init, result))
         return int(result.exit_code)
 
-    level = audit_level(log_format) if log_level is None else log_level.number
-    every_change = log_level is None
-    raise typer.Exit(
-        with_map(config, log_format, level, command, every_change=every_change, audit_log=audit_log)
-    )
+    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))

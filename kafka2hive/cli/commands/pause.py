@@ -68,16 +68,12 @@ def _give(
     audit_log: str | None,
 ) -> None:
     from kafka2hive.cli.render.order import order_document, render_order
-    from kafka2hive.cli.terminal.outcome import audit_level, show, tell_line, with_map
+    from kafka2hive.cli.terminal.outcome import show, tell_line, with_changes
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.config.keys.units import parse_duration
     from kafka2hive.service.recover.order import give_order
     from kafka2hive.service.wiring import wire
 
-    try:
-        seconds = parse_duration(timeout)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--timeout") from error
+    seconds = options.parsed_seconds(timeout, "--timeout")
 
     def command(service_map: ServiceMap) -> int:
         answer = give_order(wire(service_map), table, instruction, seconds=seconds, note=tell_line)
@@ -85,8 +81,4 @@ def _give(
         show(json, color, document, partial(render_order, answer))
         return 0
 
-    level = audit_level(log_format) if log_level is None else log_level.number
-    every_change = log_level is None
-    raise typer.Exit(
-        with_map(config, log_format, level, command, every_change=every_change, audit_log=audit_log)
-    )
+    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))

@@ -80,7 +80,7 @@ def recover(
     """Roll every pending epoch forward to .final and say where the next run resumes. Starts no Spark and no JVM."""
     from kafka2hive.cli.render.recover import recover_document, render_recover
     from kafka2hive.cli.terminal.options import parsed
-    from kafka2hive.cli.terminal.outcome import audit_level, show, with_map
+    from kafka2hive.cli.terminal.outcome import show, with_changes
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.kafka.positions import GapAcceptance
     from kafka2hive.service.recover.forget import Registration
@@ -108,8 +108,4 @@ def recover(
         show(json, color, document, partial(render_recover, name, request, result, hive=hive))
         return int(result.exit_code)
 
-    level = audit_level(log_format) if log_level is None else log_level.number
-    every_change = log_level is None
-    raise typer.Exit(
-        with_map(config, log_format, level, command, every_change=every_change, audit_log=audit_log)
-    )
+    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))

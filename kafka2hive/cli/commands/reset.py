@@ -40,7 +40,7 @@ def reset(
 ) -> None:
     """Start a table over: its ledger moves to the archive, and the next run creates a new one. Nothing is deleted."""
     from kafka2hive.cli.render.reset import render_reset, reset_document
-    from kafka2hive.cli.terminal.outcome import audit_level, show, with_map
+    from kafka2hive.cli.terminal.outcome import show, with_changes
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.recover.consumer_group import ConsumerGroup
     from kafka2hive.service.recover.reset import ResetPlan, ResetRequest, ResetResult
@@ -67,11 +67,7 @@ def reset(
         show_reset(start_over(wiring, group, request, confirm), json)
         return 0
 
-    level = audit_level(log_format) if log_level is None else log_level.number
-    every_change = log_level is None
-    raise typer.Exit(
-        with_map(config, log_format, level, command, every_change=every_change, audit_log=audit_log)
-    )
+    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))
 
 
 def _check_options(

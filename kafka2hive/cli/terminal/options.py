@@ -91,6 +91,16 @@ def paragraph(*codes: str) -> str:
 Value = TypeVar("Value")
 
 
+def parsed_seconds(text: str, option: str) -> float:
+    """Parse an option such as 10m. Raises typer.BadParameter."""
+    from kafka2hive.config.keys.units import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
+
+
 def parsed(parse: Callable[[str], Value], text: str, option: str) -> Value:
     """Parse the text of an option. Raises typer.BadParameter if `parse` raises ConfigError."""
     try:

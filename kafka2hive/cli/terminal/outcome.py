@@ -11,7 +11,7 @@ from kafka2hive.config.keys import ServiceMap
 from kafka2hive.config.load import load_map
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError
 from kafka2hive.model.text import printable, printable_coloured
-from kafka2hive.observe.log import LogFormat, configure
+from kafka2hive.observe.log import LogFormat, LogLevel, configure
 
 
 def with_map(
@@ -46,6 +46,29 @@ def with_map(
         return int(ExitCode.INTERRUPTED)
 
 
+def with_changes(
+    config: str,
+    log_format: LogFormat,
+    log_level: LogLevel | None,
+    audit_log: str | None,
+    command: Callable[[ServiceMap], int],
+) -> int:
+    """Run a command that changes things, as `with_map` does, and log each change unless `log_level` says less.
+
+    Without a log level a terminal shows only warnings, because the command shows its result there anyway.
+    """
+    on_terminal = log_format is LogFormat.AUTO and sys.stderr.isatty()
+    level = logging.WARNING if on_terminal else logging.INFO
+    return with_map(
+        config,
+        log_format,
+        level if log_level is None else log_level.number,
+        command,
+        every_change=log_level is None,
+        audit_log=audit_log,
+    )
+
+
 def show(json: bool, color: bool, document: Callable[[], Document], text: Callable[[Screen], str]) -> None:
     """Print a command's result to standard output: as text, or with `json` as one document."""
     say(json_text(document()) if json else text(standard_output(color)))
@@ -64,15 +87,6 @@ def tell_error(error: BaseException) -> None:
 def tell_line(text: str) -> None:
     """Print a line of progress to standard error; control sequences in it are escaped."""
     print(printable(text), file=sys.stderr, flush=True)  # noqa: T201 (this is the command line)
-
-
-def audit_level(log_format: LogFormat) -> int:
-    """Return the default log level of commands that change things and then show what they did.
-
-    On a terminal only warnings are logged, because the result is shown there anyway.
-    """
-    on_terminal = log_format is LogFormat.AUTO and sys.stderr.isatty()
-    return logging.WARNING if on_terminal else logging.INFO
 
 
 def secrets(service_map: ServiceMap) -> list[str]:

@@ -21,7 +21,7 @@ from kafka2hive.model.errors import (
     TableError,
     TakeOverLost,
 )
-from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import ORDER_DONE, RecordedOrder, Snapshot
 from kafka2hive.service.process import user_name
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
@@ -154,12 +154,7 @@ def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[],
     ownership = wiring.ownership_check(take_over=False, is_left=stopped_by_its_run(wiring))
     inbox = Inbox(ports, wiring.map.storage.ledger_root, service)
 
-    def check() -> Generation:
-        generation = ownership.check(paths, None)
-        announce()
-        return generation
-
-    keep = wiring.map.limits.keep_snapshots
+    check, keep = ownership.taking_over(paths, None, announce), wiring.map.limits.keep_snapshots
     owned = start(ports, StartRequest(paths, check=check, owners=wiring.owners, keep=keep)).owned
 
     def record(order: Order) -> None:

@@ -28,7 +28,7 @@ from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting
-from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import ComparedTable, EventBounds, ReplayedFile, Snapshot
 from kafka2hive.plan.contract import Refusal, TableManifest, TableTask, TaskSettings
 from kafka2hive.service.recover.forget import RegistrationOutcome
@@ -134,15 +134,17 @@ class _Replay:
 
     def take_over(self, announce: Callable[[], None]) -> OwnedLedger:
         wiring, location = self.wiring, self.settings.tables[self.request.table].location
-        check = wiring.ownership_check(take_over=self.request.take_over, is_left=stopped_by_its_run(wiring))
+        ownership = wiring.ownership_check(
+            take_over=self.request.take_over, is_left=stopped_by_its_run(wiring)
+        )
 
-        def checked() -> Generation:
-            generation = check.check(self.paths, location)
-            announce()
-            return generation
-
-        keep = wiring.map.limits.keep_snapshots
-        return start(wiring.ports, StartRequest(self.paths, checked, wiring.owners, keep=keep)).owned
+        order = StartRequest(
+            self.paths,
+            check=ownership.taking_over(self.paths, location, announce),
+            owners=wiring.owners,
+            keep=wiring.map.limits.keep_snapshots,
+        )
+        return start(wiring.ports, order).owned
 
     def plan(self, state: Snapshot, directory: str, pending: bool) -> None:
         """Count what the letters would become. Letters of a pending epoch are left out, because it may not be visible yet."""

@@ -11,7 +11,6 @@ from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Repair
 from kafka2hive.ledger.start import StartRequest, StartResult, start
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.paths.path import same_location
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.ownership import OwnershipCheck
@@ -52,11 +51,6 @@ def recover_table(
         ownership.check_marker(view, relocation.after)
     repair = Repair()
 
-    def check() -> Generation:
-        generation = ownership.check(view.paths, None)
-        announce()
-        return generation
-
     def prepare(owned: OwnedLedger) -> frozenset[str]:
         nonlocal repair
         lost = repairs.lost_files(owned, named)
@@ -67,7 +61,7 @@ def recover_table(
         wiring.ports,
         StartRequest(
             view.paths,
-            check=check,
+            check=ownership.taking_over(view.paths, None, announce),
             owners=wiring.owners,
             keep=wiring.map.limits.keep_snapshots,
             before_roll_forward=prepare,
