@@ -11,6 +11,7 @@ import pytest
 from kafka2hive.cli import commands
 from kafka2hive.cli.terminal.screen import Screen, render, screen_of
 from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree, write_map
+from tests.harness.mock_broker import Broker, plain_map
 
 COMMANDS = ("run", "recover", "status", "init", "validate", "warm", "demo")
 
@@ -213,8 +214,11 @@ _ONLY_IF_IN_THE_MAP = (
 def test_a_whole_command_imports_only_what_it_needs(
     tmp_path: Path, command: str, unwanted: tuple[str, ...]
 ) -> None:
-    """The map names neither Hive nor a schema registry, and no broker answers."""
-    service = pending_service(tmp_path)
+    """The map names neither Hive nor a schema registry; a broker answers at once."""
+    broker = Broker()
+    broker.produce("flights", 20)
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    plain_map(service.map)
     program = (
         "import sys\n"
         "from kafka2hive.cli.main import app\n"
