@@ -2,6 +2,7 @@
 
 import re
 import time
+from datetime import UTC, datetime
 
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 """Characters that a terminal obeys or that reorder text: C0 except line feed and tab, DEL, C1, separators of lines and
@@ -39,6 +40,15 @@ def duration(seconds: float) -> str:
 def utc_text(seconds: float) -> str:
     """Return a Unix time in UTC without fractions, as the ledger writes times: `2026-11-21T07:48:44Z`."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def unix_seconds(written_at: str) -> float | None:
+    """Return an ISO 8601 time in Unix seconds, UTC if it has no zone; None for a text that is no time (an older writer's)."""
+    try:
+        moment = datetime.fromisoformat(written_at)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def printable(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import datetime
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -20,7 +20,7 @@ from kafka2hive.cli.terminal.screen import Screen, grid, render
 from kafka2hive.model.offsets import OffsetAccounting, Position
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.snapshot import UNKNOWN_TIME, Snapshot
-from kafka2hive.model.text import counted, duration, size, utc_text
+from kafka2hive.model.text import counted, duration, size, unix_seconds, utc_text
 from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.inspect.state import (
     LastOutcome,
@@ -65,8 +65,8 @@ def render_status(
         parts.append(_overview(result, moment))
     for table in result.tables:
         if len(result.tables) <= _TABLES_IN_DETAIL:
-            parts += _details(table, moment, hive)
-        elif trouble := [*_trouble(table.state), *_outcome(table.last, moment)]:
+            parts += table_details(table, moment, hive)
+        elif trouble := trouble_lines(table.state, table.last, moment):
             parts += ["", Text(table.name, style="bold"), *trouble]
     for name, error in result.errors:
         parts += ["", Text(f"{name}: {error}", style="red")]
@@ -81,11 +81,7 @@ def render_status(
         parts += ["", Text(f"no ledger yet: {', '.join(one.table for one in result.not_begun)}")]
     for one in result.not_begun:
         warnings = () if one.condition is None else one.condition.warnings
-        details = [
-            *_trouble(one.state),
-            *_outcome(one.last, moment),
-            *(Text(f"  warning: {w}") for w in warnings),
-        ]
+        details = [*trouble_lines(one.state, one.last, moment), *(Text(f"  warning: {w}") for w in warnings)]
         if details:
             parts += ["", Text(one.table, style="bold"), *details]
     parts += _last_run(result.last_run, moment)
@@ -106,7 +102,7 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
         state = row.view.state
         table.add_row(
             row.name,
-            _state_text(row),
+            state_text(row.state, row),
             str(state.epoch),
             _lag(row),
             "-" if state.newest_ms is None else f"{duration(max(now - state.newest_ms / 1000, 0))} old",
@@ -116,9 +112,11 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
     return table
 
 
-def _state_text(row: TableStatus) -> Text:
+def state_text(state: TableState, row: TableStatus | None = None) -> Text:
     """Name the state; if no run serves the table, also the exit code to which its trouble led."""
-    text = Text(*_STATES[type(row.state)])
+    text = Text(*_STATES[type(state)])
+    if row is None:
+        return text
     if row.view.state.paused is not None and not isinstance(row.state, Paused):
         text.append(", paused", "bold yellow")
     if isinstance(row.state, NotRunning) and row.last is not None and row.last.trouble is not None:
@@ -134,7 +132,12 @@ def _lag(row: TableStatus) -> str:
     return "?" if row.lag is None else f"{row.lag:,}"
 
 
-def _trouble(state: TableState) -> list[RenderableType]:
+def trouble_lines(state: TableState | None, last: LastOutcome | None, now: float) -> list[Text]:
+    """Say why a table is not served, or was not when the last run ended, and what to do."""
+    return [*_trouble(state), *_outcome(last, now)]
+
+
+def _trouble(state: TableState | None) -> list[Text]:
     """Say why a table is not served, until when, and what to do."""
     match state:
         case Retrying(trouble, next_try):
@@ -150,11 +153,11 @@ def _trouble(state: TableState) -> list[RenderableType]:
             return []
 
 
-def _outcome(last: LastOutcome | None, now: float) -> list[RenderableType]:
+def _outcome(last: LastOutcome | None, now: float) -> list[Text]:
     """Say in what state the last run left a table that had a trouble, and repeat that run's warnings."""
     if last is None:
         return []
-    lines: list[RenderableType] = []
+    lines: list[Text] = []
     if last.trouble is not None:
         stopped = isinstance(last.condition.state, Stopped)
         what = "manual intervention required" if stopped else "set aside"
@@ -179,17 +182,18 @@ def _last_run(run: RunConditions | None, now: float) -> list[RenderableType]:
     return ["", *_lines(ended, run.end.trouble, "red", indent="")]
 
 
-def _lines(what: str, trouble: Trouble, style: str, indent: str = "  ") -> list[RenderableType]:
+def _lines(what: str, trouble: Trouble, style: str, indent: str = "  ") -> list[Text]:
     lines = [f"{what}: [{trouble.code}] {trouble.message}"]
     if trouble.remedy:
         lines.append(f"  what to do: {trouble.remedy}")
     return [Text(indent + line, style=style) for line in lines]
 
 
-def _details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]:
+def table_details(table: TableStatus, now: float, hive: bool) -> list[RenderableType]:
+    """Return a table's name, trouble, owner, position and last epochs; the first part is an empty line."""
     state = table.view.state
     parts: list[RenderableType] = ["", Text(table.name, style="bold")]
-    parts += [*_trouble(table.state), *_outcome(table.last, now)]
+    parts += trouble_lines(table.state, table.last, now)
     lines = [f"owner: {_owner(table.view.generation)}{_LIVES[table.owner_life]}"]
     if state.paused is not None:
         lines.append(f"it {pause_text(state)}, `kafka2hive resume --table {table.name}` resumes it")
@@ -257,12 +261,8 @@ def _dead_letters(account: OffsetAccounting) -> str:
 
 def _ago(written_at: str, now: float) -> str:
     """Return the age of an ISO 8601 time; a text that is no time (an older writer's) is returned unchanged."""
-    try:
-        moment = datetime.fromisoformat(written_at)
-    except ValueError:
-        return written_at
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return f"{duration(max(now - aware.timestamp(), 0))} ago"
+    moment = unix_seconds(written_at)
+    return written_at if moment is None else f"{duration(max(now - moment, 0))} ago"
 
 
 def status_document(service: str, result: StatusResult) -> Document:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from kafka2hive.kafka.port import Kafka, Watermark
 from kafka2hive.ledger.condition_files import read_conditions, read_outcomes
-from kafka2hive.ledger.heartbeat import live_owners
+from kafka2hive.ledger.heartbeat import HeartbeatWatch, live_owners
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.inbox import Inbox, Order
 from kafka2hive.ledger.look import View
@@ -40,6 +40,7 @@ from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
 LAST_EPOCHS = 5
+NO_RUNS = Runs(frozenset(), {})
 First = TypeVar("First")
 Second = TypeVar("Second")
 
@@ -111,7 +112,8 @@ class StatusResult:
     `errors` are of tables whose ledger cannot be read or is gone. `kafka_error` says why no lag is known.
     `last_run` is None while a run is alive. `most_tasks` is the most tasks that an epoch of the live run can have.
     `map_differs` is true if a live run has loaded another map. `decoder` is empty if no run has reported it.
-    `waiting_orders` are in the service's inbox: no owner has answered them yet.
+    `waiting_orders` are in the service's inbox: no owner has answered them yet. `runs` has what its runs report, also of
+    tables that were not wanted.
     """
 
     tables: tuple[TableStatus, ...]
@@ -123,6 +125,7 @@ class StatusResult:
     map_differs: bool = False
     decoder: str = ""
     waiting_orders: tuple[Order, ...] = ()
+    runs: Runs = NO_RUNS
 
     @property
     def exit_code(self) -> ExitCode:
@@ -136,11 +139,16 @@ class StatusResult:
         return worst(codes)
 
 
-def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) -> StatusResult:
+def status(
+    wiring: Wiring,
+    kafka: Kafka | None,
+    wanted: Collection[str] = (),
+    heartbeats: HeartbeatWatch | None = None,
+) -> StatusResult:
     """Read every ledger of the map's service, or those of the `wanted` tables, which may belong to another service.
 
-    Waits a few heartbeats to see whether a run on another host is alive. Raises ServiceUnavailable if the file system
-    does not answer.
+    Waits a few heartbeats to see whether a run on another host is alive; with `heartbeats`, a watch that the caller keeps
+    from one call to the next, it does not wait. Raises ServiceUnavailable if the file system does not answer.
     """
     ledgers = ledger_tables(wiring)
     names = {paths.table for paths in ledgers}
@@ -151,11 +159,12 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
     readable, unreadable = apart(each_ledger(wiring, selected, lambda view: [view]))
     views = [view for view in readable if wanted or view.state.service == wiring.map.service]
     routed = routed_by_ledgers(wiring, (view.state for view in views))
+    asked = {name: table for name, table in routed.items() if not wanted or name in wanted}
     patterns = any(rule.pattern is not None for rule in wiring.map.tables)
     kafka_look, runs = _both(
         wiring,
-        lambda: look_at_kafka(kafka, views, routed, patterns=patterns),
-        lambda: known_runs(wiring, views),
+        lambda: look_at_kafka(kafka, views, asked, patterns=patterns),
+        lambda: known_runs(wiring, views, heartbeats),
     )
     starts = StartPreview(wiring, kafka, kafka_look, routed)
 
@@ -188,6 +197,7 @@ def status(wiring: Wiring, kafka: Kafka | None, wanted: Collection[str] = ()) ->
         map_differs=runs.has_other_map(wiring.map.fingerprint),
         decoder=runs.decoder,
         waiting_orders=_waiting_orders(wiring, wanted),
+        runs=runs,
     )
 
 
@@ -210,19 +220,21 @@ def _both(wiring: Wiring, first: Callable[[], First], second: Callable[[], Secon
     return firsts[0], seconds[0]
 
 
-def known_runs(wiring: Wiring, views: Collection[View]) -> Runs:
+def known_runs(wiring: Wiring, views: Collection[View], heartbeats: HeartbeatWatch | None = None) -> Runs:
     """Return the service's live runs and repairs, any live owner of these tables, and the reports of all its runs.
 
-    Heartbeats are watched before the reports are read: a run that ends in between has reported its end.
+    Heartbeats are watched (see `status`) before the reports are read: a run that ends in between has reported its end.
     """
     root, service = wiring.map.storage.ledger_root, wiring.map.service
     owners = {process_of(view.generation.owner) for view in views if view.generation.owner}
-    live = live_owners(
-        wiring.ports,
-        root,
-        wiring.processes,
-        lambda sender_service, owner: sender_service == service or process_of(owner) in owners,
-    )
+
+    def is_wanted(sender_service: str, owner: str) -> bool:
+        return sender_service == service or process_of(owner) in owners
+
+    if heartbeats is None:
+        live = live_owners(wiring.ports, root, wiring.processes, is_wanted)
+    else:
+        live = {o: one for o, one in heartbeats.look().items() if is_wanted(one.service, o)}
     conditions = read_conditions(wiring.ports, root, service, decode)
     outcomes = read_outcomes(wiring.ports, root, service, decode)
     runs = frozenset(owner for owner, heartbeat in live.items() if not heartbeat.repairs)
