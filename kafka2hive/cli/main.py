@@ -27,6 +27,7 @@ from kafka2hive.cli.commands import (
     run,
     sample,
     status,
+    top,
     validate,
     verify,
     warm,
@@ -58,6 +59,7 @@ app.command(epilog=run.EXIT_CODES)(run.run)
 app.command(epilog=recover.EXIT_CODES)(recover.recover)
 app.command(epilog=reset.EXIT_CODES)(reset.reset)
 app.command(epilog=status.EXIT_CODES)(status.status)
+app.command(epilog=top.EXIT_CODES)(top.top)
 app.command(epilog=pause.EXIT_CODES)(pause.pause)
 app.command(epilog=pause.EXIT_CODES)(pause.resume)
 app.command(epilog=init.EXIT_CODES)(init.init)

@@ -1,0 +1,70 @@
+"""`kafka2hive top`: a live view of a service's tables in the terminal."""
+
+import logging
+import os
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import Color, KafkaTimeout, Log, Map
+from kafka2hive.observe.log import LogFormat
+
+EXIT_CODES = options.exit_codes("143 ended by SIGTERM")
+LEAST_SECONDS = 0.5
+
+
+def top(
+    config: Map,
+    interval: Annotated[
+        float,
+        typer.Option("--interval", metavar="SECONDS", min=LEAST_SECONDS, help="Pause between readings."),
+    ] = 2.0,
+    once: Annotated[
+        bool,
+        typer.Option("--once", help="Read every table, print one frame as text, and end; also into a pipe."),
+    ] = False,
+    kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Watch a service live: every table's state, lag, freshness, rates and pending files; sorted, filtered, in detail."""
+    from kafka2hive.cli.render.top import render_frame
+    from kafka2hive.cli.terminal.outcome import say, with_map
+    from kafka2hive.cli.terminal.screen import standard_output
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.model.errors import ConfigError
+    from kafka2hive.service.inspect.top import TopReader
+    from kafka2hive.service.wiring import wire
+
+    if not once and not (sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"):
+        raise typer.BadParameter(
+            "top needs a terminal; --once prints one frame, and a script calls status --json",
+            param_hint="--once",
+        )
+
+    def command(service_map: ServiceMap) -> int:
+        wiring = wire(service_map)
+        reader = TopReader(wiring, partial(wiring.kafka, kafka_timeout, shared_timeout=True))
+        if once:
+            reading = reader.read_all()
+            say(render_frame(reading, standard_output(color), reading.at))
+            return 0
+        try:
+            from kafka2hive.cli.render.live_view import LiveView
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                "top.textual",
+                f"the library of the live view is not installed: {error}",
+                "pip install 'kafka2hive[top]', or use `kafka2hive status --watch 2`, or top --once",
+            ) from error
+        if not color:
+            os.environ["NO_COLOR"] = "1"
+        view = LiveView(reader, interval, hive=service_map.hive is not None)
+        logging.disable(logging.CRITICAL)  # a line of the log would be written across the view
+        view.run()
+        return view.return_code or 0
+
+    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))

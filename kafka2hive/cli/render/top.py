@@ -1,0 +1,352 @@
+"""The view of `top` as text: columns, order, filter, the lines above the tables, one table in detail. Pure."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kafka2hive.cli.render.status import state_text, table_details, trouble_lines
+from kafka2hive.cli.terminal.screen import Screen, grid, render
+from kafka2hive.model.text import counted, duration, printable, unix_seconds, utc_text
+from kafka2hive.service.inspect.state import NotRunning
+from kafka2hive.service.inspect.top import Reading, Silence, TopRow
+from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
+
+if TYPE_CHECKING:
+    from kafka2hive.service.inspect.dead_letters import LetterPage
+
+OLD_SECONDS = 10.0
+"""Figures that are older are said to be old."""
+LEAST_TABLE_WIDTH = 18
+_GAP = 1
+_USUAL_COLUMNS = 8
+"""Further columns are shown only if names of up to 40 characters need not be cut for them."""
+
+Sortable = tuple[float, ...] | str
+
+
+@dataclass(frozen=True, slots=True)
+class FigureColumn:
+    """One column: its cells and its order, the greatest first if `falls`. `width` 0: as wide as its cells.
+
+    `rank`: columns of a greater rank are left out first if the screen is narrow.
+    """
+
+    title: str
+    width: int
+    rank: int
+    cell: Callable[[TopRow, float], Text]
+    key: Callable[[TopRow, float], Sortable]
+    is_right: bool = True
+    falls: bool = True
+
+
+def amount(number: float) -> str:
+    """Return a count in at most seven characters: `9.5`, `12`, `999,999`, `12.3 M`."""
+    if number < 10 and number != int(number):
+        return f"{number:.1f}"
+    if number < 999_999.5:
+        return f"{number:,.0f}"
+    for unit in ("M", "G", "T"):
+        number /= 1000 if unit != "M" else 1_000_000
+        if number < 999.95:
+            break
+    return f"{number:.1f} {unit}"
+
+
+def _plain(value: Callable[[TopRow, float], str]) -> Callable[[TopRow, float], Text]:
+    return lambda row, now: Text(value(row, now))
+
+
+def _number(value: Callable[[TopRow, float], float | None]) -> Callable[[TopRow, float], Sortable]:
+    def key(row: TopRow, now: float) -> Sortable:
+        number = value(row, now)
+        return (-1.0,) if number is None else (number,)
+
+    return key
+
+
+def _column(
+    title: str,
+    width: int,
+    rank: int,
+    value: Callable[[TopRow, float], float | None],
+    text: Callable[[float], str] = amount,
+    style: str = "",
+) -> FigureColumn:
+    """Return a column of numbers; `style` is that of numbers which are not 0."""
+
+    def cell(row: TopRow, now: float) -> Text:
+        number = value(row, now)
+        return Text("-" if number is None else text(number), style if number else "")
+
+    return FigureColumn(title, width, rank, cell, _number(value))
+
+
+def _freshness(row: TopRow, now: float) -> float | None:
+    newest = row.table.view.state.newest_ms if row.table else None
+    return None if newest is None else max(now - newest / 1000, 0.0)
+
+
+def _waiting(row: TopRow, now: float) -> float | None:
+    if row.table is None:
+        return None
+    return float(len(row.table.view.state.files)) if row.table.view.newest.pending else 0.0
+
+
+def _dead(row: TopRow, now: float) -> float | None:
+    return None if row.table is None else float(sum(e.account.dead_lettered for e in row.table.last_epochs))
+
+
+def _written(row: TopRow, now: float) -> float | None:
+    return None if row.table is None else _age(row.table.view.state.written_at, now)
+
+
+def _age(written_at: str, now: float) -> float | None:
+    moment = unix_seconds(written_at)
+    return None if moment is None else max(now - moment, 0.0)
+
+
+def trouble_of(row: TopRow) -> Trouble | None:
+    """Return the trouble of the row: that of its state, of its last run, or why its ledger could not be read."""
+    if isinstance(row.state, Retrying | Stopped):
+        return row.state.trouble
+    last = row.table.last if row.table else row.not_begun.last if row.not_begun else None
+    if isinstance(row.state, NotRunning) and last is not None and last.trouble is not None:
+        return last.trouble
+    return Trouble.of(row.error) if row.error is not None else None
+
+
+def _severity(row: TopRow, now: float) -> Sortable:
+    """Return how much the table needs a person: a STOP, no answer, a trouble, no run, all others."""
+    stopped = isinstance(row.state, Stopped)
+    after = trouble_of(row) is not None
+    quiet = row.state is None or isinstance(row.state, NotRunning)
+    return (4.0 if stopped else 3.0 if row.error else 2.0 if after else 1.0 if quiet else 0.0,)
+
+
+def _state(row: TopRow, now: float) -> Text:
+    if row.error is not None:
+        return Text("no answer", "bold red")
+    if row.state is None:
+        return Text("not read yet", "")
+    return state_text(row.state, row.table)
+
+
+COLUMNS: tuple[FigureColumn, ...] = (
+    FigureColumn(
+        "table", 0, 0, _plain(lambda row, now: printable(row.name)), lambda row, now: row.name, False, False
+    ),
+    FigureColumn("state", 0, 0, _state, _severity, is_right=False),
+    _column("lag", 8, 1, lambda row, now: None if row.lag is None else float(row.lag)),
+    _column("newest", 7, 2, _freshness, duration),
+    _column("rec/s", 8, 3, lambda row, now: row.rate.records if row.rate else None),
+    _column("MB/s", 6, 4, lambda row, now: row.rate.bytes if row.rate else None, lambda n: f"{n / 1e6:.2f}"),
+    _column("files", 5, 5, _waiting, style="yellow"),
+    _column("epoch", 7, 6, lambda row, now: float(row.table.view.state.epoch) if row.table else None),
+    _column("written", 7, 7, _written, duration),
+    _column("dead", 7, 8, _dead, style="yellow"),
+    _column(
+        "not in Hive",
+        11,
+        9,
+        lambda r, now: len(r.table.view.state.unregistered) if r.table else None,
+        style="yellow",
+    ),
+    _column("open", 6, 10, lambda row, now: len(row.table.view.state.open) if row.table else None),
+    _column(
+        "topic partitions", 16, 11, lambda r, now: len(r.table.view.state.positions) if r.table else None
+    ),
+    _column("read", 7, 12, lambda r, now: now - r.read_at if r.read_at else None, duration),
+)
+MEANINGS = (
+    ("state", "in words; a table that needs a person comes first"),
+    ("lag", "records in Kafka that the table does not have yet"),
+    ("newest", "how old the newest record is that readers can see"),
+    ("rec/s, MB/s", "read from Kafka, over the last five epochs up to now, ten minutes at most"),
+    ("files", "committed and not visible yet"),
+    ("written", "how long ago the last epoch was written"),
+    ("dead", "dead letters of the last five epochs"),
+    ("open", "Hive partitions without a certificate, if the map asks for completeness"),
+    ("read", "how long ago these figures were read: with many tables, those on the screen are read first"),
+)
+BY_STATE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """What is shown in which order: the column's place in COLUMNS, turned round or not, and a text that names have."""
+
+    column: int = BY_STATE
+    is_reversed: bool = False
+    filter: str = ""
+
+    def of(self, rows: Iterable[TopRow], now: float) -> list[TopRow]:
+        """Return the rows whose name or state has the text, in order; equal ones by name."""
+        column, text = COLUMNS[self.column], self.filter.lower()
+        shown = [
+            r for r in rows if not text or text in r.name.lower() or text in _state(r, now).plain.lower()
+        ]
+        shown.sort(key=lambda row: row.name)
+        shown.sort(key=lambda row: column.key(row, now), reverse=column.falls != self.is_reversed)
+        return shown
+
+
+def columns_for(width: int, rows: Sequence[TopRow], now: float) -> list[tuple[FigureColumn, int]]:
+    """Return the columns that fit, with their widths; the names get what is left, down to LEAST_TABLE_WIDTH."""
+    longest = max([len(printable(row.name)) for row in rows] + [len("table▼")])
+    states = max([len(_state(row, now).plain) for row in rows] + [len("state▼")])
+    widths = {column: column.width or (longest if column is COLUMNS[0] else states) for column in COLUMNS}
+    shown = list(COLUMNS)
+
+    def left() -> int:
+        return width - sum(widths[column] + _GAP for column in shown[1:])
+
+    while left() < min(longest, LEAST_TABLE_WIDTH if len(shown) <= _USUAL_COLUMNS else 40) and len(shown) > 2:
+        shown.remove(max(shown, key=lambda column: column.rank))
+    widths[COLUMNS[0]] = max(min(left(), longest), 5)
+    return [(column, widths[column]) for column in shown]
+
+
+def tables(
+    rows: Sequence[TopRow], order: Arrangement, now: float, width: int, selected: str | None = None
+) -> Table:
+    """Return these rows as a table of exactly `width` characters or less; names that are too long are cut."""
+    table = Table(
+        box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", collapse_padding=True
+    )
+    columns = columns_for(width, rows, now)
+    for column, wide in columns:
+        is_sorted = column is COLUMNS[order.column]
+        arrow = ("▼" if column.falls != order.is_reversed else "▲") if is_sorted else ""
+        table.add_column(
+            column.title[: wide - len(arrow)] + arrow,
+            width=wide,
+            no_wrap=True,
+            overflow="ellipsis",
+            justify="right" if column.is_right else "left",
+        )
+    for row in rows:
+        cells = [column.cell(row, now) for column, _ in columns]
+        table.add_row(*cells, style="reverse" if row.name == selected else "")
+    return table
+
+
+def headline(reading: Reading, shown: int, now: float) -> list[Text]:
+    """Return the lines above the tables: the service, the sums, the run, and what did not answer since when."""
+    states: dict[str, int] = {}
+    for row in reading.rows:
+        name = _state(row, now).plain.split(",")[0]
+        states[name] = states.get(name, 0) + 1
+    counts = ", ".join(f"{number:,} {name}" for name, number in sorted(states.items(), key=lambda s: -s[1]))
+    what = counted(len(reading.rows), "table")
+    if shown != len(reading.rows):
+        what = f"{shown:,} of {what}"
+    lines = [_first(reading, now), Text(what + (f": {counts}" if counts else "")), _sums(reading)]
+    lines += [_outage(outage, now) for outage in reading.outages]
+    unread = sum(1 for row in reading.rows if not row.read_at)
+    if unread:
+        were = "was" if unread == 1 else "were"
+        lines.append(Text(f"{counted(unread, 'table')} {were} not read yet: the figures follow", "yellow"))
+    if reading.map_differs:
+        lines.append(Text("the live run has loaded another map than this one", "yellow"))
+    return lines
+
+
+def _first(reading: Reading, now: float) -> Text:
+    line = Text.assemble(("kafka2hive top", "bold"), f"  {utc_text(now)}  ", (reading.service, "bold"), "  ")
+    if reading.is_live:
+        return line.append("a run is alive", "green")
+    run = reading.last_run
+    age = None if run is None else unix_seconds(run.at)
+    if run is None or age is None:
+        return line.append("no run is alive", "bold yellow")
+    how = "was killed or died" if run.end is None else f"ended with {run.end.exit_code}"
+    return line.append(
+        f"no run is alive: the last one {how} {duration(max(now - age, 0))} ago", "bold yellow"
+    )
+
+
+def _sums(reading: Reading) -> Text:
+    rates = [row.rate for row in reading.rows if row.rate is not None]
+    lags = [row.lag for row in reading.rows if row.lag is not None]
+    parts = [
+        f"lag {amount(sum(lags))}" if lags else "lag unknown",
+        f"{amount(sum(rate.records for rate in rates))} records/s",
+        f"{sum(rate.bytes for rate in rates) / 1e6:.2f} MB/s",
+    ]
+    if reading.phases:
+        parts.append("epoch: " + ", ".join(f"{name} {duration(s)}" for name, s in reading.phases.items()))
+    if reading.waiting_orders:
+        parts.append(f"{counted(reading.waiting_orders, 'order')} waiting")
+    return Text("  ".join(parts))
+
+
+def _outage(outage: Silence, now: float) -> Text:
+    since = (
+        f"figures of {utc_text(outage.since)}, {duration(now - outage.since)} old"
+        if outage.since
+        else "no figures"
+    )
+    which = "lag" if outage.system == "Kafka" else "all"
+    return Text(f"{outage.system} does not answer ({which}: {since}): {printable(outage.why)}", "bold red")
+
+
+def trouble(row: TopRow | None, now: float) -> list[Text]:
+    """Return what is wrong with the selected table and what to type; nothing if all is well."""
+    if row is None:
+        return []
+    if row.error is not None:
+        return [Text(printable(f"{row.name}: {row.error}"), "red")]
+    last = row.table.last if row.table else row.not_begun.last if row.not_begun else None
+    lines = trouble_lines(row.state, last, now)
+    return [Text(printable(row.name), "bold"), *lines] if lines else []
+
+
+def detail(row: TopRow, letters: "LetterPage | str", now: float, *, hive: bool) -> list[RenderableType]:
+    """Return one table: its trouble, owner, last epochs, topic partitions, and its newest dead letters or why not."""
+    parts: list[RenderableType] = []
+    if row.error is not None:
+        parts.append(Text(printable(str(row.error)), "red"))
+    if row.table is None:
+        return [*parts, Text(printable(row.name), "bold"), *trouble(row, now), Text("no ledger was read yet")]
+    parts += table_details(row.table, now, hive)[1:]
+    parts += ["", _topic_partitions(row)]
+    parts += ["", Text("newest dead letters", "bold")]
+    if isinstance(letters, str):
+        return [*parts, Text("  " + printable(letters))]
+    table = grid("place", "epoch", "reason", "detail", right=("epoch",))
+    for one in letters.letters:
+        table.add_row(printable(str(one.place)), str(one.epoch), one.reason, printable(one.detail))
+    return [*parts, table]
+
+
+def _topic_partitions(row: TopRow) -> Table:
+    assert row.table is not None
+    table = grid("topic partition", "next offset", "log end", "lag", right=("next offset", "log end", "lag"))
+    for position in sorted(row.table.view.state.positions, key=lambda p: p.topic_partition):
+        end, lag = row.table.ends.get(position.topic_partition), row.table.lag_of(position)
+        table.add_row(
+            str(position.topic_partition),
+            f"{position.end:,}",
+            f"{end.offset:,}" if end else "?",
+            "?" if lag is None else f"{lag:,}",
+        )
+    return table
+
+
+def render_frame(reading: Reading, screen: Screen, now: float) -> str:
+    """Return one frame as text: the lines above, every table with all columns, then what is wrong with which table."""
+    order = Arrangement()
+    rows = order.of(reading.rows, now)
+    parts: list[RenderableType] = [
+        *headline(reading, len(rows), now),
+        "",
+        tables(rows, order, now, screen.width),
+    ]
+    for row in rows:
+        parts += trouble(row, now)
+    return render(screen, parts)

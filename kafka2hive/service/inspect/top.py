@@ -1,0 +1,270 @@
+"""`kafka2hive top`: repeated readings of a service's tables by the code of `status`, in bounded time. Only reads.
+
+A reading of `status` costs several NameNode calls a table, so one reading covers the tables on the screen, and of the others
+those whose figures are oldest, as many as fit in READ_SECONDS. What did not answer keeps its earlier figures.
+"""
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kafka2hive.config.keys.service import Metrics
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.ledger.heartbeat import HeartbeatWatch
+from kafka2hive.model.errors import Kafka2HiveError
+from kafka2hive.model.text import unix_seconds
+from kafka2hive.service.inspect.state import TableState
+from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus, status
+from kafka2hive.service.tables.condition import RunConditions
+from kafka2hive.service.tables.ledgers import ledger_tables, literal_rules
+from kafka2hive.service.wiring import Wiring
+
+if TYPE_CHECKING:
+    from kafka2hive.service.inspect.dead_letters import LetterPage
+
+READ_SECONDS = 1.0
+"""How long a reading may take for the tables that are not on the screen."""
+FIRST_TABLES = 20
+"""How many tables the first reading covers; how long it takes decides about the next one."""
+RATE_SECONDS = 600.0
+"""Epochs that are older do not count in a rate."""
+LETTERS = 20
+METRICS_SECONDS = 1.0
+
+_PHASE = re.compile(r'^kafka2hive_epoch_phase_seconds_(sum|count)\{phase="([^"]+)"\} (\S+)$', re.MULTILINE)
+_SERVICE = re.compile(r'^kafka2hive_service_info\{service="([^"]+)"\}', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """What a table's last epochs read, per second up to now."""
+
+    records: float
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopRow:
+    """One table, as last read at `read_at` (Unix seconds; 0: never, then only the run's report is known).
+
+    `table` is None if it has no ledger or was not read yet. `lag` is kept while Kafka does not answer. `error`: why the
+    ledger could not be read the last time.
+    """
+
+    name: str
+    state: TableState | None = None
+    table: TableStatus | None = None
+    not_begun: NotBegun | None = None
+    lag: int | None = None
+    rate: Throughput | None = None
+    error: Kafka2HiveError | None = None
+    read_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A system that did not answer: its figures are of `since` (Unix seconds; 0: it has never answered)."""
+
+    system: str
+    since: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All tables of a service at `at` (Unix seconds), and what did not answer.
+
+    `phases`: mean seconds of each phase in the epochs since the reading before, or the last that had epochs.
+    """
+
+    service: str
+    at: float
+    rows: tuple[TopRow, ...] = ()
+    outages: tuple[Silence, ...] = ()
+    last_run: RunConditions | None = None
+    is_live: bool = False
+    map_differs: bool = False
+    waiting_orders: int = 0
+    phases: Mapping[str, float] = field(default_factory=dict)
+
+
+def rate_of(epochs: Sequence[EpochStatus], now: float) -> Throughput | None:
+    """Return what these epochs (the newest first) read per second up to `now`; the oldest only gives the beginning.
+
+    Epochs of more than RATE_SECONDS ago do not count. None if fewer than two epochs are known.
+    """
+    if len(epochs) < 2:
+        return None
+    times = [unix_seconds(epoch.written_at) for epoch in epochs]
+    if any(moment is None for moment in times):
+        return None
+    begin = max(times[-1] or 0.0, now - RATE_SECONDS)
+    counted = [e for e, moment in zip(epochs[:-1], times, strict=False) if (moment or 0.0) > begin]
+    seconds = max(now - begin, 1.0)
+    return Throughput(
+        sum(e.account.read for e in counted) / seconds, sum(e.account.bytes for e in counted) / seconds
+    )
+
+
+def next_tables(
+    visible: Collection[str], read_at: Mapping[str, float], names: Collection[str], room: int
+) -> list[str]:
+    """Return the tables of `names` to read now: the visible ones, then up to `room` whose reading is oldest. Pure."""
+    first = [name for name in names if name in set(visible)]
+    others = sorted(set(names) - set(first), key=lambda name: (read_at.get(name, 0.0), name))
+    return first + others[:room]
+
+
+class TopReader:
+    """Reads one service again and again; one thread may call it. It keeps what was read until it is read anew.
+
+    `kafka` returns a client for one reading.
+    """
+
+    def __init__(
+        self, wiring: Wiring, kafka: Callable[[], Kafka], now: Callable[[], float] = time.time
+    ) -> None:
+        self._wiring = wiring
+        self._kafka = kafka
+        self._now = now
+        self._heartbeats = HeartbeatWatch(wiring.ports, wiring.map.storage.ledger_root, wiring.processes)
+        self._rows: dict[str, TopRow] = {}
+        self._foreign: set[str] = set()  # ledgers of other services below the same root
+        self._last = Reading(wiring.map.service, 0.0)
+        self._good: dict[str, float] = {}
+        self._room = FIRST_TABLES
+        self._phases = _Phases(wiring.map.metrics, wiring.map.service)
+
+    def read_all(self) -> Reading:
+        """Read every table, however long that takes. Raises ServiceUnavailable."""
+        return self._read(lambda names: names, None)
+
+    def read(self, visible: Collection[str]) -> Reading:
+        """Read the visible tables and some of the others. A lost service is an outage in the result, never an error."""
+
+        def chosen(names: list[str]) -> list[str]:
+            return next_tables(visible, {n: row.read_at for n, row in self._rows.items()}, names, self._room)
+
+        try:
+            return self._read(chosen, self._heartbeats)
+        except Kafka2HiveError as error:
+            outage = Silence("HDFS", self._good.get("HDFS", 0.0), str(error))
+            self._last = replace(self._last, outages=(outage,))
+            return self._last
+
+    def letters(self, table: str) -> "LetterPage":
+        """Return the table's newest dead letters; any thread may call it.
+
+        Raises Kafka2HiveError (`usage.no_dead_letter`: there are none).
+        """
+        from kafka2hive.service.inspect.dead_letters import show_dead_letters
+
+        return show_dead_letters(self._wiring, None, table, LETTERS)
+
+    def _read(self, choose: Callable[[list[str]], list[str]], heartbeats: HeartbeatWatch | None) -> Reading:
+        began = time.monotonic()
+        ledgers = {paths.table for paths in ledger_tables(self._wiring)} - self._foreign
+        literal = literal_rules(self._wiring)
+        names = sorted(ledgers | literal.keys())
+        wanted = choose(names)
+        result = status(self._wiring, self._kafka(), wanted, heartbeats)
+        now = self._now()
+        self._take(result, now)
+        reported = {one.table for owner in result.runs.live for one in _report(result, owner)}
+        known = {*names, *reported} - self._foreign
+        self._rows = {name: self._row_of(name, result) for name in sorted(known)}
+        seconds = max(time.monotonic() - began, 0.001)
+        self._room = max(FIRST_TABLES, int(READ_SECONDS * max(len(wanted), 1) / seconds))
+        self._last = Reading(
+            service=self._wiring.map.service,
+            at=now,
+            rows=tuple(self._rows.values()),
+            outages=tuple(self._outages(result, now)),
+            last_run=result.last_run,
+            is_live=bool(result.runs.live),
+            map_differs=result.map_differs,
+            waiting_orders=len(result.waiting_orders),
+            phases=self._phases.read(),
+        )
+        return self._last
+
+    def _take(self, result: StatusResult, now: float) -> None:
+        """Replace the rows of the tables that were read; one that gave an error keeps its figures."""
+        for table in result.tables:
+            if table.view.state.service != self._wiring.map.service:
+                self._foreign.add(table.name)
+                continue
+            before = self._rows.get(table.name)
+            lag = table.lag if result.kafka_error is None else (before.lag if before else None)
+            self._rows[table.name] = TopRow(
+                table.name, table.state, table, lag=lag, rate=rate_of(table.last_epochs, now), read_at=now
+            )
+        for one in result.not_begun:
+            self._rows[one.table] = TopRow(one.table, one.state, not_begun=one, read_at=now)
+        for name, error in result.errors:
+            self._rows[name] = replace(self._rows.get(name, TopRow(name)), error=error, read_at=now)
+
+    def _row_of(self, name: str, result: StatusResult) -> TopRow:
+        """Return the table's row; one that was never read has the state that a live run reports."""
+        row = self._rows.get(name, TopRow(name))
+        if row.read_at:
+            return row
+        condition = result.runs.condition(name, None)
+        return replace(row, state=condition.state) if condition else row
+
+    def _outages(self, result: StatusResult, now: float) -> Iterable[Silence]:
+        self._good["HDFS"] = now
+        if result.kafka_error is None:
+            self._good["Kafka"] = now
+        else:
+            yield Silence("Kafka", self._good.get("Kafka", 0.0), result.kafka_error)
+
+
+def _report(result: StatusResult, owner: str) -> Iterable[NotBegun]:
+    run = result.runs.reports.get(owner)
+    return () if run is None else (NotBegun(condition.table, condition) for condition in run.tables)
+
+
+class _Phases:
+    """The phases of the last epochs, from the metrics of the run if the map gives it a port and it can be reached."""
+
+    def __init__(self, metrics: Metrics, service: str) -> None:
+        from urllib.parse import urlencode
+
+        names = ("kafka2hive_epoch_phase_seconds_sum", "kafka2hive_epoch_phase_seconds_count")
+        query = urlencode([("name[]", name) for name in (*names, "kafka2hive_service_info")])
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(metrics.host, metrics.host)
+        self._url = f"http://{f'[{host}]' if ':' in host else host}:{metrics.port}/metrics?{query}"
+        self._is_served = metrics.port != 0
+        self._service = service
+        self._sums: dict[str, tuple[float, float]] = {}
+        self._means: dict[str, float] = {}
+
+    def read(self) -> Mapping[str, float]:
+        """Return the mean seconds of each phase; nothing if the endpoint cannot be reached or is another service's."""
+        if not self._is_served:
+            return {}
+        from http.client import HTTPException
+        from urllib.request import ProxyHandler, build_opener
+
+        try:
+            with build_opener(ProxyHandler({})).open(self._url, timeout=METRICS_SECONDS) as answer:
+                text = answer.read(1_000_000).decode(errors="replace")
+        except (OSError, HTTPException):
+            return {}
+        if self._service not in _SERVICE.findall(text):
+            return {}
+        parts: dict[str, dict[str, float]] = {}
+        for part, phase, value in _PHASE.findall(text):
+            parts.setdefault(phase, {})[part] = float(value)
+        for phase, now in parts.items():
+            total, count = now.get("sum", 0.0), now.get("count", 0.0)
+            before_total, before_count = self._sums.get(phase, (0.0, 0.0))
+            if count < before_count:  # the run was restarted
+                before_total = before_count = 0.0
+            if count > before_count:
+                self._means[phase] = (total - before_total) / (count - before_count)
+            self._sums[phase] = total, count
+        return dict(self._means)

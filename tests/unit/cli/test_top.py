@@ -1,0 +1,352 @@
+"""`top`: what is shown in which order, the keys, lost services, many tables, and the terminal that it leaves."""
+
+import asyncio
+import os
+import pty
+import re
+import select
+import struct
+import sys
+import termios
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from kafka2hive.cli.render.live_view import LiveView, TableList
+from kafka2hive.cli.render.top import COLUMNS, Arrangement, amount, columns_for, headline, render_frame
+from kafka2hive.cli.terminal.screen import Screen
+from kafka2hive.model.errors import AmbiguousOutcome
+from kafka2hive.service.inspect.state import NotRunning
+from kafka2hive.service.inspect.top import Reading, Silence, TopReader, TopRow, next_tables, rate_of
+from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
+from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service
+from tests.harness.made_up_figures import NOW, MadeUpFigures, epochs, row, seen
+
+GONE = Trouble(
+    "kafka.offsets_gone", "offsets 5 to 9 of weather-0 are gone", "kafka2hive recover --accept-gap"
+)
+STOPPED = row("air.weather", Stopped(GONE), lag=7)
+RETRYING = row("air.planes", Retrying(Trouble("hive.columns", "no column b"), "soon"), lag=5_000_000)
+SERVING = row("air.flights", lag=12_345)
+ROWS = (SERVING, RETRYING, STOPPED)
+PLACES = {column.title: place for place, column in enumerate(COLUMNS)}
+
+
+def names(rows: Sequence[TopRow]) -> list[str]:
+    return [one.name.removeprefix("air.") for one in rows]
+
+
+def test_the_table_that_needs_a_person_comes_first() -> None:
+    silent = TopRow("air.silent", error=AmbiguousOutcome("ledger.no_answer", "no answer"), read_at=NOW)
+    ended = row("air.ended", NotRunning())
+    rows = (*ROWS, ended, silent)
+    assert names(Arrangement().of(rows, NOW)) == ["weather", "silent", "planes", "ended", "flights"]
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("table", ["flights", "planes", "weather"]),
+        ("lag", ["planes", "flights", "weather"]),
+        ("epoch", ["flights", "planes", "weather"]),  # all the same: by name
+    ],
+)
+def test_tables_are_sorted_by_any_column_in_both_directions(column: str, expected: list[str]) -> None:
+    order = Arrangement(PLACES[column])
+    assert names(order.of(ROWS, NOW)) == expected
+    if column != "epoch":
+        assert names(Arrangement(PLACES[column], is_reversed=True).of(ROWS, NOW)) == expected[::-1]
+
+
+def test_every_column_sorts_tables_that_were_never_read_without_a_figure() -> None:
+    for place in range(len(COLUMNS)):
+        assert len(Arrangement(place).of((*ROWS, TopRow("air.unread")), NOW)) == 4
+
+
+def test_the_filter_looks_at_names_and_states() -> None:
+    assert names(Arrangement(filter="WEA").of(ROWS, NOW)) == ["weather"]
+    assert names(Arrangement(filter="serv").of(ROWS, NOW)) == ["flights"]
+
+
+@pytest.mark.parametrize("width", [50, 80, 120, 200])
+def test_the_columns_fit_the_screen(width: int) -> None:
+    rows = (*ROWS, row("a_long_database_name.a_table_with_an_even_longer_name"))
+    shown = columns_for(width, rows, NOW)
+    assert sum(wide + 1 for _, wide in shown) <= width + 1
+    text = render_frame(Reading("s", NOW, rows), Screen(width), NOW)
+    assert max(len(line) for line in text.splitlines() if "serving" in line) <= width
+    if width >= 80:
+        assert {"table", "state", "lag", "newest", "rec/s", "MB/s"} <= {column.title for column, _ in shown}
+
+
+def test_a_rate_is_what_the_last_epochs_read_up_to_now() -> None:
+    last = epochs(NOW, 10.0, 1_000, 200_000)
+    rate = rate_of(last, NOW)
+    assert rate is not None and (rate.records, rate.bytes) == (100.0, 20_000.0)
+    later = rate_of(last, NOW + 40)
+    assert later is not None and later.records == 50.0
+    idle = rate_of(last, NOW + 601)
+    assert idle is not None and idle.records == 0.0
+    assert rate_of(last[:1], NOW) is None and rate_of((), NOW) is None
+
+
+def test_visible_tables_are_read_first_and_then_the_oldest() -> None:
+    read_at = {"a": 5.0, "b": 1.0, "c": 3.0}
+    assert next_tables(["c", "gone"], read_at, ["a", "b", "c", "d"], 2) == ["c", "d", "b"]
+
+
+def test_large_numbers_are_short() -> None:
+    assert [amount(n) for n in (0, 0.25, 9.96, 12, 999_999, 1_000_000, 12_345_678, 2.5e9)] == [
+        "0",
+        "0.2",
+        "10.0",
+        "12",
+        "999,999",
+        "1.0 M",
+        "12.3 M",
+        "2.5 G",
+    ]
+
+
+def test_a_lost_service_is_named_with_the_age_of_the_figures() -> None:
+    outages = (Silence("Kafka", NOW - 30, "no broker answers"), Silence("HDFS", 0.0, "connection refused"))
+    text = "\n".join(line.plain for line in headline(Reading("s", NOW, ROWS, outages), 3, NOW))
+    assert (
+        "Kafka does not answer (lag: figures of 2013-01-01T00:26:10Z, 30.0 s old): no broker answers" in text
+    )
+    assert "HDFS does not answer (all: no figures): connection refused" in text
+
+
+def test_hostile_names_do_not_reach_the_terminal() -> None:
+    text = render_frame(Reading("s", NOW, (TopRow("air.\x1b[31mred"),)), Screen(), NOW)
+    assert "\x1b" not in text and r"air.\x1b[31mred" in text
+
+
+def played(
+    figures: MadeUpFigures,
+    play: Callable[[LiveView, Pilot[None]], Awaitable[None]],
+    size: tuple[int, int] = (80, 24),
+    now: Callable[[], float] = lambda: NOW,
+    interval: float = 0.05,
+) -> LiveView:
+    """Run the view in a made-up terminal of this size, once it shows the first reading."""
+    view = LiveView(figures, interval, hive=True, now=now)
+
+    async def run() -> None:
+        async with view.run_test(size=size) as pilot:
+            await seen(view, pilot, "records/s")
+            await play(view, pilot)
+
+    asyncio.run(run())
+    return view
+
+
+def test_states_lags_rates_and_keys_are_seen_at_80_by_24() -> None:
+    async def play(view: LiveView, pilot: Pilot[None]) -> None:
+        await seen(
+            view, pilot, "a run is alive", "3 tables", "STOP", "retrying", "12,345", "5.0 M", "100", "0.02"
+        )
+        await seen(view, pilot, "what to do: kafka2hive recover --accept-gap")
+        await seen(view, pilot, "quit", "help", "filter", "sort", "reverse")
+
+    played(MadeUpFigures(*ROWS), play)
+
+
+def test_enter_shows_epochs_topic_partitions_and_dead_letters_and_escape_goes_back() -> None:
+    async def play(view: LiveView, pilot: Pilot[None]) -> None:
+        await pilot.press("end", "enter")
+        await seen(
+            view,
+            pilot,
+            "air.flights",
+            "owner: process 4711",
+            "38",
+            "12,345",
+            "flights-0",
+            "json.type",
+            "back",
+        )
+        await pilot.press("escape")
+        await seen(view, pilot, "air.weather", "filter")
+
+    played(MadeUpFigures(*ROWS), play, size=(100, 50))
+
+
+def test_filter_sort_and_reverse_by_keys() -> None:
+    async def play(view: LiveView, pilot: Pilot[None]) -> None:
+        await pilot.press("slash", *"pla")
+        await seen(view, pilot, "1 of 3 tables", "air.planes", "drop it", but="air.weather")
+        await pilot.press("escape")
+        await seen(view, pilot, "air.weather")
+        await pilot.press("greater_than_sign")
+        shown = view.query_one(TableList)
+        assert names(shown.rows) == ["planes", "flights", "weather"]
+        assert shown.selected == "air.planes", "the selected table stays selected"
+        await pilot.press("r")
+        assert names(shown.rows) == ["weather", "flights", "planes"]
+        await pilot.press("question_mark")
+        await seen(view, pilot, "how old the newest record is")
+        await pilot.press("escape")
+
+    played(MadeUpFigures(*ROWS), play)
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+def test_q_and_control_c_quit_with_0(key: str) -> None:
+    async def play(view: LiveView, pilot: Pilot[None]) -> None:
+        await pilot.press("slash" if key == "ctrl+c" else "down")
+        await pilot.press(key)
+        await pilot.pause(0.1)
+
+    view = played(MadeUpFigures(*ROWS), play)
+    assert view.return_code == 0 and not view.is_running
+
+
+def test_a_small_and_changing_terminal_keeps_the_selected_table_on_the_screen() -> None:
+    async def play(view: LiveView, pilot: Pilot[None]) -> None:
+        await pilot.press("end")
+        for size in ((80, 24), (30, 6), (200, 50), (40, 10)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause(0.1)
+            shown = view.query_one(TableList)
+            assert shown.selected in {one.name for one in shown.window}
+            assert shown.selected == "air.t0099"
+
+    played(MadeUpFigures(*(row(f"air.t{n:04}") for n in range(100))), play)
+
+
+def test_a_reading_without_an_answer_shows_the_age_of_the_figures_and_the_view_goes_on() -> None:
+    moment = [NOW]
+    figures = MadeUpFigures(*ROWS)
+
+    async def play(view: LiveView, pilot: Pilot[None]) -> None:
+        figures.go.clear()
+        moment[0] = NOW + 35
+        await seen(view, pilot, "no answer for 35.0 s: figures of 2013-01-01T00:26:40Z")
+        await pilot.press("down", "greater_than_sign")
+        await seen(view, pilot, "12,345")
+        figures.reading = Reading("flights", moment[0], ROWS)
+        figures.go.set()
+        await seen(view, pilot, "12,345", but="no answer for")
+
+    played(figures, play, size=(110, 24), now=lambda: moment[0])
+
+
+def test_of_5000_tables_only_those_on_the_screen_are_asked_for() -> None:
+    figures = MadeUpFigures(*(row(f"air.t{n:04}") for n in range(5_000)))
+
+    async def play(view: LiveView, pilot: Pilot[None]) -> None:
+        began = time.process_time()
+        for _ in range(5):
+            await pilot.press("pagedown")
+        await pilot.press("end")
+        await seen(view, pilot, "air.t4999")
+        spent = time.process_time() - began
+        assert spent < 3, f"six keys cost {spent} s of CPU time"
+        while "air.t4999" not in figures.asked[-1]:
+            await pilot.pause(0.02)
+        assert max(map(len, figures.asked)) <= 24
+
+    played(figures, play, interval=2.0)
+
+
+class OldFiles:
+    """A storage that answers until `is_lost`."""
+
+    def __init__(self, service: Service) -> None:
+        self._files = service.wiring.ports.files
+        self.is_lost = False
+
+    def __getattr__(self, name: str) -> object:
+        from kafka2hive.storage.port import Unavailable
+
+        if self.is_lost:
+            raise Unavailable("file:///", "connection refused")
+        return getattr(self._files, name)
+
+
+def reader_over(service: Service) -> tuple[TopReader, OldFiles]:
+    from dataclasses import replace
+
+    files = OldFiles(service)
+    ports = replace(service.wiring.ports, files=files)  # type: ignore[arg-type]
+    wiring = replace(service.wiring, ports=ports)
+    return TopReader(wiring, lambda: wiring.kafka(1.0, shared_timeout=True)), files
+
+
+def test_figures_of_a_lost_storage_stay_and_come_again(tmp_path: Path) -> None:
+    reader, files = reader_over(pending_service(tmp_path))
+    first = reader.read([])
+    assert [one.name for one in first.rows] == [TABLE]
+    assert [outage.system for outage in first.outages] == ["Kafka"]
+    table = first.rows[0].table
+    assert table is not None and (table.view.state.epoch, len(table.view.state.files)) == (2, 2)
+
+    files.is_lost = True
+    lost = reader.read([])
+    assert lost.rows == first.rows and lost.at == first.at
+    assert [(outage.system, outage.since) for outage in lost.outages] == [("HDFS", first.at)]
+    assert "connection refused" in lost.outages[0].why
+
+    files.is_lost = False
+    again = reader.read([])
+    assert again.at > first.at and [outage.system for outage in again.outages] == ["Kafka"]
+
+
+def test_a_frame_goes_into_a_pipe_and_the_live_view_does_not(tmp_path: Path) -> None:
+    service = pending_service(tmp_path)
+    frame = invoke("top", "-c", str(service.map), "--once", "--kafka-timeout", "1")
+    assert frame.exit_code == 0
+    assert (
+        TABLE in frame.stdout
+        and "Kafka does not answer" in frame.stdout
+        and "no run is alive" in frame.stdout
+    )
+    refusal = invoke("top", "-c", str(service.map))
+    assert refusal.exit_code == 2 and "top needs a terminal; --once prints one frame" in refusal.stderr
+
+
+def in_a_terminal(config: Path, keys: bytes, environ: dict[str, str]) -> tuple[int, str, bool]:
+    """Run `top` in a terminal of its own until it shows the table, and send the keys.
+
+    Gives its exit code, its output, and whether the terminal is as before.
+    """
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ.update({"TERM": "xterm-256color", **environ})
+        os.execv(
+            sys.executable,
+            [sys.executable, "-m", "kafka2hive.cli.main", "top", "-c", str(config), "--kafka-timeout", "1"],
+        )
+    ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    before = termios.tcgetattr(terminal)
+    said, sent = b"", False
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if not select.select([terminal], [], [], 0.5)[0]:
+            continue
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:  # its end
+            break
+        said += part
+        if not sent and TABLE.encode() in said:
+            after = termios.tcgetattr(terminal)
+            assert after[3] != before[3], "the view takes keys one by one"
+            os.write(terminal, keys)
+            sent = True
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(status), said.decode(errors="replace"), sent
+
+
+@pytest.mark.parametrize("keys", [b"q", b"\x03"])
+def test_a_real_terminal_is_left_as_it_was(tmp_path: Path, keys: bytes) -> None:
+    code, said, sent = in_a_terminal(pending_service(tmp_path).map, keys, {"NO_COLOR": "1"})
+    assert (code, sent) == (0, True), said[-2000:]
+    assert "\x1b[?1049l" in said and "\x1b[?25h" in said, "neither the screen nor the cursor was given back"
+    assert not re.search(r"\x1b\[[\d;]*\b(3[0-7]|4[0-7]|38|48|9[0-7])[;m]", said), "NO_COLOR, and colours"
