@@ -95,7 +95,7 @@ SEEDS = {
     "nobody looks for the heartbeats of repairs": 5,
     "a repair does not beat": 5,
     "who has beaten once is alive for ever": 21,
-    "a run takes its own generation for a repair": 29,
+    "a run takes its own generation for a repair": 63,
     "a run ends where somebody else has taken a stopped table": 33,
     "a table that a live run has stopped is not left to a command": 5,
     "a table that stops again has stopped when it stopped first": 37,

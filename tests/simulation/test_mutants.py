@@ -8,6 +8,7 @@ from tests.simulation.kinds import KINDS, play
 from tests.simulation.mutants import MUTANTS, Mutant
 from tests.simulation.schedule import without_logs
 from tests.simulation.search import search
+from tests.simulation.test_simulation import SCHEDULES as PLAYED
 from tests.simulation.variant import PatchDoesNotApply, load
 
 SCHEDULES = 3_000
@@ -21,10 +22,13 @@ def test_the_simulation_catches(mutant: Mutant) -> None:
 
 
 def test_the_unchanged_code_passes_where_mutants_fail() -> None:
+    """Of the seeds that `test_simulation.py` plays with the real code anyway, three of each kind."""
     same = load(Mutant("nothing changed", "kafka2hive.ledger.commit", ()))
     with without_logs():
         for kind in KINDS:
-            for seed in sorted({mutant.seed for mutant in MUTANTS if mutant.kind == kind}):
+            seeds = sorted({mutant.seed for mutant in MUTANTS if mutant.kind == kind})
+            played = [seed for seed in seeds if seed < PLAYED[kind]]
+            for seed in [*played[:3], *seeds[len(played) :]]:
                 assert play(kind, seed, same).violation is None, f"{kind} {seed}"
 
 
