@@ -9,6 +9,11 @@ UNKNOWN_CHECKSUM = "-"
 """The checksum of a file that `recover --rebuild-ledger` listed without reading its bytes."""
 
 
+def checksum_text(crc32: int) -> str:
+    """Return a file's checksum as a ledger holds it; `crc32` is that of the whole file."""
+    return f"crc32:{crc32:08x}"
+
+
 class FileKind(Enum):
     DATA = "data"
     DEAD_LETTER = "dead_letter"

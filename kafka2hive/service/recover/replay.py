@@ -26,7 +26,7 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Replay
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile
+from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, checksum_text
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import ComparedTable, EventBounds, ReplayedFile, Snapshot
@@ -265,7 +265,7 @@ class _Replay:
     ) -> TableManifest:
         """Raise _DamagedLetters if the file is not the one that was committed, NotFound, one of _UNREADABLE, TableError."""
         data = self.wiring.ports.files.read(file.final)
-        checksum = f"crc32:{zlib.crc32(data):08x}"
+        checksum = checksum_text(zlib.crc32(data))
         if file.checksum not in (UNKNOWN_CHECKSUM, checksum):
             raise _DamagedLetters(file, f"has {checksum}, but {file.checksum} was committed")
         reader = pq.ParquetFile(BytesIO(data), coerce_int96_timestamp_unit="us")

@@ -15,6 +15,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from kafka2hive.formats.contract.port import Encoder
+from kafka2hive.model.files import checksum_text
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import (
@@ -119,7 +120,7 @@ class Upload:
         finally:
             self._release()
         self._place.progress()
-        return UploadedFile(name, self._path(name, "pending"), self.length, f"crc32:{self._crc:08x}")
+        return UploadedFile(name, self._path(name, "pending"), self.length, checksum_text(self._crc))
 
     def abandon(self) -> None:
         """Give up the file in any state; never raises."""
