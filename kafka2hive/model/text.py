@@ -51,6 +51,12 @@ def unix_seconds(written_at: str) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def ago(written_at: str, now: float) -> str:
+    """Return the age of an ISO 8601 time as `3 min ago`; a text that is no time is returned unchanged. `now`: Unix seconds."""
+    moment = unix_seconds(written_at)
+    return written_at if moment is None else f"{duration(max(now - moment, 0))} ago"
+
+
 def printable(text: str) -> str:
     r"""Return the text with control characters escaped, e.g. as `\x1b`."""
     return _CONTROL.sub(_escape, text)

@@ -177,7 +177,11 @@ def _status() -> StatusResult:
     )
     table = TableStatus(
         view,
-        Retrying(Trouble("hive.columns", "Hive has no column b", "add it"), "2013-01-01T00:00:05Z"),
+        Retrying(
+            Trouble("hive.columns", "Hive has no column b", "add it"),
+            "2013-01-01T00:00:05Z",
+            "2013-01-01T00:00:00Z",
+        ),
         OwnerLife.ALIVE,
         ("column Titel was never filled",),
         {PARTITION: Watermark(32)},
@@ -204,7 +208,9 @@ def _status() -> StatusResult:
 
 def _last_outcome(table: str) -> LastOutcome:
     state = Retrying(
-        Trouble("hive.refused", "Hive refuses a statement", "as Hive says"), "2013-01-01T00:00:05Z"
+        Trouble("hive.refused", "Hive refuses a statement", "as Hive says"),
+        "2013-01-01T00:00:05Z",
+        "2013-01-01T00:00:00Z",
     )
     return LastOutcome(
         "2013-01-01T00:00:00Z", True, TableCondition(table, state, ("no column takes $.gate",))

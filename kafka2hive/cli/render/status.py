@@ -20,7 +20,7 @@ from kafka2hive.cli.terminal.screen import Screen, grid, render
 from kafka2hive.model.offsets import OffsetAccounting, Position
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.snapshot import UNKNOWN_TIME, Snapshot
-from kafka2hive.model.text import counted, duration, size, unix_seconds, utc_text
+from kafka2hive.model.text import ago, counted, duration, size, utc_text
 from kafka2hive.observe.progress import yours_to_register
 from kafka2hive.service.inspect.state import (
     LastOutcome,
@@ -35,7 +35,7 @@ from kafka2hive.service.inspect.state import (
 )
 from kafka2hive.service.inspect.status import EpochStatus, StatusResult, TableStatus
 from kafka2hive.service.process import shown_process
-from kafka2hive.service.tables.condition import Retrying, RunConditions, Serving, Stopped, Trouble
+from kafka2hive.service.tables.condition import Retrying, RunConditions, Serving, Stopped, Trouble, since_of
 
 _STATES: dict[type[TableState], tuple[str, str]] = {
     Serving: ("serving", "green"),
@@ -141,9 +141,9 @@ def _trouble(state: TableState | None) -> list[Text]:
     """Say why a table is not served, until when, and what to do."""
     match state:
         case Retrying(trouble, next_try):
-            return _lines(f"retrying, next at {next_try}", trouble, "yellow")
+            return _lines(f"retrying{_since(state)}, next at {next_try}", trouble, "yellow")
         case Stopped(trouble):
-            return _lines("manual intervention required", trouble, "red")
+            return _lines(f"manual intervention required{_since(state)}", trouble, "red")
         case Repairing(by):
             return [Text(f"  process {by} is repairing it", style="yellow")]
         case Repaired(by):
@@ -161,10 +161,19 @@ def _outcome(last: LastOutcome | None, now: float) -> list[Text]:
     if last.trouble is not None:
         stopped = isinstance(last.condition.state, Stopped)
         what = "manual intervention required" if stopped else "set aside"
-        ago = _ago(last.at, now)
-        when = f"when the last run ended, {ago}" if last.ended else f"{ago}, by a run that died since"
-        lines += _lines(f"{what} {when}", last.trouble, "red" if stopped else "yellow")
+        when = (
+            f"when the last run ended, {ago(last.at, now)}"
+            if last.ended
+            else f"{ago(last.at, now)}, by a run that died since"
+        )
+        lines += _lines(
+            f"{what}{_since(last.condition.state)} {when}", last.trouble, "red" if stopped else "yellow"
+        )
     return lines + [Text(f"  warning of the last run: {text}") for text in last.condition.warnings]
+
+
+def _since(state: TableState) -> str:
+    return f" since {since_of(state)}" if since_of(state) else ""
 
 
 def _last_run(run: RunConditions | None, now: float) -> list[RenderableType]:
@@ -172,20 +181,17 @@ def _last_run(run: RunConditions | None, now: float) -> list[RenderableType]:
     if run is None:
         return []
     if run.end is None:
-        text = (
-            f"no run is alive: the last one was killed or died; what it said last is of {_ago(run.at, now)}"
-        )
+        text = f"no run is alive: the last one was killed or died; what it said last is of {ago(run.at, now)}"
         return ["", Text(text, style="yellow")]
-    ended = f"the last run ended {_ago(run.at, now)} ({run.at}) with {run.end.exit_code}"
+    ended = f"the last run ended {ago(run.at, now)} ({run.at}) with {run.end.exit_code}"
     if run.end.trouble is None:
         return ["", Text(ended)]
     return ["", *_lines(ended, run.end.trouble, "red", indent="")]
 
 
 def _lines(what: str, trouble: Trouble, style: str, indent: str = "  ") -> list[Text]:
-    lines = [f"{what}: [{trouble.code}] {trouble.message}"]
-    if trouble.remedy:
-        lines.append(f"  what to do: {trouble.remedy}")
+    remedy = [f"  what to do: {trouble.remedy}"] if trouble.remedy else []
+    lines = [f"{what}: [{trouble.code}] {trouble.message}", *remedy]
     return [Text(indent + line, style=style) for line in lines]
 
 
@@ -239,7 +245,7 @@ def _epochs(epochs: tuple[EpochStatus, ...], now: float) -> RenderableType:
         account = epoch.account
         table.add_row(
             str(epoch.epoch),
-            _ago(epoch.written_at, now),
+            ago(epoch.written_at, now),
             f"{account.read:,}",
             size(account.bytes),
             str(epoch.files),
@@ -257,12 +263,6 @@ def _dead_letters(account: OffsetAccounting) -> str:
         if count
     ]
     return f"{account.dead_lettered:,}" + (f" ({', '.join(parts)})" if parts else "")
-
-
-def _ago(written_at: str, now: float) -> str:
-    """Return the age of an ISO 8601 time; a text that is no time (an older writer's) is returned unchanged."""
-    moment = unix_seconds(written_at)
-    return written_at if moment is None else f"{duration(max(now - moment, 0))} ago"
 
 
 def status_document(service: str, result: StatusResult) -> Document:
@@ -323,6 +323,7 @@ def _outcome_document(last: LastOutcome) -> Document:
         "at": last.at,
         "ended": last.ended,
         "state": last.condition.state.name,
+        "since": since_of(last.condition.state) or None,
         "error": None if last.trouble is None else error_of(last.trouble),
         "warnings": list(last.condition.warnings),
     }
@@ -366,6 +367,7 @@ def _condition(state: TableState, warnings: tuple[str, ...]) -> Document:
     return {
         "state": state.name,
         "next_try": state.next_try if isinstance(state, Retrying) else None,
+        "since": since_of(state) or None,
         "error": error_of(state.trouble) if isinstance(state, Retrying | Stopped) else None,
         "warnings": list(warnings),
     }

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from kafka2hive.cli.render.status import state_text, table_details, trouble_lines
 from kafka2hive.cli.terminal.screen import Screen, grid, render
-from kafka2hive.model.text import counted, duration, printable, unix_seconds, utc_text
+from kafka2hive.model.text import ago, counted, duration, printable, unix_seconds, utc_text
 from kafka2hive.service.inspect.state import NotRunning
 from kafka2hive.service.inspect.top import Reading, Silence, TopRow
 from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
@@ -260,14 +260,12 @@ def _first(reading: Reading, now: float) -> Text:
     line = Text.assemble(("kafka2hive top", "bold"), f"  {utc_text(now)}  ", (reading.service, "bold"), "  ")
     if reading.is_live:
         return line.append("a run is alive", "green")
-    run = reading.last_run
-    age = None if run is None else unix_seconds(run.at)
-    if run is None or age is None:
+    if (run := reading.last_run) is None:
         return line.append("no run is alive", "bold yellow")
-    how = "was killed or died" if run.end is None else f"ended with {run.end.exit_code}"
-    return line.append(
-        f"no run is alive: the last one {how} {duration(max(now - age, 0))} ago", "bold yellow"
+    how = (
+        "was killed or died, its last report is of" if run.end is None else f"ended with {run.end.exit_code}"
     )
+    return line.append(f"no run is alive: the last one {how} {ago(run.at, now)}", "bold yellow")
 
 
 def _sums(reading: Reading) -> Text:

@@ -36,10 +36,14 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """The table is set aside; `next_try` is ISO 8601 UTC to the second, by the run's clock."""
+    """The table is set aside since `since`; both times are ISO 8601 UTC to the second, by the run's clock.
+
+    `since` is empty if unknown.
+    """
 
     trouble: Trouble
     next_try: str
+    since: str = ""
     name: ClassVar = "retrying"
 
 
@@ -56,6 +60,11 @@ class Stopped:
 
 
 RunState = Serving | Retrying | Stopped
+
+
+def since_of(state: object) -> str:
+    """Return since when a table is set aside or stopped; empty if it is not, or if that is unknown."""
+    return state.since if isinstance(state, Retrying | Stopped) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +156,8 @@ def _plain(condition: TableCondition) -> dict[str, object]:
     match condition.state:
         case Serving():
             return plain | {"state": "serving"}
-        case Retrying(trouble, next_try):
-            return plain | {"state": "retrying", "next_try": next_try} | asdict(trouble)
+        case Retrying(trouble, next_try, since):
+            return plain | {"state": "retrying", "next_try": next_try, "since": since} | asdict(trouble)
         case Stopped(trouble, since):
             return plain | {"state": "stopped", "since": since} | asdict(trouble)
         case _:
@@ -161,7 +170,7 @@ def _state(plain: dict[str, Any]) -> RunState:
         return Serving()
     trouble = Trouble(plain["code"], plain["message"], plain["remedy"])
     if kind == "retrying":
-        return Retrying(trouble, plain["next_try"])
+        return Retrying(trouble, plain["next_try"], plain.get("since", ""))
     if kind == "stopped":
         return Stopped(trouble, plain.get("since", ""))
     raise ValueError(f"a table is {kind}")

@@ -83,6 +83,7 @@ def test_a_map_that_was_changed_since_the_run_loaded_it_is_told(service: Service
     assert ("has loaded another map than this one" in plain) == (not same)
 
 
+SINCE = "2026-11-21T07:00:00Z"
 COLUMNS = Trouble("hive.columns", "Hive has no column b", "ALTER TABLE")
 LOST = Trouble("kafka.offsets_lost", "5 offsets are gone unread", "kafka2hive recover --accept-gap flights:0")
 
@@ -92,10 +93,10 @@ LOST = Trouble("kafka.offsets_lost", "5 offsets are gone unread", "kafka2hive re
     [
         (TableCondition(TABLE, Serving(), ("column Titel was never filled",)), 0, "serving", "serving"),
         (
-            TableCondition(TABLE, Retrying(COLUMNS, "2026-11-21T08:00:05Z")),
+            TableCondition(TABLE, Retrying(COLUMNS, "2026-11-21T08:00:05Z", "2026-11-21T07:00:00Z")),
             75,
             "retrying",
-            "retrying, next at 2026-11-21T08:00:05Z: [hive.columns] Hive has no column b",
+            "retrying since 2026-11-21T07:00:00Z, next at 2026-11-21T08:00:05Z: [hive.columns] Hive has no column b",
         ),
         (
             TableCondition(TABLE, Stopped(LOST)),
@@ -174,8 +175,8 @@ def test_a_run_that_ends_while_it_is_looked_at_is_no_live_one(service: Service) 
 @pytest.mark.parametrize(
     ("state", "code", "text"),
     [
-        (Retrying(COLUMNS, "2026-11-21T08:00:05Z"), 75, "not running (75)"),
-        (Stopped(LOST), 76, "not running (76)"),
+        (Retrying(COLUMNS, "2026-11-21T08:00:05Z", SINCE), 75, "not running (75)"),
+        (Stopped(LOST, SINCE), 76, "not running (76)"),
         (Serving(), 0, "not running "),
     ],
 )
@@ -197,6 +198,7 @@ def test_in_what_state_the_last_run_left_a_table_is_shown_also_of_one_that_was_k
     else:
         assert last["error"]["remedy"] == state.trouble.remedy
         assert f"[{state.trouble.code}]" in plain and f"what to do: {state.trouble.remedy}" in plain
+        assert last["since"] == SINCE and f" since {SINCE} " in plain
     ended = "the last run ended 0.0 s ago (2999-01-01T00:00:00Z) with 75"
     assert (ended in plain, "was killed or died" in plain) == (end is not None, end is None)
 

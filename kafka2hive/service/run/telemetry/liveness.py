@@ -202,7 +202,9 @@ class ConditionTeller:
         if aside.needs_manual_action:
             self._retrying.pop(table.name, None)
             return Stopped(Trouble.of(aside.error), self._since(table.name, aside))
-        retrying = Retrying(Trouble.of(aside.error), self._next_try(table.name, aside))
+        before = self._retrying.get(table.name)
+        since = self._now() if before is None else before.since
+        retrying = Retrying(Trouble.of(aside.error), self._next_try(table.name, aside), since)
         self._retrying[table.name] = retrying
         return retrying
 

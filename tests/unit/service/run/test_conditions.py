@@ -102,7 +102,12 @@ def make_table(wiring: Wiring) -> Table:
 
 CONDITIONS = (
     TableCondition("a.a", Serving(), ("column Titel was never filled",)),
-    TableCondition("a.b", Retrying(Trouble("hive.columns", "no column b", "add it"), "2026-11-21T08:00:05Z")),
+    TableCondition(
+        "a.b",
+        Retrying(
+            Trouble("hive.columns", "no column b", "add it"), "2026-11-21T08:00:05Z", "2026-11-21T08:00:00Z"
+        ),
+    ),
     TableCondition("a.c", Stopped(Trouble("kafka.offsets_lost", "gone", "kafka2hive recover"))),
 )
 
@@ -226,13 +231,14 @@ def test_a_run_tells_state_error_and_the_time_of_the_next_try_which_stands_still
     assert told() == TableCondition(TABLE, Serving())
     table.set_aside(REFUSED, clock.monotonic())
     retrying = told()
-    assert retrying.state == Retrying(Trouble.of(REFUSED), "2025-11-21T08:00:05Z")
+    since = "2025-11-21T08:00:00Z"
+    assert retrying.state == Retrying(Trouble.of(REFUSED), "2025-11-21T08:00:05Z", since)
     files = files_of(wiring)
     clock.seconds, clock.by_ms = 3.7, 1_500
     assert told() == retrying and files_of(wiring) == files, "written again, though nothing changed"
     clock.by_ms = 0
     table.set_aside(REFUSED, clock.monotonic())
-    assert told().state == Retrying(Trouble.of(REFUSED), "2025-11-21T08:00:13Z")
+    assert told().state == Retrying(Trouble.of(REFUSED), "2025-11-21T08:00:13Z", since)
     stop = ManualActionRequired("kafka.offsets_lost", "gone", "kafka2hive recover")
     table.set_aside(stop, clock.monotonic())
     stopped = Stopped(Trouble.of(stop), "2025-11-21T08:00:03Z")
