@@ -320,7 +320,7 @@ class LiveView(App[None]):
             ]
         age = now - reading.at
         late: list[Text] = []
-        if age > max(OLD_SECONDS, 3 * self._interval) and not reading.outages:
+        if age > max(OLD_SECONDS, 3 * self._interval) and not reading.silences:
             late = [Text(f"no answer for {duration(age)}: figures of {utc_text(reading.at)}", "bold yellow")]
         lines = headline(reading, len(self._list.rows), now)
         return [*lines, *late, Text("")]

@@ -246,7 +246,7 @@ def headline(reading: Reading, shown: int, now: float) -> list[Text]:
     if shown != len(reading.rows):
         what = f"{shown:,} of {what}"
     lines = [_first(reading, now), Text(what + (f": {counts}" if counts else "")), _sums(reading)]
-    lines += [_outage(outage, now) for outage in reading.outages]
+    lines += [_silence(silence, now) for silence in reading.silences]
     unread = sum(1 for row in reading.rows if not row.read_at)
     if unread:
         were = "was" if unread == 1 else "were"
@@ -283,14 +283,14 @@ def _sums(reading: Reading) -> Text:
     return Text("  ".join(parts))
 
 
-def _outage(outage: Silence, now: float) -> Text:
+def _silence(silence: Silence, now: float) -> Text:
     since = (
-        f"figures of {utc_text(outage.since)}, {duration(now - outage.since)} old"
-        if outage.since
+        f"figures of {utc_text(silence.since)}, {duration(now - silence.since)} old"
+        if silence.since
         else "no figures"
     )
-    which = "lag" if outage.system == "Kafka" else "all"
-    return Text(f"{outage.system} does not answer ({which}: {since}): {printable(outage.why)}", "bold red")
+    which = "lag" if silence.system == "Kafka" else "all"
+    return Text(f"{silence.system} does not answer ({which}: {since}): {printable(silence.why)}", "bold red")
 
 
 def trouble(row: TopRow | None, now: float) -> list[Text]:

@@ -82,7 +82,7 @@ class Reading:
     service: str
     at: float
     rows: tuple[TopRow, ...] = ()
-    outages: tuple[Silence, ...] = ()
+    silences: tuple[Silence, ...] = ()
     last_run: RunConditions | None = None
     is_live: bool = False
     map_differs: bool = False
@@ -142,7 +142,7 @@ class TopReader:
         return self._read(lambda names: names, None)
 
     def read(self, visible: Collection[str]) -> Reading:
-        """Read the visible tables and some of the others. A lost service is an outage in the result, never an error."""
+        """Read the visible tables and some of the others. A lost service is a silence in the result, never an error."""
 
         def chosen(names: list[str]) -> list[str]:
             return next_tables(visible, {n: row.read_at for n, row in self._rows.items()}, names, self._room)
@@ -150,8 +150,8 @@ class TopReader:
         try:
             return self._read(chosen, self._heartbeats)
         except Kafka2HiveError as error:
-            outage = Silence("HDFS", self._good.get("HDFS", 0.0), str(error))
-            self._last = replace(self._last, outages=(outage,))
+            silence = Silence("HDFS", self._good.get("HDFS", 0.0), str(error))
+            self._last = replace(self._last, silences=(silence,))
             return self._last
 
     def letters(self, table: str) -> "LetterPage":
@@ -181,7 +181,7 @@ class TopReader:
             service=self._wiring.map.service,
             at=now,
             rows=tuple(self._rows.values()),
-            outages=tuple(self._outages(result, now)),
+            silences=tuple(self._silences(result, now)),
             last_run=result.last_run,
             is_live=bool(result.runs.live),
             map_differs=result.map_differs,
@@ -214,7 +214,7 @@ class TopReader:
         condition = result.runs.condition(name, None)
         return replace(row, state=condition.state) if condition else row
 
-    def _outages(self, result: StatusResult, now: float) -> Iterable[Silence]:
+    def _silences(self, result: StatusResult, now: float) -> Iterable[Silence]:
         self._good["HDFS"] = now
         if result.kafka_error is None:
             self._good["Kafka"] = now

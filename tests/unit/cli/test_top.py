@@ -5,11 +5,13 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import sys
 import termios
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from fcntl import ioctl
 from pathlib import Path
 
@@ -19,11 +21,14 @@ from textual.pilot import Pilot
 from kafka2hive.cli.render.live_view import LiveView, TableList
 from kafka2hive.cli.render.top import COLUMNS, Arrangement, amount, columns_for, headline, render_frame
 from kafka2hive.cli.terminal.screen import Screen
-from kafka2hive.model.errors import AmbiguousOutcome
+from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Watermark, any_topic
+from kafka2hive.model.errors import AmbiguousOutcome, ServiceUnavailable
+from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
 from kafka2hive.service.inspect.state import NotRunning
 from kafka2hive.service.inspect.top import Reading, Silence, TopReader, TopRow, next_tables, rate_of
 from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
-from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service
+from tests.harness.cli_ledger import TABLE, Service, invoke, pending_service, wired
+from tests.harness.fake_kafka import FakeKafka
 from tests.harness.made_up_figures import NOW, MadeUpFigures, epochs, row, seen
 
 GONE = Trouble(
@@ -269,9 +274,57 @@ class OldFiles:
         return getattr(self._files, name)
 
 
-def reader_over(service: Service) -> tuple[TopReader, OldFiles]:
-    from dataclasses import replace
+class Answering(FakeKafka):
+    """Both ends of the topic's log, as long as somebody answers."""
 
+    def __init__(self) -> None:
+        self.is_silent = False
+
+    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+        if self.is_silent:
+            raise ServiceUnavailable("kafka.unavailable", "no broker answers")
+        return ClusterView("k", {"flights": TopicView("flights", UNKNOWN_ID, (0,))})
+
+    def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
+        return dict.fromkeys(topic_partitions, Watermark(0))
+
+    latest = earliest
+
+    def high_watermarks(
+        self, topic_partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, Watermark]:
+        return dict.fromkeys(topic_partitions, Watermark(100))
+
+    def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+        return dict.fromkeys(asked)
+
+
+def test_the_lag_is_kept_while_kafka_does_not_answer(tmp_path: Path) -> None:
+    service, kafka, moment = pending_service(tmp_path), Answering(), [NOW]
+    reader = TopReader(service.wiring, lambda: kafka, lambda: moment[0])
+    assert [(one.lag, one.name) for one in reader.read([]).rows] == [(85, TABLE)]
+    kafka.is_silent, moment[0] = True, NOW + 60
+    silent = reader.read([])
+    assert [(one.lag, one.read_at) for one in silent.rows] == [(85, NOW + 60)]
+    assert silent.silences == (Silence("Kafka", NOW, "no broker answers"),)
+    kafka.is_silent = False
+    assert reader.read([]).silences == ()
+
+
+def test_tables_of_other_services_below_the_same_root_are_not_shown(
+    tmp_path: Path,
+) -> None:
+    service = pending_service(tmp_path)
+    tables = "tables:\n  - {table: air.crews, topics: [crews], format: raw}"
+    (tmp_path / "other").mkdir()
+    other = wired(tmp_path / "other", tables, service="other")
+    storage = replace(other.map, storage=service.wiring.map.storage)
+    reader = TopReader(replace(other, map=storage, ports=service.wiring.ports), Answering)
+    assert [(one.name, one.state) for one in reader.read([]).rows] == [("air.crews", NotRunning())]
+    assert [one.name for one in reader.read([]).rows] == ["air.crews"]
+
+
+def reader_over(service: Service) -> tuple[TopReader, OldFiles]:
     files = OldFiles(service)
     ports = replace(service.wiring.ports, files=files)  # type: ignore[arg-type]
     wiring = replace(service.wiring, ports=ports)
@@ -282,19 +335,19 @@ def test_figures_of_a_lost_storage_stay_and_come_again(tmp_path: Path) -> None:
     reader, files = reader_over(pending_service(tmp_path))
     first = reader.read([])
     assert [one.name for one in first.rows] == [TABLE]
-    assert [outage.system for outage in first.outages] == ["Kafka"]
+    assert [outage.system for outage in first.silences] == ["Kafka"]
     table = first.rows[0].table
     assert table is not None and (table.view.state.epoch, len(table.view.state.files)) == (2, 2)
 
     files.is_lost = True
     lost = reader.read([])
     assert lost.rows == first.rows and lost.at == first.at
-    assert [(outage.system, outage.since) for outage in lost.outages] == [("HDFS", first.at)]
-    assert "connection refused" in lost.outages[0].why
+    assert [(outage.system, outage.since) for outage in lost.silences] == [("HDFS", first.at)]
+    assert "connection refused" in lost.silences[0].why
 
     files.is_lost = False
     again = reader.read([])
-    assert again.at > first.at and [outage.system for outage in again.outages] == ["Kafka"]
+    assert again.at > first.at and [outage.system for outage in again.silences] == ["Kafka"]
 
 
 def test_a_frame_goes_into_a_pipe_and_the_live_view_does_not(tmp_path: Path) -> None:
@@ -310,8 +363,8 @@ def test_a_frame_goes_into_a_pipe_and_the_live_view_does_not(tmp_path: Path) -> 
     assert refusal.exit_code == 2 and "top needs a terminal; --once prints one frame" in refusal.stderr
 
 
-def in_a_terminal(config: Path, keys: bytes, environ: dict[str, str]) -> tuple[int, str, bool]:
-    """Run `top` in a terminal of its own until it shows the table, and send the keys.
+def in_a_terminal(config: Path, keys: bytes | None, environ: dict[str, str]) -> tuple[int, str, bool]:
+    """Run `top` in a terminal of its own until it shows the table, and send the keys, or SIGTERM.
 
     Gives its exit code, its output, and whether the terminal is as before.
     """
@@ -337,16 +390,19 @@ def in_a_terminal(config: Path, keys: bytes, environ: dict[str, str]) -> tuple[i
         if not sent and TABLE.encode() in said:
             after = termios.tcgetattr(terminal)
             assert after[3] != before[3], "the view takes keys one by one"
-            os.write(terminal, keys)
+            if keys is None:
+                os.kill(child, signal.SIGTERM)
+            else:
+                os.write(terminal, keys)
             sent = True
     _, status = os.waitpid(child, 0)
     os.close(terminal)
     return os.waitstatus_to_exitcode(status), said.decode(errors="replace"), sent
 
 
-@pytest.mark.parametrize("keys", [b"q", b"\x03"])
-def test_a_real_terminal_is_left_as_it_was(tmp_path: Path, keys: bytes) -> None:
+@pytest.mark.parametrize(("keys", "ends_with"), [(b"q", 0), (b"\x03", 0), (None, 143)])
+def test_a_real_terminal_is_left_as_it_was(tmp_path: Path, keys: bytes | None, ends_with: int) -> None:
     code, said, sent = in_a_terminal(pending_service(tmp_path).map, keys, {"NO_COLOR": "1"})
-    assert (code, sent) == (0, True), said[-2000:]
+    assert (code, sent) == (ends_with, True), said[-2000:]
     assert "\x1b[?1049l" in said and "\x1b[?25h" in said, "neither the screen nor the cursor was given back"
     assert not re.search(r"\x1b\[[\d;]*\b(3[0-7]|4[0-7]|38|48|9[0-7])[;m]", said), "NO_COLOR, and colours"
