@@ -23,6 +23,7 @@ from kafka2hive.cli.commands import (
     plan,
     preview,
     recover,
+    report,
     reset,
     run,
     sample,
@@ -60,6 +61,7 @@ app.command(epilog=recover.EXIT_CODES)(recover.recover)
 app.command(epilog=reset.EXIT_CODES)(reset.reset)
 app.command(epilog=status.EXIT_CODES)(status.status)
 app.command(epilog=top.EXIT_CODES)(top.top)
+app.command(epilog=report.EXIT_CODES)(report.report)
 app.command(epilog=pause.EXIT_CODES)(pause.pause)
 app.command(epilog=pause.EXIT_CODES)(pause.resume)
 app.command(epilog=init.EXIT_CODES)(init.init)

@@ -141,23 +141,33 @@ class JsonFormatter(logging.Formatter):
         return printable_json(json.dumps(line, ensure_ascii=False, default=str))
 
 
-class RedactingFormatter(logging.Formatter):
-    """Replaces secrets in the text of another formatter, also if JSON has escaped them."""
+class Redaction:
+    """Replaces secrets in a text, also if JSON has escaped them."""
 
-    def __init__(self, inner: logging.Formatter, secrets: Collection[str]) -> None:
-        super().__init__()
-        self._inner = inner
+    def __init__(self, secrets: Collection[str]) -> None:
         spellings = {
             s for secret in secrets if secret for s in (secret, json.dumps(secret, ensure_ascii=False)[1:-1])
         }
         self._spellings = sorted(spellings, key=len, reverse=True)
 
-    def format(self, record: logging.LogRecord) -> str:
+    def __call__(self, text: str) -> str:
         """Return the text with `***` in place of each secret."""
-        text = self._inner.format(record)
         for spelling in self._spellings:
             text = text.replace(spelling, "***")
         return text
+
+
+class RedactingFormatter(logging.Formatter):
+    """Replaces secrets in the text of another formatter."""
+
+    def __init__(self, inner: logging.Formatter, secrets: Collection[str]) -> None:
+        super().__init__()
+        self._inner = inner
+        self._redact = Redaction(secrets)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the text with `***` in place of each secret."""
+        return self._redact(self._inner.format(record))
 
 
 class OncePerRefusal(logging.Filter):

@@ -17,6 +17,7 @@ from kafka2hive.cli.render.order import order_document
 from kafka2hive.cli.render.plan import init_document, plan_document
 from kafka2hive.cli.render.preview import preview_document
 from kafka2hive.cli.render.recover import recover_document
+from kafka2hive.cli.render.report import report_document
 from kafka2hive.cli.render.status import status_document
 from kafka2hive.cli.render.validate import map_document, online_document, problems_document
 from kafka2hive.cli.render.verify import verify_document
@@ -40,11 +41,13 @@ from kafka2hive.model.snapshot import (
     RecordedOrder,
 )
 from kafka2hive.plan.contract import Refusal, TableManifest
+from kafka2hive.service.inspect.attention import attention_of
 from kafka2hive.service.inspect.certificate import Completion, PartitionName, PartitionReport
 from kafka2hive.service.inspect.dead_letters import DeadLetterList, Group, Letter, LetterPage
 from kafka2hive.service.inspect.offsets import OffsetsResult, OwnedOffsets
 from kafka2hive.service.inspect.plan import PlanResult, TablePlan
 from kafka2hive.service.inspect.preview import PreviewLetter, PreviewResult, PreviewRow, TablePreview
+from kafka2hive.service.inspect.report import Report, ReportScope, TableHistory
 from kafka2hive.service.inspect.state import LastOutcome, OwnerLife
 from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus
 from kafka2hive.service.inspect.where import OffsetPlace, PlaceAnswer
@@ -397,12 +400,25 @@ def _replay() -> ReplayResult:
     )
 
 
+def _report() -> Report:
+    status, now = _status(), 1_356_998_460.0
+    return Report(
+        service="flights",
+        made_at=now,
+        scope=ReportScope(),
+        status=status,
+        attention=attention_of(status, now),
+        tables=(TableHistory(name="air.flights", failures=("[storage.unavailable] no answer",)),),
+    )
+
+
 def _documents() -> dict[str, Document]:
     problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
     return {
         "recover": recover_document("flights", False, _recovered()),
         "recover-plan": recover_document("flights", True, _planned()),
         "status": status_document("flights", _status()),
+        "report": report_document(_report(), "report.html"),
         "validate": map_document(load_text(MAP, "flights.yaml", {}), (), DECODER),
         "validate-online": online_document(load_text(MAP, "flights.yaml", {}), _online(), DECODER),
         "validate-wrong": problems_document([problem]),

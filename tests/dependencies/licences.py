@@ -31,6 +31,7 @@ This page is for whoever has to approve kafka2hive: the licence of every package
 kafka2hive itself is under the [Apache License 2.0](../LICENSE).
 The versions are those of `requirements.lock`; `scripts/dependencies licences` writes this page.
 The optional compiled decoder links PyO3 and Rust's standard library (MIT OR Apache-2.0).
+Pages of `report` contain Observable Plot 0.6.17 and d3 7.9.2 (ISC).
 
 | package | version | licence |
 |---|---|---|

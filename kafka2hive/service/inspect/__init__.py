@@ -1,1 +1,1 @@
-"""Commands that only read: the state of each table, the epoch and files of an offset, and what a run of the map would do."""
+"""Commands that only read: the state of each table, a page of all, where an offset is, what a run of the map would do."""

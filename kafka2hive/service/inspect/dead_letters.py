@@ -5,7 +5,7 @@ retention job) or damaged is reported, and the other files are still read.
 """
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any
@@ -87,10 +87,18 @@ def list_dead_letters(wiring: Wiring, table: str | None, limit: int) -> DeadLett
 
     Raises ServiceUnavailable, ManualActionRequired, ConfigError (no such table).
     """
+    return count_letters(wiring, _files(wiring, table, lambda _file: True), limit)
+
+
+def count_letters(wiring: Wiring, files_of: Iterable[tuple[str, DataFile]], limit: int) -> DeadLetterList:
+    """Count the dead letters of these files, each with its source table; the newest file comes first.
+
+    Raises StorageError, and what the iterable raises.
+    """
     groups: dict[tuple[str, str, str], Group] = {}
     not_read: list[tuple[str, str]] = []
     files = letters = 0
-    for source, file in _files(wiring, table, lambda _file: True):
+    for source, file in files_of:
         rows = _rows(wiring, file, ["topic", "partition", "offset", "reason", "detail"], not_read)
         if rows is None:
             continue

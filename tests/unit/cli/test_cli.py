@@ -209,6 +209,7 @@ _ONLY_IF_IN_THE_MAP = (
         ("recover", _NEVER),
         ("status", (*_NEVER, *_ONLY_IF_IN_THE_MAP)),
         ("verify", (*_NEVER, *_ONLY_IF_IN_THE_MAP)),
+        ("report -o -", (*_NEVER, *_ONLY_IF_IN_THE_MAP)),
     ],
 )
 def test_a_whole_command_imports_only_what_it_needs(
@@ -223,7 +224,7 @@ def test_a_whole_command_imports_only_what_it_needs(
         "import sys\n"
         "from kafka2hive.cli.main import app\n"
         "try:\n"
-        f"    app([{command!r}, '-c', {str(service.map)!r}])\n"
+        f"    app([*{command.split()}, '-c', {str(service.map)!r}])\n"
         "except SystemExit:\n"
         f"    print([name for name in {unwanted} if name in sys.modules])"
     )

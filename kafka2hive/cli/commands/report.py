@@ -1,0 +1,85 @@
+"""`kafka2hive report`: one page with the state and the history of every table."""
+
+import logging
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import Color, Json, KafkaTimeout, Log, Map, Tables
+from kafka2hive.observe.log import LogFormat
+
+EXIT_CODES = options.exit_codes(config="78 the map is wrong, or the page cannot be written")
+STANDARD_OUTPUT = "-"
+
+
+def report(
+    config: Map,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The HTML page, replaced if it exists; - for standard output.",
+        ),
+    ],
+    table: Tables = None,
+    details: Annotated[
+        int, typer.Option("--details", metavar="N", min=0, help="Show the history of so many tables.")
+    ] = 20,
+    epochs: Annotated[
+        int, typer.Option("--epochs", metavar="N", min=1, help="Read so many epochs of each of them.")
+    ] = 100,
+    kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Write one HTML page: what each table needs, epochs, freshness, files, offsets, dead letters, certificates."""
+    from kafka2hive.cli.render.report import render_report, report_document
+    from kafka2hive.cli.terminal.outcome import secrets, show, with_map
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.observe.log import Redaction
+    from kafka2hive.service.inspect.report import ReportScope
+    from kafka2hive.service.inspect.report import report as make
+    from kafka2hive.service.inspect.report_page import page
+    from kafka2hive.service.wiring import wire
+
+    if json and output == STANDARD_OUTPUT:
+        raise typer.BadParameter("--json and the page cannot both go to standard output", param_hint="--json")
+
+    def command(service_map: ServiceMap) -> int:
+        wiring = wire(service_map)
+        kafka = wiring.kafka(kafka_timeout, shared_timeout=True)
+        result = make(wiring, kafka, ReportScope(tuple(table or ()), details, epochs))
+        document = page(result, Redaction(secrets(service_map)))
+        if output == STANDARD_OUTPUT:
+            sys.stdout.buffer.write(document)
+            return 0
+        _replace(output, document)
+        show(json, color, partial(report_document, result, output), partial(render_report, result, output))
+        return 0
+
+    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+
+
+def _replace(output: str, document: bytes) -> None:
+    """Write the file as a whole: a reader sees the former page or the new one. Raises ConfigError."""
+    from kafka2hive.model.errors import ConfigError
+
+    draft = Path(f"{output}.{os.getpid()}.in-progress")
+    try:
+        draft.write_bytes(document)
+        draft.replace(output)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise ConfigError(
+            "usage.output",
+            f"the page cannot be written: {error}",
+            "name a file in a directory that exists and can be written",
+        ) from error

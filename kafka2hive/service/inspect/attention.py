@@ -1,0 +1,173 @@
+"""What a table needs from people, in words: for the page of `report`. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import IntEnum
+
+from kafka2hive.model.errors import ExitCode, Kafka2HiveError
+from kafka2hive.model.offsets import OffsetAccounting
+from kafka2hive.model.text import counted, duration
+from kafka2hive.service.inspect.state import LastOutcome, NotInMap, NotRunning, Paused, Repairing, Starting
+from kafka2hive.service.inspect.status import NotBegun, StatusResult, TableStatus
+from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
+
+LATE_SECONDS = 900.0
+"""A table whose records wait is behind if its newest epoch is older than this; a pending registration is late then, too."""
+
+
+class Urgency(IntEnum):
+    """How urgently a table needs a person; the most urgent is the least number."""
+
+    ACT = 0
+    """It stands still until a person acts."""
+    FAILS = 1
+    """It fails and is retried; or no run is alive although the last one did not end as it should."""
+    BEHIND = 2
+    """Records wait, and nothing is committed."""
+    NOTE = 3
+    """It is dumped, and something should be looked at."""
+    FINE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """One table for people: the state in a few words, what is known about it, and what to do (empty: nothing).
+
+    Commands in `remedy` are in backquotes.
+    """
+
+    table: str
+    urgency: Urgency
+    headline: str
+    detail: str = ""
+    remedy: str = ""
+
+
+def attention_of(result: StatusResult, now: float) -> tuple[Attention, ...]:
+    """Return what each table of a service needs, the most urgent first. `now` in Unix seconds."""
+    died = result.last_run is not None and result.last_run.end is None
+    lags = {table.name: table.lag or 0 for table in result.tables}
+    each = [
+        *(_of_error(name, error) for name, error in result.errors),
+        *(_of_table(table, now, died=died) for table in result.tables),
+        *map(_of_missing, result.not_begun),
+    ]
+    return tuple(sorted(each, key=lambda one: (one.urgency, -lags.get(one.table, 0), one.table)))
+
+
+def unix_time(written_at: str) -> float | None:
+    """Return an ISO 8601 time in UTC in Unix seconds; None for a text that is no time (an older writer's)."""
+    try:
+        moment = datetime.fromisoformat(written_at)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _of_error(table: str, error: Kafka2HiveError) -> Attention:
+    stopped = error.exit_code is ExitCode.STOP
+    headline = "Stopped: needs you" if stopped else "Unknown: its ledger cannot be read"
+    urgency = Urgency.ACT if stopped else Urgency.FAILS
+    return Attention(table, urgency, headline, f"[{error.code}] {error.message}", error.remedy)
+
+
+def _of_missing(one: NotBegun) -> Attention:
+    trouble = _trouble(one.table, one.state, one.last)
+    return trouble or Attention(one.table, Urgency.FINE, "Not begun: no ledger yet")
+
+
+def _of_table(table: TableStatus, now: float, *, died: bool) -> Attention:
+    """The first that holds counts: a trouble, a pause, no run, a backlog, a note."""
+    if trouble := _trouble(table.name, table.state, table.last):
+        return trouble
+    state, waiting = table.view.state, _waiting(table)
+    if state.paused is not None:
+        who = f"paused by {state.paused.by} since {state.paused.since}"
+        resume = f"`kafka2hive resume --table {table.name} -c MAP` resumes it"
+        urgency = Urgency.NOTE if isinstance(table.state, Paused) else Urgency.BEHIND
+        return Attention(table.name, urgency, "Paused on purpose", f"{who}; {waiting}", resume)
+    match table.state:
+        case Repairing(by):
+            return Attention(table.name, Urgency.NOTE, "Under repair", f"process {by} is repairing it")
+        case Starting():
+            return Attention(table.name, Urgency.NOTE, "Starting", "a run has just taken it over")
+        case NotInMap():
+            text = "it has a ledger of this service, but the map does not name it (any more)"
+            return Attention(table.name, Urgency.NOTE, "Not in the map", text)
+        case NotRunning():
+            return _without_run(table, waiting, died=died)
+    return _served(table, waiting, now)
+
+
+def _trouble(table: str, state: object, last: LastOutcome | None) -> Attention | None:
+    """Return the trouble of the live run, otherwise that of the last run; None if there was none."""
+    when = ""
+    if isinstance(state, NotRunning) and last is not None:
+        state, when = last.condition.state, f" (said by the last run at {last.at}; no run is alive)"
+    match state:
+        case Stopped(trouble):
+            remedy = (
+                trouble.remedy or f"`kafka2hive recover --plan --table {table} -c MAP` shows what can be done"
+            )
+            return Attention(table, Urgency.ACT, "Stopped: needs you", _said(trouble) + when, remedy)
+        case Retrying(trouble, next_try):
+            headline = "Fails: the next run tries again" if when else f"Fails: retried at {next_try}"
+            return Attention(table, Urgency.FAILS, headline, _said(trouble) + when, trouble.remedy)
+    return None
+
+
+def _said(trouble: Trouble) -> str:
+    return f"[{trouble.code}] {trouble.message}"
+
+
+def _waiting(table: TableStatus) -> str:
+    """Say how many records wait in Kafka. A table without positions has read nothing yet, so its lag is not known."""
+    if not table.view.state.positions:
+        return "it has read nothing yet"
+    if table.lag is None:
+        return "Kafka did not answer, so nobody knows what waits"
+    return f"{counted(table.lag, 'offset')} wait in Kafka" if table.lag else "nothing waits in Kafka"
+
+
+def _without_run(table: TableStatus, waiting: str, *, died: bool) -> Attention:
+    start = "`kafka2hive run -c MAP` starts one"
+    if died:
+        text = f"the last run was killed or died; {waiting}"
+        return Attention(table.name, Urgency.FAILS, "No run is alive", text, start)
+    urgency = Urgency.FINE if table.lag == 0 else Urgency.BEHIND
+    return Attention(table.name, urgency, "No run is alive", waiting, start if urgency else "")
+
+
+def _served(table: TableStatus, waiting: str, now: float) -> Attention:
+    state = table.view.state
+    written = unix_time(state.written_at)
+    silent = 0.0 if written is None else now - written
+    if table.lag and silent > LATE_SECONDS:
+        text = f"{waiting}, and the newest epoch is {duration(silent)} old"
+        remedy = "look at the run's log and its metrics `kafka2hive_lag_records`, `kafka2hive_last_epoch_timestamp_seconds`"
+        return Attention(table.name, Urgency.BEHIND, "Behind", text, remedy)
+    if notes := tuple(_notes(table, silent)):
+        text = "; ".join(note for note, _ in notes)
+        return Attention(
+            table.name, Urgency.NOTE, "Dumped, with a note", text, next((r for _, r in notes if r), "")
+        )
+    return Attention(table.name, Urgency.FINE, "Fine", waiting)
+
+
+def _notes(table: TableStatus, silent: float) -> Iterable[tuple[str, str]]:
+    """Yield what should be looked at although the table is dumped, with what to do."""
+    state = table.view.state
+    account = sum((epoch.account for epoch in table.last_epochs), OffsetAccounting())
+    if account.dead_lettered:
+        yield (
+            f"{account.dead_lettered:,} of the last {account.read:,} records became dead letters",
+            f"`kafka2hive dead-letters list --table {table.name} -c MAP` shows why",
+        )
+    if state.unregistered and silent > LATE_SECONDS:
+        yield (
+            f"{counted(len(state.unregistered), 'Hive partition')} with data not registered for {duration(silent)}",
+            "",
+        )
+    for warning in table.warnings:
+        yield f"warning of the run: {warning}", ""

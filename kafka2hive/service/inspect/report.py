@@ -1,0 +1,306 @@
+"""The contents of `kafka2hive report`: `status` of all tables, and the recorded history of those that need attention most.
+
+Only reads. What the ledger does not record (lag over time, phases of an epoch) is not in it.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from kafka2hive.kafka.port import Kafka
+from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.look import View
+from kafka2hive.model.errors import Kafka2HiveError
+from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, TopicPartition, merge_ranges
+from kafka2hive.model.snapshot import Certificate, Snapshot
+from kafka2hive.service.inspect.attention import Attention, attention_of, unix_time
+from kafka2hive.service.inspect.offsets import table_offsets
+from kafka2hive.service.inspect.state import NotInMap
+from kafka2hive.service.inspect.status import StatusResult, TableStatus, status
+from kafka2hive.service.process import shown_process
+from kafka2hive.service.tables.ledgers import no_answer_about
+from kafka2hive.service.tables.offset_sources import PlacedOffset
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import StorageError
+
+if TYPE_CHECKING:
+    from kafka2hive.service.inspect.dead_letters import DeadLetterList
+    from kafka2hive.service.inspect.plan import TablePlan
+
+MOST_LETTER_FILES = 100
+MOST_REASONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReportScope:
+    """What a report covers: these tables (empty: all), details of so many of them, from their newest `epochs` epochs."""
+
+    tables: tuple[str, ...] = ()
+    details: int = 20
+    epochs: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochPoint:
+    """One finalised epoch. `age_seconds`: how old the newest record was when the epoch was written; None if unknown.
+
+    The two clocks are the writer's and the producers', so the age may be negative. `taken_over_by`: the process, in the first
+    epoch of a generation.
+    """
+
+    epoch: int
+    written_at: str
+    files: int
+    bytes: int
+    account: OffsetAccounting
+    age_seconds: float | None
+    taken_over_by: str = ""
+
+
+@dataclass(slots=True)
+class PartitionFiles:
+    """The data files of one Hive partition, of the epochs that were read."""
+
+    path: str
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    smallest: int = 0
+    largest: int = 0
+
+    def add(self, length: int, rows: int) -> None:
+        """Count one file."""
+        self.smallest = length if not self.files else min(self.smallest, length)
+        self.largest = max(self.largest, length)
+        self.files += 1
+        self.bytes += length
+        self.rows += rows
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What became of a topic partition's offsets in the epochs that were read: `ranges`, in order, and their `account`.
+
+    `place` is the table's position next to the ends of Kafka's log. `gaps` were accepted as lost, ever.
+    """
+
+    place: PlacedOffset
+    ranges: tuple[OffsetRange, ...]
+    account: OffsetAccounting
+    gaps: tuple[OffsetRange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateGiven:
+    """A certificate of a Hive partition and when the epoch that gave it was written."""
+
+    written_at: str
+    certificate: Certificate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableHistory:
+    """A table's recorded history: the newest epochs, oldest first, and what they hold.
+
+    `older_epochs`: the ledger has more epochs than were read. `letters` is None without dead letters; `letter_files_left`
+    counts files that were not read. `plan` is None if Hive was not asked. `failures` say what could not be read.
+    """
+
+    name: str
+    epochs: tuple[EpochPoint, ...] = ()
+    older_epochs: bool = False
+    partitions: tuple[PartitionFiles, ...] = ()
+    coverage: tuple[Coverage, ...] = ()
+    certificates: tuple[CertificateGiven, ...] = ()
+    letters: "DeadLetterList | None" = None
+    letter_files_left: int = 0
+    plan: "TablePlan | None" = None
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A service at `made_at` (Unix seconds). `attention` has every table, the most urgent first, and `tables` the details
+    of the first of them. `drift_failure` says why Hive's tables were not compared with the map.
+    """
+
+    service: str
+    made_at: float
+    scope: ReportScope
+    status: StatusResult
+    attention: tuple[Attention, ...]
+    tables: tuple[TableHistory, ...]
+    drift_failure: str = ""
+
+    def status_of(self, table: str) -> TableStatus | None:
+        """Return the status of a table; None if it has no ledger that can be read."""
+        return next((one for one in self.status.tables if one.name == table), None)
+
+
+def report(wiring: Wiring, kafka: Kafka, scope: ReportScope) -> Report:
+    """Read the service's state, and the history of the tables that need attention most.
+
+    Raises ServiceUnavailable (the file system does not answer), ConfigError (a wanted table is unknown). Whatever else
+    cannot be read is named in the report.
+    """
+    now = wiring.ports.clock.epoch_ms() / 1000
+    result = status(wiring, kafka, scope.tables)
+    for _, error in result.errors:
+        if error.code == "usage.no_such_table":
+            raise error
+    attention = attention_of(result, now)
+    by_name = {table.name: table for table in result.tables}
+    worst = [by_name[one.table] for one in attention if one.table in by_name][: scope.details]
+    places = _places(wiring, kafka, result, worst)
+    plans, drift_failure = _plans(wiring, kafka, worst)
+    details = wiring.side_by_side.map(
+        lambda table: _details(wiring, table, scope, places.get(table.name, ()), plans.get(table.name)), worst
+    )
+    return Report(
+        service=wiring.map.service,
+        made_at=now,
+        scope=scope,
+        status=result,
+        attention=attention,
+        tables=tuple(details),
+        drift_failure=drift_failure,
+    )
+
+
+def _places(
+    wiring: Wiring, kafka: Kafka, result: StatusResult, tables: Sequence[TableStatus]
+) -> dict[str, tuple[PlacedOffset, ...]]:
+    """Return each table's positions next to the ends of Kafka's logs, or without them if Kafka does not answer."""
+    if tables and result.kafka_error is None:
+        try:
+            owners = table_offsets(wiring, kafka, [table.name for table in tables]).owners
+            return {one.owner: one.offsets for one in owners}
+        except Kafka2HiveError:
+            pass  # Kafka fell silent after `status` asked it; the positions are known all the same
+    return {
+        table.name: tuple(PlacedOffset(p.topic_partition, p.end) for p in table.view.state.positions)
+        for table in tables
+    }
+
+
+def _plans(
+    wiring: Wiring, kafka: Kafka, tables: Collection[TableStatus]
+) -> "tuple[dict[str, TablePlan], str]":
+    """Compare Hive's tables with the map's, as `plan` does; also return why that failed, or an empty text."""
+    if wiring.map.hive is None:
+        return {}, "the map names no Hive"
+    names = [table.name for table in tables if not isinstance(table.state, NotInMap)]
+    if not names:
+        return {}, ""
+    from kafka2hive.service.inspect.plan import plan
+
+    try:
+        return {one.table: one for one in plan(wiring, kafka, names).tables}, ""
+    except Kafka2HiveError as error:
+        return {}, f"[{error.code}] {error.message}"
+
+
+def _details(
+    wiring: Wiring,
+    table: TableStatus,
+    scope: ReportScope,
+    places: Sequence[PlacedOffset],
+    its_plan: "TablePlan | None",
+) -> TableHistory:
+    """Read one table's history; an error becomes a failure in the table's report, with what was read before it."""
+    reading = _Reading(table.view)
+    failures: list[str] = []
+    letters: DeadLetterList | None = None
+    try:
+        snapshots = final_snapshots(wiring.ports.files, table.view.paths, table.view.directory)
+        for snapshot in islice(snapshots, scope.epochs + 1):
+            reading.add(snapshot, is_within=len(reading.epochs) < scope.epochs)
+        if reading.letters:
+            from kafka2hive.service.inspect.dead_letters import count_letters  # imports pyarrow
+
+            letters = count_letters(wiring, reading.letters[:MOST_LETTER_FILES], MOST_REASONS)
+    except StorageError as error:
+        failures.append(str(no_answer_about(table.name, error)))
+    except Kafka2HiveError as error:
+        failures.append(str(error))
+    return TableHistory(
+        name=table.name,
+        epochs=tuple(reversed(reading.epochs)),
+        older_epochs=reading.older_epochs,
+        partitions=tuple(sorted(reading.partitions.values(), key=lambda one: one.path)),
+        coverage=tuple(reading.coverage(place) for place in places),
+        certificates=tuple(reversed(reading.certificates)),
+        letters=letters,
+        letter_files_left=max(len(reading.letters) - MOST_LETTER_FILES, 0),
+        plan=its_plan,
+        failures=tuple(failures),
+    )
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is kept of each snapshot, newest first: snapshots of many topic partitions are large."""
+
+    view: View
+    epochs: list[EpochPoint] = field(default_factory=list)
+    older_epochs: bool = False
+    partitions: dict[str, PartitionFiles] = field(default_factory=dict)
+    certificates: list[CertificateGiven] = field(default_factory=list)
+    letters: list[tuple[str, DataFile]] = field(default_factory=list)
+    _accounts: dict[TopicPartition, OffsetAccounting] = field(default_factory=dict)
+    _ranges: dict[TopicPartition, list[OffsetRange]] = field(default_factory=dict)
+    _replayed: set[str] = field(default_factory=set)
+    _generation: int | None = None
+    _owner: str = ""
+
+    def add(self, snapshot: Snapshot, *, is_within: bool) -> None:
+        """Count one snapshot; one that is not within the scope only shows that there are older ones."""
+        if self.epochs and snapshot.generation != self._generation:
+            self.epochs[-1] = replace(self.epochs[-1], taken_over_by=self._owner)
+        self._generation, self._owner = snapshot.generation, shown_process(snapshot.owner)
+        if not is_within:
+            self.older_epochs = True
+            return
+        self.epochs.append(_point(snapshot))
+        self.certificates += [CertificateGiven(snapshot.written_at, one) for one in snapshot.certificates]
+        for one in snapshot.accounts:
+            place = one.range.topic_partition
+            self._accounts[place] = self._accounts.get(place, OffsetAccounting()) + one.account
+            self._ranges[place] = merge_ranges([*self._ranges.get(place, ()), one.range])
+        self._add_files(snapshot)
+
+    def _add_files(self, snapshot: Snapshot) -> None:
+        gone = {loss.path for loss in self.view.state.losses} | self._replayed
+        gone |= {one.path for one in self.view.state.replayed}
+        for file in snapshot.files:
+            if file.final in gone:
+                continue
+            if file.kind is FileKind.DEAD_LETTER:
+                self.letters.append((self.view.paths.table, file))
+            else:
+                path = file.hive_partition.path
+                partition = self.partitions.setdefault(path, PartitionFiles(path))
+                partition.add(file.length, file.rows)
+        self._replayed |= {one.path for one in snapshot.replayed}
+
+    def coverage(self, place: PlacedOffset) -> Coverage:
+        """Return what became of a topic partition's offsets in the snapshots that were added."""
+        at = place.topic_partition
+        gaps = [gap.range for gap in self.view.state.gaps if gap.range.topic_partition == at]
+        account = self._accounts.get(at, OffsetAccounting())
+        return Coverage(place, tuple(self._ranges.get(at, ())), account, tuple(merge_ranges(gaps)))
+
+
+def _point(snapshot: Snapshot) -> EpochPoint:
+    written = unix_time(snapshot.written_at)
+    newest = snapshot.newest_ms
+    return EpochPoint(
+        epoch=snapshot.epoch,
+        written_at=snapshot.written_at,
+        files=len(snapshot.files),
+        bytes=sum(file.length for file in snapshot.files),
+        account=sum((one.account for one in snapshot.accounts), OffsetAccounting()),
+        age_seconds=None if written is None or newest is None else written - newest / 1000,
+    )

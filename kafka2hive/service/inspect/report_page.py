@@ -1,0 +1,188 @@
+"""The page of `report`: one HTML document that needs no other file and no network ([ADR 27](docs/adr/0027-report-page.md)).
+
+Every text is data of an element tree, so nothing that a broker, a record or Hive says can become markup. The page's policy
+permits only the scripts of this package, by their hashes, and no connection.
+"""
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from kafka2hive import __version__
+from kafka2hive.model.text import counted, duration, utc_text
+from kafka2hive.service.inspect.attention import Attention, Urgency
+from kafka2hive.service.inspect.markup import Cell, Markup, PageColumn, raw
+from kafka2hive.service.inspect.report import Report
+from kafka2hive.service.inspect.report_sections import badge, sections
+from kafka2hive.service.inspect.status import StatusResult
+
+MOST_TABLES = 500
+"""Rows of the index; the tables that need attention come first."""
+
+_ASSETS = Path(__file__).parent / "assets"
+_SCRIPTS = ("d3.min.js", "plot.umd.min.js", "report.js")
+_COUNTS = {
+    Urgency.ACT: "stand still until you act",
+    Urgency.FAILS: "fail, or have no run",
+    Urgency.BEHIND: "are behind",
+    Urgency.NOTE: "are dumped, with a note",
+    Urgency.FINE: "are fine",
+}
+
+
+@cache
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text("utf-8")
+
+
+def page(report: Report, redact: Callable[[str], str] = str) -> bytes:
+    """Return the page as UTF-8; `redact` replaces secrets in every text."""
+    return _Page(report, Markup(redact)).document()
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    report: Report
+    h: Markup
+
+    def document(self) -> bytes:
+        """Return the whole document."""
+        h, report = self.h, self.report
+        made = utc_text(report.made_at)
+        head = h(
+            "head",
+            h("meta", charset="utf-8"),
+            self._policy(),
+            h("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            h("meta", name="color-scheme", content="light dark"),
+            h("meta", name="referrer", content="no-referrer"),
+            h("link", rel="icon", href="data:,"),
+            h("title", f"{report.service}: kafka2hive report of {made}"),
+            raw("style", _asset("report.css")),
+        )
+        body = h("body", h("a", "To the tables", href="#tables", class_="skip"), *self._header(made))
+        body.append(h("main", self._index(), *self._details(), id="tables"))
+        body.append(h("footer", *self._footer()))
+        for name in _SCRIPTS:
+            body.append(raw("script", _asset(name)))
+        text = ElementTree.tostring(h("html", head, body, lang="en"), encoding="unicode", method="html")
+        return f"<!DOCTYPE html>\n{text}\n".encode("utf-8", "backslashreplace")
+
+    def _policy(self) -> Element:
+        """Permit nothing but this document's scripts and styles: no connection, no other script, no form."""
+        scripts = " ".join(f"'sha256-{_hash(_asset(name))}'" for name in _SCRIPTS)
+        policy = (
+            f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:;"
+            " base-uri 'none'; form-action 'none'"
+        )
+        return self.h("meta", http_equiv="Content-Security-Policy", content=policy)
+
+    def _header(self, made: str) -> list[Element]:
+        h, report, result = self.h, self.report, self.report.status
+        title = h("h1", f"Service {report.service}")
+        time = h("time", made.replace("T", " ").replace("Z", " UTC"), datetime=made)
+        line = h(
+            "p", "As kafka2hive read HDFS, Kafka and Hive at ", time, h("span", id="age"), ".", class_="soft"
+        )
+        numbers = {level: sum(one.urgency is level for one in report.attention) for level in Urgency}
+        counts = [
+            h("li", h("b", f"{number:,}"), _COUNTS[level], class_=level.name.lower())
+            for level, number in numbers.items()
+            if number or level in (Urgency.ACT, Urgency.FINE)
+        ]
+        parts = [h("header", title, line), h("ul", *counts, class_="counts", aria_label="tables by state")]
+        return parts + [h("p", *h.prose(text), class_="alert") for text in self._alerts(result)]
+
+    def _alerts(self, result: StatusResult) -> Iterable[str]:
+        """Yield what concerns the whole service."""
+        if result.kafka_error:
+            yield f"Kafka did not answer, so no lag is known: {result.kafka_error}"
+        if (run := result.last_run) is not None:
+            if run.end is None:
+                start = "`kafka2hive run -c MAP` starts one"
+                yield f"No run is alive: the last one was killed or died; its last report is of {run.at}. {start}."
+            elif (trouble := run.end.trouble) is not None:
+                ended = f"The last run ended at {run.at} with exit code {run.end.exit_code}"
+                yield f"{ended}: [{trouble.code}] {trouble.message} {trouble.remedy}"
+            else:
+                yield f"No run is alive: the last one ended at {run.at} with exit code {run.end.exit_code}."
+        if result.map_differs:
+            yield "The live run has loaded another map than this one: restart it for this one to take effect."
+        for order in result.waiting_orders:
+            given = f"given by {order.given_by} at {order.given_at}"
+            yield f"An order waits for the run: {order.instruction.kind} {order.table}, {given}."
+
+    def _index(self) -> Element:
+        """Return all tables, the most urgent first, up to MOST_TABLES, with the chart of their lags."""
+        h, report = self.h, self.report
+        detailed = {table.name: f"t{number}" for number, table in enumerate(report.tables)}
+        shown = report.attention[:MOST_TABLES]
+        columns = (
+            PageColumn("table", "table"),
+            PageColumn("state", "state", is_wide=True),
+            PageColumn("lag", "waits in Kafka", is_number=True),
+            PageColumn("newest", "newest record", is_number=True),
+            PageColumn("epoch", "newest epoch", is_number=True),
+            PageColumn("written", "written", is_number=True),
+        )
+        rows = [self._index_row(one, detailed.get(one.table)) for one in shown]
+        caption = f"{counted(len(report.attention), 'table')}, those that need attention first"
+        if left := len(report.attention) - len(shown):
+            caption += (
+                f"; {left:,} further ones are not shown (`--table` chooses, `kafka2hive status` shows all)"
+            )
+        table = h.table(caption.replace("`", ""), columns, rows, class_="index")
+        figure = h("figure", table, h("div", class_="chart"), data_chart="lag")
+        return h("section", figure, aria_label="all tables")
+
+    def _index_row(self, one: Attention, anchor: str | None) -> list[Cell]:
+        h, status = self.h, self.report.status_of(one.table)
+        name: Element = h("a", one.table, href=f"#{anchor}") if anchor else h("span", one.table)
+        state = h("div", badge(h, one), h("div", one.detail, class_="soft"))
+        if one.remedy:
+            state.append(h("div", "What to do: ", *h.prose(one.remedy)))
+        if status is None:
+            return [name, state, None, None, None, None]
+        newest, now = status.view.state.newest_ms, self.report.made_at
+        return [
+            name,
+            state,
+            status.lag,
+            None if newest is None else (newest, f"{duration(max(now - newest / 1000, 0))} old"),
+            status.view.state.epoch,
+            status.view.state.written_at.replace("T", " "),
+        ]
+
+    def _details(self) -> Iterable[Element]:
+        attention = {one.table: one for one in self.report.attention}
+        for number, table in enumerate(self.report.tables):
+            status = self.report.status_of(table.name)
+            if status is not None:
+                yield sections(self.h, f"t{number}", table, status, attention[table.name])
+        left = len(self.report.status.tables) - len(self.report.tables)
+        if left > 0:
+            text = f"{counted(left, 'table')} with a ledger have no section here: `--details N` shows more, `--table` others."
+            yield self.h("p", *self.h.prose(text), class_="soft")
+
+    def _footer(self) -> Iterable[Element]:
+        h, scope = self.h, self.report.scope
+        yield h(
+            "p",
+            f"kafka2hive {__version__}. Histories are those of the newest {counted(scope.epochs, 'epoch')} of"
+            f" {counted(len(self.report.tables), 'table')} that need attention most."
+            " The ledger does not record lag over time and the phases of an epoch: these are metrics of a live run"
+            " (kafka2hive_lag_records, kafka2hive_epoch_phase_seconds). All times are UTC.",
+            class_="soft",
+        )
+        if self.report.drift_failure:
+            yield h("p", f"Hive was not compared with the map: {self.report.drift_failure}", class_="soft")
+        yield h("noscript", h("p", "Charts need scripts; all their numbers are in the tables."))
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
