@@ -12,6 +12,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.exposition import ThreadingWSGIServer
 
+from kafka2hive.model.errors import Kafka2HiveError
+
 log = logging.getLogger(__name__)
 
 SILENT_SECONDS = 60.0
@@ -56,11 +58,26 @@ class _Silent(WSGIRequestHandler):
         """Log nothing: probes would fill the log."""
 
 
-def serve(host: str, port: int, registry: CollectorRegistry, health: Health) -> WSGIServer:
+Page = Callable[[], bytes]
+"""Returns the run's page for a browser. Raises Kafka2HiveError if what it shows cannot be read."""
+
+_PAGE_HEADERS = (
+    ("Content-Type", "text/html; charset=utf-8"),
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+)
+_TEXT_HEADERS = (("Content-Type", "text/plain; charset=utf-8"),)
+"""The server adds its own headers to the list that it gets, so each answer has a new one."""
+
+
+def serve(
+    host: str, port: int, registry: CollectorRegistry, health: Health, page: Page | None = None
+) -> WSGIServer:
     """Start a server that answers in a background thread, and return it; `port` 0 takes any free port.
 
-    `/live`, `/health` (the same) and `/ready` answer 200 or 503; every other path answers with the metrics. Raises
-    OSError if the port is taken.
+    `/live`, `/health` (the same) and `/ready` answer 200 or 503, `/` answers with `page`, if one is given; every other
+    path answers with the metrics. Raises OSError if the port is taken.
     """
     metrics = make_wsgi_app(registry)
     probes = {
@@ -70,12 +87,15 @@ def serve(host: str, port: int, registry: CollectorRegistry, health: Health) -> 
     }
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        probe = probes.get(environ["PATH_INFO"])
+        path = environ["PATH_INFO"]
+        if path in ("", "/") and page is not None:
+            return _answer_with(page, environ["REQUEST_METHOD"], start)
+        probe = probes.get(path)
         if probe is None:
             body: Iterable[bytes] = metrics(environ, start)
             return body
         status, text = ("200 OK", b"yes\n") if probe() else ("503 Service Unavailable", b"no\n")
-        start(status, [("Content-Type", "text/plain; charset=utf-8")])
+        start(status, [*_TEXT_HEADERS])
         return [text]
 
     class Server(ThreadingWSGIServer):
@@ -84,6 +104,19 @@ def serve(host: str, port: int, registry: CollectorRegistry, health: Health) -> 
     server = make_server(host, port, answer, Server, handler_class=_Silent)
     threading.Thread(target=server.serve_forever, name="endpoint", daemon=True).start()
     return server
+
+
+def _answer_with(page: Page, method: str, start: Callable[..., Any]) -> Iterable[bytes]:
+    if method not in ("GET", "HEAD"):
+        start("405 Method Not Allowed", [*_TEXT_HEADERS, ("Allow", "GET, HEAD")])
+        return [b"only read\n"]
+    try:
+        document = page()
+    except Kafka2HiveError as error:
+        start("503 Service Unavailable", [*_TEXT_HEADERS])
+        return [f"{error}\n".encode(errors="backslashreplace")]
+    start("200 OK", [*_PAGE_HEADERS, ("Content-Length", str(len(document)))])
+    return [document] if method == "GET" else []
 
 
 class Notifier:

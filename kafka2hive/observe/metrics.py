@@ -7,7 +7,7 @@ from http.server import HTTPServer
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from kafka2hive.model.files import FileMoves
-from kafka2hive.observe.endpoint import Health, serve
+from kafka2hive.observe.endpoint import Health, Page, serve
 from kafka2hive.observe.progress import EpochNumbers, TableNumbers
 
 _PHASE_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
@@ -215,9 +215,9 @@ class ServiceMetrics:
         """Set the number of topics that a pattern matches and no table reads."""
         self._refused_topics.set(topics)
 
-    def serve(self, host: str, port: int) -> int:
+    def serve(self, host: str, port: int, page: Page | None = None) -> int:
         """Start the endpoint (see endpoint.serve) and return its port; `port` 0 takes any free one. Raises OSError."""
-        self._server = server = serve(host, port, self.registry, self.health)
+        self._server = server = serve(host, port, self.registry, self.health, page)
         return int(server.server_address[1])
 
     def close(self) -> None:

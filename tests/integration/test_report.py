@@ -17,6 +17,7 @@ from tests.services.flights import flights
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
+from tests.services.ports import free_ports
 from tests.services.produce import produce
 
 ATTACK = "<img src=x onerror=document.title=1>"
@@ -55,6 +56,7 @@ def test_the_page_shows_good_stopped_lagging_and_dead_lettered_tables_as_they_ar
     kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
 ) -> None:
     name = hive_database
+    (port,) = free_ports(1)
     good, bad, gone, slow = (f"{name}.{one}" for one in ("flights", "events", "gone", "slow"))
     topics = {one: one.replace(".", "-") for one in (good, bad, gone, slow)}
     for topic in topics.values():
@@ -74,6 +76,7 @@ def test_the_page_shows_good_stopped_lagging_and_dead_lettered_tables_as_they_ar
         ],
         hive={"url": f"hive://{hive.address}"},
         dead_letters={"table": f"{name}.dead_letters"},
+        metrics={"port": port},
     )
     stored: dict[str, dict[tuple[str, int, int], bytes | None]] = {one: {} for one in topics}
 
@@ -108,6 +111,16 @@ def test_the_page_shows_good_stopped_lagging_and_dead_lettered_tables_as_they_ar
         scenario.wait_until_at(run, ends_of(stored[good]), good)
         certified: Callable[[], bool] = lambda: not newest(good)["open"] and not newest(good)["unregistered"]  # noqa: E731
         run.wait_until(certified, "certified and registered", pause=0.5)
+        live = f"http://127.0.0.1:{port}/"
+        with Browser() as browser:
+            browser.open(live)
+            assert (browser.complaints, browser.requests) == ([], [live])
+            epochs = table_of(browser, "This run", "run")
+            assert total(epochs, "records") == PART
+            words = browser.ask("document.querySelector('table.index').innerText")
+            assert "Stopped: needs you" in words and f"{WAITING} offsets wait in Kafka" in words
+            assert browser.ask("document.querySelectorAll('figure[data-chart=run] svg').length") == 2
+            browser.picture(tmp_path / "live.png")
         page = tmp_path / "report.html"
         done = command("report", scenario.config, "-o", str(page), "--json")
         assert done.code == 0, done.log

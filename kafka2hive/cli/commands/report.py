@@ -42,7 +42,7 @@ def report(
 ) -> None:
     """Write one HTML page: what each table needs, epochs, freshness, files, offsets, dead letters, certificates."""
     from kafka2hive.cli.render.report import render_report, report_document
-    from kafka2hive.cli.terminal.outcome import secrets, show, with_map
+    from kafka2hive.cli.terminal.outcome import show, with_map
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.observe.log import Redaction
     from kafka2hive.service.inspect.report import ReportScope
@@ -57,7 +57,7 @@ def report(
         wiring = wire(service_map)
         kafka = wiring.kafka(kafka_timeout, shared_timeout=True)
         result = make(wiring, kafka, ReportScope(tuple(table or ()), details, epochs))
-        document = page(result, Redaction(secrets(service_map)))
+        document = page(result, Redaction(service_map.secrets))
         if output == STANDARD_OUTPUT:
             sys.stdout.buffer.write(document)
             return 0

@@ -38,7 +38,7 @@ def validate(
     """
     from kafka2hive.cli.render.validate import map_document, problems_document, render_map
     from kafka2hive.cli.terminal.document import json_text
-    from kafka2hive.cli.terminal.outcome import say, secrets, show, tell_error
+    from kafka2hive.cli.terminal.outcome import say, show, tell_error
     from kafka2hive.config.load import load_map
     from kafka2hive.config.machine import check_this_machine
     from kafka2hive.config.native_library import decoder_in_use
@@ -52,7 +52,7 @@ def validate(
         service_map = load_map(config, os.environ)
         check_this_machine(service_map, os.environ)
         check_own_schemas(service_map)
-        configure(LogFormat.AUTO, logging.ERROR, secrets(service_map))
+        configure(LogFormat.AUTO, logging.ERROR, service_map.secrets)
         with selects_of(service_map.tables, service_map) as selects:
             checks = [] if selects is None else _check_selects(service_map, selects)
             if online:

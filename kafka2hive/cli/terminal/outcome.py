@@ -31,7 +31,7 @@ def with_map(
     try:
         service_map = load_map(config, os.environ)
         try:
-            configure(log_format, level, secrets(service_map), every_change=every_change, audit_log=audit_log)
+            configure(log_format, level, service_map.secrets, every_change=every_change, audit_log=audit_log)
         except OSError as error:
             raise ConfigError(
                 "usage.audit_log", f"--audit-log cannot be opened: {error}", "name a file that can be written"
@@ -87,13 +87,3 @@ def tell_error(error: BaseException) -> None:
 def tell_line(text: str) -> None:
     """Print a line of progress to standard error; control sequences in it are escaped."""
     print(printable(text), file=sys.stderr, flush=True)  # noqa: T201 (this is the command line)
-
-
-def secrets(service_map: ServiceMap) -> list[str]:
-    """Return the values that no log line may show."""
-    values = [value for key, value in service_map.properties if key in service_map.secret_keys]
-    if service_map.hive and service_map.hive.password:
-        values.append(service_map.hive.password)
-    if service_map.registry:
-        values += [value for value in (service_map.registry.password, service_map.registry.token) if value]
-    return values

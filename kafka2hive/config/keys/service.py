@@ -238,6 +238,10 @@ class Metrics:
 
     host: Annotated[Text, Key("Address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Key("Port to listen on; 0: no endpoint.", at_least=0, at_most=65535)] = 0
+    page: Annotated[
+        bool,
+        Key("The run's page for a browser at `/`, for everyone who can reach the port; false: only metrics."),
+    ] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,3 +327,10 @@ class ServiceMap(ServiceKeys):
     path: str = "<memory>"
     fingerprint: str = ""
     secret_keys: frozenset[str] = frozenset()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values that no log line and no page may show."""
+        values = [value for key, value in self.properties if key in self.secret_keys]
+        registry = () if self.registry is None else (self.registry.password, self.registry.token)
+        return tuple(v for v in (*values, self.hive.password if self.hive else None, *registry) if v)

@@ -35,11 +35,15 @@ MOST_REASONS = 20
 
 @dataclass(frozen=True, slots=True)
 class ReportScope:
-    """What a report covers: these tables (empty: all), details of so many of them, from their newest `epochs` epochs."""
+    """What a report covers: these tables (empty: all), details of so many of them, from their newest `epochs` epochs.
+
+    `with_hive`: Hive's tables are compared with the map.
+    """
 
     tables: tuple[str, ...] = ()
     details: int = 20
     epochs: int = 100
+    with_hive: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,24 @@ class EpochPoint:
     account: OffsetAccounting
     age_seconds: float | None
     taken_over_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEpoch:
+    """One epoch of the live run: when it was published, how long its phases took, and what was left in Kafka then.
+
+    `fresh_seconds` is that of the stalest table in it; None if it is not known. Ledgers do not record these numbers.
+    """
+
+    number: int
+    published_at: str
+    tasks_seconds: float
+    publish_seconds: float
+    records: int
+    tables: int
+    lag_records: int
+    fresh_seconds: float | None
+    set_aside: int
 
 
 @dataclass(slots=True)
@@ -123,7 +145,8 @@ class TableHistory:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """A service at `made_at` (Unix seconds). `attention` has every table, the most urgent first, and `tables` the details
-    of the first of them. `drift_failure` says why Hive's tables were not compared with the map.
+    of the first of them. `drift_failure` says why Hive's tables were not compared with the map. `run_epochs` are the live
+    run's last ones, oldest first, if it made this.
     """
 
     service: str
@@ -133,13 +156,14 @@ class Report:
     attention: tuple[Attention, ...]
     tables: tuple[TableHistory, ...]
     drift_failure: str = ""
+    run_epochs: tuple[RunEpoch, ...] = ()
 
     def status_of(self, table: str) -> TableStatus | None:
         """Return the status of a table; None if it has no ledger that can be read."""
         return next((one for one in self.status.tables if one.name == table), None)
 
 
-def report(wiring: Wiring, kafka: Kafka, scope: ReportScope) -> Report:
+def report(wiring: Wiring, kafka: Kafka, scope: ReportScope, run_epochs: tuple[RunEpoch, ...] = ()) -> Report:
     """Read the service's state, and the history of the tables that need attention most.
 
     Raises ServiceUnavailable (the file system does not answer), ConfigError (a wanted table is unknown). Whatever else
@@ -154,7 +178,9 @@ def report(wiring: Wiring, kafka: Kafka, scope: ReportScope) -> Report:
     by_name = {table.name: table for table in result.tables}
     worst = [by_name[one.table] for one in attention if one.table in by_name][: scope.details]
     places = _places(wiring, kafka, result, worst)
-    plans, drift_failure = _plans(wiring, kafka, worst)
+    plans, drift_failure = (
+        _plans(wiring, kafka, worst) if scope.with_hive else ({}, "the page of a live run does not ask it")
+    )
     details = wiring.side_by_side.map(
         lambda table: _details(wiring, table, scope, places.get(table.name, ()), plans.get(table.name)), worst
     )
@@ -166,6 +192,7 @@ def report(wiring: Wiring, kafka: Kafka, scope: ReportScope) -> Report:
         attention=attention,
         tables=tuple(details),
         drift_failure=drift_failure,
+        run_epochs=run_epochs,
     )
 
 

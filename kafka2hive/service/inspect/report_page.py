@@ -18,7 +18,7 @@ from kafka2hive.model.text import counted, duration, utc_text
 from kafka2hive.service.inspect.attention import Attention, Urgency
 from kafka2hive.service.inspect.markup import Cell, Markup, PageColumn, raw
 from kafka2hive.service.inspect.report import Report
-from kafka2hive.service.inspect.report_sections import badge, sections
+from kafka2hive.service.inspect.report_sections import badge, run_section, sections
 from kafka2hive.service.inspect.status import StatusResult
 
 MOST_TABLES = 500
@@ -33,6 +33,12 @@ _COUNTS = {
     Urgency.NOTE: "are dumped, with a note",
     Urgency.FINE: "are fine",
 }
+
+
+_UNRECORDED = (
+    " The ledger does not record lag over time and the phases of an epoch: the page of a live run shows them"
+    " (metrics.port in the map), and its metrics kafka2hive_lag_records and kafka2hive_epoch_phase_seconds."
+)
 
 
 @cache
@@ -66,7 +72,9 @@ class _Page:
             raw("style", _asset("report.css")),
         )
         body = h("body", h("a", "To the tables", href="#tables", class_="skip"), *self._header(made))
-        body.append(h("main", self._index(), *self._details(), id="tables"))
+        body.append(
+            h("main", self._index(), *run_section(h, report.run_epochs), *self._details(), id="tables")
+        )
         body.append(h("footer", *self._footer()))
         for name in _SCRIPTS:
             body.append(raw("script", _asset(name)))
@@ -175,8 +183,7 @@ class _Page:
             "p",
             f"kafka2hive {__version__}. Histories are those of the newest {counted(scope.epochs, 'epoch')} of"
             f" {counted(len(self.report.tables), 'table')} that need attention most."
-            " The ledger does not record lag over time and the phases of an epoch: these are metrics of a live run"
-            " (kafka2hive_lag_records, kafka2hive_epoch_phase_seconds). All times are UTC.",
+            f"{'' if self.report.run_epochs else _UNRECORDED} All times are UTC.",
             class_="soft",
         )
         if self.report.drift_failure:

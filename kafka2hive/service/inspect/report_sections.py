@@ -9,7 +9,7 @@ from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.model.text import counted, duration, size
 from kafka2hive.service.inspect.attention import Attention, unix_time
 from kafka2hive.service.inspect.markup import Cell, Markup, PageColumn
-from kafka2hive.service.inspect.report import Coverage, EpochPoint, TableHistory
+from kafka2hive.service.inspect.report import Coverage, EpochPoint, RunEpoch, TableHistory
 from kafka2hive.service.inspect.status import TableStatus
 from kafka2hive.service.process import shown_process
 
@@ -38,6 +38,45 @@ def sections(h: Markup, anchor: str, table: TableHistory, status: TableStatus, o
     section.extend(_open_partitions(h, status))
     section.extend(_drift(h, table))
     return section
+
+
+def run_section(h: Markup, epochs: Sequence[RunEpoch]) -> Iterator[Element]:
+    """Yield what a live run knows of its last epochs; nothing if no run made this page."""
+    if not epochs:
+        return
+    columns = (
+        PageColumn("epoch", "epoch of the run", is_number=True),
+        PageColumn("written", "published"),
+        PageColumn("tasks", "tasks", is_number=True),
+        PageColumn("publish", "publish", is_number=True),
+        PageColumn("tables", "tables", is_number=True),
+        PageColumn("records", "records", is_number=True),
+        PageColumn("lag", "left in Kafka", is_number=True),
+        PageColumn("fresh", "records waited", is_number=True),
+        PageColumn("aside", "set aside", is_number=True),
+    )
+    rows: list[list[Cell]] = [
+        [
+            one.number,
+            one.published_at,
+            (one.tasks_seconds, duration(one.tasks_seconds)),
+            (one.publish_seconds, duration(one.publish_seconds)),
+            one.tables,
+            one.records,
+            one.lag_records,
+            None if one.fresh_seconds is None else (one.fresh_seconds, duration(one.fresh_seconds)),
+            one.set_aside,
+        ]
+        for one in epochs
+    ]
+    caption = (
+        f"The last {counted(len(epochs), 'epoch')} of this run: how long their phases took,"
+        " and how many records of all tables were left in Kafka."
+    )
+    heading = h("h2", "This run")
+    yield h(
+        "section", heading, h.figure("run", caption, h.table(caption, columns, rows)), aria_label="this run"
+    )
 
 
 def _facts(h: Markup, status: TableStatus) -> Element:

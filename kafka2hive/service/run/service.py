@@ -13,6 +13,7 @@ from kafka2hive.model.text import counted
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.run.assembly import assemble
 from kafka2hive.service.run.epochs import EpochLoop
+from kafka2hive.service.run.live_page import LivePage
 from kafka2hive.service.run.result import (
     RunRequest,
     RunResult,
@@ -142,14 +143,15 @@ class Run:
         options = self._wiring.map.metrics
         if options.port:
             try:
-                port = self._parts.metrics.serve(options.host, options.port)
+                page = LivePage(self._wiring, self._parts.watcher.recent) if options.page else None
+                port = self._parts.metrics.serve(options.host, options.port, page)
             except OSError as error:
                 raise ServiceUnavailable(
                     "metrics.port",
                     f"metrics cannot listen on {options.host}:{options.port}: {error}",
                     "choose another metrics.port in the map",
                 ) from error
-            log.info("metrics on http://%s:%d/metrics", options.host, port)
+            log.info("metrics on http://%s:%d/metrics%s", options.host, port, ", a page at /" if page else "")
 
     def _tick(self, loop: EpochLoop) -> None:
         """Show that the run is alive, and end it if no table can go on. The main loop calls it a few times a second."""

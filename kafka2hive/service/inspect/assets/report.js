@@ -79,6 +79,36 @@
         }),
       ];
     },
+    run(rows, width) {
+      const points = rows.map((row) => ({...row, at: new Date(row.written)}));
+      const [from, to] = [+points[0].at, +points[points.length - 1].at], margin = from === to ? 60000 : 0;
+      const x = {type: "utc", label: null, ticks: Math.max(2, width / 150), tickFormat: timeTicks(to - from), domain: [from - margin, to + margin]};
+      const size = {width, height: 190, marginLeft: 52, marginRight: 12, marginBottom: 34};
+      const most = (of) => ({domain: [0, Math.max(...points.map(of)) || 1], nice: true, ticks: 5, grid: true});
+      const tip = (y, text) => Plot.tip(points, Plot.pointerX({x: "at", y, title: text, fill: "var(--paper)"}));
+      const both = (row) => row.tasks + row.publish;
+      return [
+        plot({
+          ...size, x, ariaLabel: "seconds of each epoch's phases over time", y: {label: "↑ seconds of an epoch", ...most(both)},
+          marks: [
+            Plot.ruleX(points, {x: "at", y1: 0, y2: "tasks", stroke: "var(--blue)", strokeWidth: 3}),
+            Plot.ruleX(points, {x: "at", y1: "tasks", y2: both, stroke: "var(--orange)", strokeWidth: 3}),
+            Plot.ruleY([0]),
+            tip(both, (row) => `epoch ${row.epoch}, ${row.written}\ntasks ${row.tasks.toFixed(1)} s, publish ${row.publish.toFixed(1)} s`),
+          ],
+        }),
+        legend(["var(--blue)", "tasks: read, decode, write"], ["var(--orange)", "publish: commit, promote, finalise (above the tasks)"]),
+        plot({
+          ...size, x, ariaLabel: "records left in Kafka after each epoch, of all tables", y: {label: "↑ records left in Kafka", tickFormat: short, ...most((row) => row.lag)},
+          marks: [
+            Plot.line(points, {x: "at", y: "lag", stroke: "var(--green)", strokeWidth: 1.5}),
+            Plot.dot(points, {x: "at", y: "lag", fill: "var(--green)", r: 2.5}),
+            Plot.ruleY([0]),
+            tip("lag", (row) => `epoch ${row.epoch}, ${row.written}\n${whole(row.lag)} records left in Kafka`),
+          ],
+        }),
+      ];
+    },
     partitions: (rows, width) => [
       bars(width, rows, "partition", "files", "files →", "var(--blue)", (row) => `${whole(row.files)} × ${row.mean}`),
     ],

@@ -1,6 +1,7 @@
 """The listeners of an epoch: metrics and the progress line, and the consumer group's offsets."""
 
 import logging
+from collections import deque
 from collections.abc import Mapping
 
 from kafka2hive.kafka.port import Kafka
@@ -8,11 +9,15 @@ from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.progress import EpochNumbers, TableNumbers, Totals, tell, total_line
+from kafka2hive.service.inspect.report import RunEpoch
 from kafka2hive.service.tables.report import EpochReport, TableStart
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.storage.port import Background, Clock, Thread
 
 log = logging.getLogger(__name__)
+
+MOST_RECENT = 200
+"""So many of its last epochs a run keeps for its page."""
 
 
 class EpochWatcher:
@@ -26,12 +31,15 @@ class EpochWatcher:
         self._hive = hive
         self._totals = Totals()
         self._freshness = Freshness()
+        self.recent: deque[RunEpoch] = deque(maxlen=MOST_RECENT)
+        """The last epochs for the run's page, oldest first; its thread copies them."""
 
     def epoch(self, report: EpochReport) -> None:
         now = self._clock.epoch_ms() / 1000
         fresh = {table.name: self._freshness.of(table, now) for table in report.tables}
         numbers = epoch_numbers(report, fresh, self._hive)
         self._metrics.observe_epoch(numbers)
+        self.recent.append(_run_epoch(report, numbers, self._clock.now()))
         tell(numbers)
         if not self._totals.files and report.files:
             log.info("first rows visible %.1f s after the start", self.seconds)
@@ -105,6 +113,20 @@ def epoch_numbers(report: EpochReport, fresh: Mapping[str, float | None], hive: 
         lag_records=report.lag_records,
         tasks=report.tasks,
         most_tasks=report.most_tasks,
+    )
+
+
+def _run_epoch(report: EpochReport, numbers: EpochNumbers, published_at: str) -> RunEpoch:
+    return RunEpoch(
+        number=numbers.number,
+        published_at=published_at,
+        tasks_seconds=report.tasks_seconds,
+        publish_seconds=report.publish_seconds,
+        records=numbers.records,
+        tables=len(numbers.tables),
+        lag_records=numbers.lag_records,
+        fresh_seconds=numbers.freshness_seconds,
+        set_aside=numbers.set_aside,
     )
 
 

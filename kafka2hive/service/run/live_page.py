@@ -1,0 +1,51 @@
+"""The page of a live run: the report of its service, made at most every MOST_OFTEN_SECONDS and only if somebody asks."""
+
+import threading
+from collections.abc import Iterable
+
+from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
+from kafka2hive.observe.log import Redaction
+from kafka2hive.service.inspect.report import ReportScope, RunEpoch, report
+from kafka2hive.service.wiring import Wiring
+
+MOST_OFTEN_SECONDS = 30.0
+IDLE_SHARE = 20
+"""A page is kept this many times as long as it took to make, so that making pages takes at most a twentieth of the time."""
+SCOPE = ReportScope(details=10, epochs=50, with_hive=False)
+_KAFKA_SECONDS = 5.0
+
+
+class LivePage:
+    """Makes the page in the thread that asks for it, never in the epoch's. Who asks meanwhile waits for the same page.
+
+    It reads the ledgers and asks Kafka as `report` does, with its own clients, and takes no lock of the run.
+    """
+
+    def __init__(self, wiring: Wiring, run_epochs: Iterable[RunEpoch]) -> None:
+        self._wiring = wiring
+        self._run_epochs = run_epochs
+        self._redact = Redaction(wiring.map.secrets)
+        self._making = threading.Lock()
+        self._page = b""
+        self._kept_until = 0.0
+
+    def __call__(self) -> bytes:
+        """Return the page. Raises ServiceUnavailable, without secrets in its text, if the tables cannot be read."""
+        clock = self._wiring.ports.clock
+        with self._making:
+            began = clock.monotonic()
+            if not self._page or began >= self._kept_until:
+                self._page = self._make()
+                ended = clock.monotonic()
+                self._kept_until = ended + max(MOST_OFTEN_SECONDS, IDLE_SHARE * (ended - began))
+            return self._page
+
+    def _make(self) -> bytes:
+        from kafka2hive.service.inspect.report_page import page
+
+        try:
+            kafka = self._wiring.kafka(_KAFKA_SECONDS, shared_timeout=True)
+            return page(report(self._wiring, kafka, SCOPE, tuple(self._run_epochs)), self._redact)
+        except Kafka2HiveError as error:
+            message, remedy = self._redact(error.message), self._redact(error.remedy)
+            raise ServiceUnavailable(error.code, message, remedy) from None
