@@ -236,37 +236,38 @@ def test_a_range_into_an_open_transaction_is_an_error_of_its_table(kafka: KafkaB
     producer.abort_transaction(300)
 
 
-def test_what_compaction_took_away_is_absent_also_at_the_end_of_a_range(tmp_path: Path, unique: str) -> None:
-    with KafkaBroker(tmp_path, {"log.cleaner.backoff.ms": "100"}) as broker:
-        compacting = {
-            "cleanup.policy": "compact",
-            "min.cleanable.dirty.ratio": "0.001",
-            "segment.ms": "100",
-            "max.compaction.lag.ms": "100",
-        }
-        broker.create_topic(unique, config=compacting)
-        settings = task_settings(broker.bootstrap, table_settings("db.t", metadata=PLACE))
-        for n in range(20):
-            produce(
-                broker.bootstrap,
-                unique,
-                [b"%d-%d" % (n, key) for key in range(5)],
-                1,
-                [b"%d" % key for key in range(5)],
-            )
-        deadline = time.monotonic() + 300
-        while True:
-            produce(broker.bootstrap, unique, [b"roll"], 1, [b"roll"])
-            files = MemoryFiles()
-            manifest = good(run_here(settings, files, table_task("db.t", offsets(unique, 0, 0, 95)))["db.t"])
-            if total(manifest).read == 0:
-                break
-            assert time.monotonic() < deadline, "the broker did not compact"
-        assert total(manifest).absent == 95
-        assert manifest.files == ()
-        manifest = good(run_here(settings, files, table_task("db.t", offsets(unique, 0, 40, 100)))["db.t"])
-        assert [row["value"] for row in read_rows(files, manifest)] == [b"19-%d" % key for key in range(5)]
-        assert total(manifest).absent == 55
+def test_what_compaction_took_away_is_absent_also_at_the_end_of_a_range(
+    kafka: KafkaBroker, unique: str
+) -> None:
+    compacting = {
+        "cleanup.policy": "compact",
+        "min.cleanable.dirty.ratio": "0.001",
+        "segment.ms": "100",
+        "max.compaction.lag.ms": "100",
+    }
+    kafka.create_topic(unique, config=compacting)
+    settings = task_settings(kafka.bootstrap, table_settings("db.t", metadata=PLACE))
+    for n in range(20):
+        produce(
+            kafka.bootstrap,
+            unique,
+            [b"%d-%d" % (n, key) for key in range(5)],
+            1,
+            [b"%d" % key for key in range(5)],
+        )
+    deadline = time.monotonic() + 300
+    while True:
+        produce(kafka.bootstrap, unique, [b"roll"], 1, [b"roll"])
+        files = MemoryFiles()
+        manifest = good(run_here(settings, files, table_task("db.t", offsets(unique, 0, 0, 95)))["db.t"])
+        if total(manifest).read == 0:
+            break
+        assert time.monotonic() < deadline, "the broker did not compact"
+    assert total(manifest).absent == 95
+    assert manifest.files == ()
+    manifest = good(run_here(settings, files, table_task("db.t", offsets(unique, 0, 40, 100)))["db.t"])
+    assert [row["value"] for row in read_rows(files, manifest)] == [b"19-%d" % key for key in range(5)]
+    assert total(manifest).absent == 55
 
 
 def test_metadata_columns_hold_what_the_record_holds_null_keys_and_missing_headers_too(

@@ -33,56 +33,55 @@ KEYS = 5
 
 @pytest.mark.timeout(1800)
 def test_every_surprise_of_a_topic_is_dumped_exactly_or_stops_its_table_with_the_range(
-    figures: Figures, unique: str, tmp_path: Path
+    kafka: KafkaBroker, figures: Figures, unique: str, tmp_path: Path
 ) -> None:
     names = ("grown", "remade", "aged", "compacted", "transactions")
     grown, remade, aged, compacted, transactions = topics = [f"{unique}.{name}" for name in names]
     tables = [payloads_in(topic, topic) for topic in topics]
-    with KafkaBroker(tmp_path / "kafka", {"log.cleaner.backoff.ms": "100"}) as broker:
-        address = broker.bootstrap
-        for topic in topics:
-            broker.create_topic(topic, config=COMPACTING if topic == compacted else {})
-        scenario = Scenario(tmp_path, unique, address, on_disk(tmp_path), tables)
-        read = {topic: produce(address, topic, values(100), 1) for topic in (remade, aged)}
-        read[transactions] = send_transactions(address, transactions)
-        first_id = topic_id(broker, remade)
-        with (
-            Stream(address, {grown: 1}, lambda: values(1)[0], 100) as stream,
-            Running(scenario.config) as run,
-        ):
-            run.wait_for_epoch()
-            scenario.wait_until_at(run, {(remade, 0): 100, (aged, 0): 100, (transactions, 0): 66})
-            with asleep(run.pid):
-                broker.delete_topic(remade)
-                again = make_again(broker, remade)
-                missed = produce(address, aged, values(300), 1)
-                broker.add_partitions(grown, 3)
-                late = produce(address, grown, values(500), [1, 2])
-                delete_before(broker, aged, 300)
-                written = send_compacted(address, compacted)
-                read[transactions] |= send_transactions(address, transactions, 66)
-            run.wait_until(
-                lambda: run.said("kafka.topic_recreated") and run.said("kafka.offsets_lost"),
-                "aware of it",
-                PATIENCE_SECONDS,
-            )
-            stored = stream.end()
-            read[grown] = stored | late
-            ends = ends_of(read[grown]) | {(compacted, 0): len(written), (transactions, 0): 132}
-            scenario.wait_until_at(run, ends)
-            assert run.terminate() == 143, run.tail()
-            log = "\n".join(run.messages())
-        assert f"the positions are of id {first_id}, Kafka now has id {topic_id(broker, remade)}" in log
-        assert f"{aged}-0 begins at offset 300, but was read up to 100 only: 200 offsets [100, 300)" in log
-        for topic in (remade, aged):
-            scenario.assert_exactly_once(read[topic], topic, ends={(topic, 0): 100})
+    address = kafka.bootstrap
+    for topic in topics:
+        kafka.create_topic(topic, config=COMPACTING if topic == compacted else {})
+    scenario = Scenario(tmp_path, unique, address, on_disk(tmp_path), tables)
+    read = {topic: produce(address, topic, values(100), 1) for topic in (remade, aged)}
+    read[transactions] = send_transactions(address, transactions)
+    first_id = topic_id(kafka, remade)
+    with (
+        Stream(address, {grown: 1}, lambda: values(1)[0], 100) as stream,
+        Running(scenario.config) as run,
+    ):
+        run.wait_for_epoch()
+        scenario.wait_until_at(run, {(remade, 0): 100, (aged, 0): 100, (transactions, 0): 66})
+        with asleep(run.pid):
+            kafka.delete_topic(remade)
+            again = make_again(kafka, remade)
+            missed = produce(address, aged, values(300), 1)
+            kafka.add_partitions(grown, 3)
+            late = produce(address, grown, values(500), [1, 2])
+            delete_before(kafka, aged, 300)
+            written = send_compacted(address, compacted)
+            read[transactions] |= send_transactions(address, transactions, 66)
+        run.wait_until(
+            lambda: run.said("kafka.topic_recreated") and run.said("kafka.offsets_lost"),
+            "aware of it",
+            PATIENCE_SECONDS,
+        )
+        stored = stream.end()
+        read[grown] = stored | late
+        ends = ends_of(read[grown]) | {(compacted, 0): len(written), (transactions, 0): 132}
+        scenario.wait_until_at(run, ends)
+        assert run.terminate() == 143, run.tail()
+        log = "\n".join(run.messages())
+    assert f"the positions are of id {first_id}, Kafka now has id {topic_id(kafka, remade)}" in log
+    assert f"{aged}-0 begins at offset 300, but was read up to 100 only: 200 offsets [100, 300)" in log
+    for topic in (remade, aged):
+        scenario.assert_exactly_once(read[topic], topic, ends={(topic, 0): 100})
 
-        typed = dict.fromkeys(re.findall(r"kafka2hive recover --table \S+ (--accept-gap \S+)", log))
-        assert len(typed) == 2, typed
-        scenario.recover(*" ".join(typed).replace("'", "").split())
-        done = run_once(scenario.config)
-        assert done.code == 0, done.log[-3000:]
-        scenario.verify()
+    typed = dict.fromkeys(re.findall(r"kafka2hive recover --table \S+ (--accept-gap \S+)", log))
+    assert len(typed) == 2, typed
+    scenario.recover(*" ".join(typed).replace("'", "").split())
+    done = run_once(scenario.config)
+    assert done.code == 0, done.log[-3000:]
+    scenario.verify()
 
     read[aged] |= {place: value for place, value in missed.items() if place[2] >= 300}
     for topic, end in ((grown, 0), (aged, 400), (transactions, 132)):

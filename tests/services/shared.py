@@ -120,7 +120,8 @@ class SharedServices:
         if self._elsewhere is not None:
             there, ports = self._elsewhere("kafka")
             return KafkaBroker(there).attach(ports)
-        broker = KafkaBroker(folder)
+        # otherwise a test of compaction waits 15 s for the next round of the cleaner, or starts a broker for itself
+        broker = KafkaBroker(folder, {"log.cleaner.backoff.ms": "500"})
         broker.start()
         broker.wait_for_group_coordinator()
         return broker
