@@ -22,6 +22,7 @@ from tests.drills.spark_workers import command_holds, kill_executor_of
 from tests.drills.supervised import EVERY_CHANGE
 from tests.harness.program import Running
 from tests.services.hdfs import Hdfs
+from tests.services.jvm import OPTIONS
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.spark_standalone import SPARK_HOME
 from tests.services.yarn import Yarn
@@ -49,9 +50,10 @@ _MASTER = "org.apache.spark.deploy.yarn.ApplicationMaster"
 
 
 @pytest.fixture(scope="module")
-def yarn(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs) -> Iterator[Yarn]:
-    """A ResourceManager and a NodeManager over the shared HDFS."""
-    with Yarn(tmp_path_factory.mktemp("yarn"), hdfs.site_properties) as cluster:
+def yarn(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs, form: Form) -> Iterator[Yarn]:
+    """A ResourceManager and a NodeManager over the shared HDFS; only the long form pays for the better compiler."""
+    options = form.pick(OPTIONS, ())
+    with Yarn(tmp_path_factory.mktemp("yarn"), hdfs.site_properties, java_options=options) as cluster:
         yield cluster
 
 

@@ -2,7 +2,7 @@
 
 import json
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,21 @@ _CAPACITY = {
 class Yarn(Service):
     """ResourceManager and `nodes` NodeManagers of `memory_mb` over an HDFS, given by its `site_properties`.
 
-    Containers run as the user of the tests, and are killed when they use more memory than they asked for.
+    Containers run as the user of the tests, and are killed when they use more memory than they asked for. `java_options`
+    are those of every JVM in a container.
     """
 
     def __init__(
-        self, folder: Path, site_properties: Mapping[str, str], nodes: int = 1, memory_mb: int = 4096
+        self,
+        folder: Path,
+        site_properties: Mapping[str, str],
+        nodes: int = 1,
+        memory_mb: int = 4096,
+        java_options: Sequence[str] = (),
     ) -> None:
         self._site_properties = dict(site_properties)
         self._memory_mb = memory_mb
+        self._java_options = " ".join(java_options)
         self.resourcemanager = ServiceProcess("resourcemanager", [], folder)
         self.nodemanagers = [
             ServiceProcess(f"nodemanager{number}", [], folder / f"node{number}")
@@ -127,6 +134,8 @@ class Yarn(Service):
             folder = node.output.parent
             self._write(folder, cluster | self._node(folder, [ports.pop() for _ in range(4)]))
             node.env["JAVA_HOME"] = str(Path(java()).resolve().parent.parent)  # of the containers
+            if self._java_options:
+                node.env["JDK_JAVA_OPTIONS"] = self._java_options
             node.command = self._java(folder, 256, "nodemanager.NodeManager")
 
     def _node(self, folder: Path, ports: list[int]) -> dict[str, str]:
@@ -144,7 +153,7 @@ class Yarn(Service):
             "yarn.nodemanager.resource.cpu-vcores": "8",
             "yarn.nodemanager.vmem-check-enabled": "false",
             "yarn.nodemanager.pmem-check-enabled": "true",
-            "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR,LANG",
+            "yarn.nodemanager.env-whitelist": "JAVA_HOME,HADOOP_CONF_DIR,LANG,JDK_JAVA_OPTIONS",
             "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.5",
             "yarn.nodemanager.delete.debug-delay-sec": "600",  # what containers have logged
         }
