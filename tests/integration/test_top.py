@@ -94,7 +94,7 @@ def test_records_that_arrive_are_seen_while_the_view_is_open(
             await pilot.press("escape")
 
             assert await asyncio.to_thread(run.terminate) == 143
-            await seen(view, pilot, "no run is alive: the last one ended with 143", "not running")
+            await seen(view, pilot, "no run is alive", "the last run ended", "with 143", "not running")
 
     stored: dict[tuple[str, int, int], bytes | None] = {}
     with Running(scenario.config) as run:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _STYLE = """
 Screen { background: ansi_default; color: ansi_default; }
 #head { height: auto; max-height: 7; }
-#trouble { height: auto; max-height: 5; }
+#trouble { height: auto; max-height: 40%; }
 TableList { height: 1fr; }
 #filter { height: 1; border: none; padding: 0; background: ansi_default; }
 #body { height: auto; }
@@ -81,12 +81,12 @@ class TableList(Widget):
         self._first = 0
 
     def show(self, rows: tuple[TopRow, ...] | None = None, order: Arrangement | None = None) -> None:
-        """Take new rows or another order; the selected table stays selected while it is shown."""
+        """Take new rows or another order. The first row is selected until the user selects a table, which then stays so."""
         place = self._place
         self._all = self._all if rows is None else rows
         self.order = order or self.order
         self.rows = self.order.of(self._all, self._now())
-        if self.rows and self.selected not in {row.name for row in self.rows}:
+        if self.rows and self.selected and self.selected not in {row.name for row in self.rows}:
             self.selected = self.rows[min(place, len(self.rows) - 1)].name
         self._follow()
 
@@ -119,7 +119,7 @@ class TableList(Widget):
             return Text(
                 f"no table has {self.order.filter!r}" if self.order.filter else "no table was read yet"
             )
-        return tables(self.window, self.order, self._now(), self.size.width, self.selected)
+        return tables(self.window, self.order, self._now(), self.size.width, self.rows[self._place].name)
 
     def move(self, by: int = 0, pages: int = 0) -> None:
         """Select the table so many lines and pages further down."""
@@ -322,7 +322,7 @@ class LiveView(App[None]):
         late: list[Text] = []
         if age > max(OLD_SECONDS, 3 * self._interval) and not reading.silences:
             late = [Text(f"no answer for {duration(age)}: figures of {utc_text(reading.at)}", "bold yellow")]
-        lines = headline(reading, len(self._list.rows), now)
+        lines = headline(reading, len(self._list.rows), now, self._list.order)
         return [*lines, *late, Text("")]
 
     def _show_trouble(self) -> None:

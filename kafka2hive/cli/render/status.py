@@ -84,7 +84,7 @@ def render_status(
         details = [*trouble_lines(one.state, one.last, moment), *(Text(f"  warning: {w}") for w in warnings)]
         if details:
             parts += ["", Text(one.table, style="bold"), *details]
-    parts += _last_run(result.last_run, moment)
+    parts += ["", *lines] if (lines := last_run_lines(result.last_run, moment)) else []
     if result.map_differs:
         text = "the live run has loaded another map than this one: restart it for this one to take effect"
         parts += ["", Text(text, style="yellow")]
@@ -115,11 +115,9 @@ def _overview(result: StatusResult, now: float) -> RenderableType:
 def state_text(state: TableState, row: TableStatus | None = None) -> Text:
     """Name the state; if no run serves the table, also the exit code to which its trouble led."""
     text = Text(*_STATES[type(state)])
-    if row is None:
-        return text
-    if row.view.state.paused is not None and not isinstance(row.state, Paused):
+    if row is not None and row.view.state.paused is not None and not isinstance(row.state, Paused):
         text.append(", paused", "bold yellow")
-    if isinstance(row.state, NotRunning) and row.last is not None and row.last.trouble is not None:
+    if isinstance(state, NotRunning) and row and row.last and row.last.trouble:
         stopped = isinstance(row.last.condition.state, Stopped)
         text.append(" (76)" if stopped else " (75)", "bold red" if stopped else "yellow")
     return text
@@ -134,7 +132,8 @@ def _lag(row: TableStatus) -> str:
 
 def trouble_lines(state: TableState | None, last: LastOutcome | None, now: float) -> list[Text]:
     """Say why a table is not served, or was not when the last run ended, and what to do."""
-    return [*_trouble(state), *_outcome(last, now)]
+    is_known = isinstance(state, Stopped) and last is not None and state.trouble == last.trouble
+    return [*([] if is_known else _trouble(state)), *_outcome(last, now)]
 
 
 def _trouble(state: TableState | None) -> list[Text]:
@@ -176,17 +175,17 @@ def _since(state: TableState) -> str:
     return f" since {since_of(state)}" if since_of(state) else ""
 
 
-def _last_run(run: RunConditions | None, now: float) -> list[RenderableType]:
+def last_run_lines(run: RunConditions | None, now: float) -> list[Text]:
     """Say how the service's last run ended; `run` is None while one is alive."""
     if run is None:
         return []
     if run.end is None:
         text = f"no run is alive: the last one was killed or died; what it said last is of {ago(run.at, now)}"
-        return ["", Text(text, style="yellow")]
+        return [Text(text, style="yellow")]
     ended = f"the last run ended {ago(run.at, now)} ({run.at}) with {run.end.exit_code}"
     if run.end.trouble is None:
-        return ["", Text(ended)]
-    return ["", *_lines(ended, run.end.trouble, "red", indent="")]
+        return [Text(ended)]
+    return _lines(ended, run.end.trouble, "red", indent="")
 
 
 def _lines(what: str, trouble: Trouble, style: str, indent: str = "  ") -> list[Text]:

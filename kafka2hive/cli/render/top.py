@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kafka2hive.cli.render.status import state_text, table_details, trouble_lines
+from kafka2hive.cli.render.status import last_run_lines, state_text, table_details, trouble_lines
 from kafka2hive.cli.terminal.screen import Screen, grid, render
-from kafka2hive.model.text import ago, counted, duration, printable, unix_seconds, utc_text
+from kafka2hive.model.text import counted, duration, printable, unix_seconds, utc_text
 from kafka2hive.service.inspect.state import NotRunning
 from kafka2hive.service.inspect.top import Reading, Silence, TopRow
 from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
@@ -184,6 +184,12 @@ class Arrangement:
     is_reversed: bool = False
     filter: str = ""
 
+    @property
+    def column_title(self) -> str:
+        """The title of the column that decides, with an arrow."""
+        column = COLUMNS[self.column]
+        return f"{column.title}{'▼' if column.falls != self.is_reversed else '▲'}"
+
     def of(self, rows: Iterable[TopRow], now: float) -> list[TopRow]:
         """Return the rows whose name or state has the text, in order; equal ones by name."""
         column, text = COLUMNS[self.column], self.filter.lower()
@@ -220,10 +226,9 @@ def tables(
     )
     columns = columns_for(width, rows, now)
     for column, wide in columns:
-        is_sorted = column is COLUMNS[order.column]
-        arrow = ("▼" if column.falls != order.is_reversed else "▲") if is_sorted else ""
+        title = order.column_title if column is COLUMNS[order.column] else column.title
         table.add_column(
-            column.title[: wide - len(arrow)] + arrow,
+            title if len(title) <= wide else title[: wide - 1] + title[-1],
             width=wide,
             no_wrap=True,
             overflow="ellipsis",
@@ -235,8 +240,8 @@ def tables(
     return table
 
 
-def headline(reading: Reading, shown: int, now: float) -> list[Text]:
-    """Return the lines above the tables: the service, the sums, the run, and what did not answer since when."""
+def headline(reading: Reading, shown: int, now: float, order: Arrangement | None = None) -> list[Text]:
+    """Return the lines above the tables: service and run, states and order, sums, and what did not answer since when."""
     states: dict[str, int] = {}
     for row in reading.rows:
         name = _state(row, now).plain.split(",")[0]
@@ -245,7 +250,9 @@ def headline(reading: Reading, shown: int, now: float) -> list[Text]:
     what = counted(len(reading.rows), "table")
     if shown != len(reading.rows):
         what = f"{shown:,} of {what}"
-    lines = [_first(reading, now), Text(what + (f": {counts}" if counts else "")), _sums(reading)]
+    by = f"  by {order.column_title}" if order else ""
+    lines = [_first(reading, now), Text(what + (f": {counts}" if counts else "") + by), _sums(reading)]
+    lines += last_run_lines(reading.last_run, now)
     lines += [_silence(silence, now) for silence in reading.silences]
     unread = sum(1 for row in reading.rows if not row.read_at)
     if unread:
@@ -260,12 +267,7 @@ def _first(reading: Reading, now: float) -> Text:
     line = Text.assemble(("kafka2hive top", "bold"), f"  {utc_text(now)}  ", (reading.service, "bold"), "  ")
     if reading.is_live:
         return line.append("a run is alive", "green")
-    if (run := reading.last_run) is None:
-        return line.append("no run is alive", "bold yellow")
-    how = (
-        "was killed or died, its last report is of" if run.end is None else f"ended with {run.end.exit_code}"
-    )
-    return line.append(f"no run is alive: the last one {how} {ago(run.at, now)}", "bold yellow")
+    return line.append("no run is alive", "bold yellow")
 
 
 def _sums(reading: Reading) -> Text:

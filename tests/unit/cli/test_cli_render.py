@@ -2,7 +2,7 @@
 
 from kafka2hive.cli.render.plan import render_init
 from kafka2hive.cli.render.recover import render_recover
-from kafka2hive.cli.render.status import render_status
+from kafka2hive.cli.render.status import render_status, trouble_lines
 from kafka2hive.cli.terminal.document import resume_lines
 from kafka2hive.cli.terminal.screen import Screen
 from kafka2hive.kafka.port import Watermark
@@ -10,9 +10,10 @@ from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileMoves
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, TopicPartition
 from kafka2hive.model.snapshot import AcceptedGap
-from kafka2hive.service.inspect.state import NotRunning, OwnerLife
+from kafka2hive.service.inspect.state import LastOutcome, NotRunning, OwnerLife
 from kafka2hive.service.inspect.status import EpochStatus, StatusResult, TableStatus
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery
+from kafka2hive.service.tables.condition import Stopped, TableCondition, Trouble
 from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
 from tests.harness.values import data_file, view_of
 
@@ -60,6 +61,19 @@ def test_a_stop_is_shown_with_its_way_on_and_the_exit_code() -> None:
         "    what to do: type this",
         "service demo: 1 of 1 table needs attention (exit code 76)",
     ]
+
+
+def test_a_stop_that_the_last_run_reported_is_told_once_with_since_when_and_the_way_on() -> None:
+    trouble = Trouble("kafka.offsets_gone", "5 offsets are gone", "kafka2hive recover --accept-gap")
+    since = TableCondition("air.flights", Stopped(trouble, "2013-01-01T00:00:00Z"))
+    last = LastOutcome("2013-01-01T00:21:40Z", True, since)
+    assert [line.plain for line in trouble_lines(Stopped(trouble), last, NOW)] == [
+        "  manual intervention required since 2013-01-01T00:00:00Z when the last run ended, 5 min ago:"
+        " [kafka.offsets_gone] 5 offsets are gone",
+        "    what to do: kafka2hive recover --accept-gap",
+    ]
+    other = Stopped(Trouble("ledger.missing", "a file is missing"))
+    assert len(trouble_lines(other, last, NOW)) == 3
 
 
 def test_status_shows_lag_age_pending_work_owner_and_last_epochs() -> None:

@@ -187,9 +187,13 @@ def test_filter_sort_and_reverse_by_keys() -> None:
         await seen(view, pilot, "1 of 3 tables", "air.planes", "drop it", but="air.weather")
         await pilot.press("escape")
         await seen(view, pilot, "air.weather")
-        await pilot.press("greater_than_sign")
         shown = view.query_one(TableList)
+        assert shown.row is not None and shown.row.name == "air.weather", (
+            "the first one, until one is selected"
+        )
+        await pilot.press("down", "greater_than_sign")
         assert names(shown.rows) == ["planes", "flights", "weather"]
+        await seen(view, pilot, "by lag▼")
         assert shown.selected == "air.planes", "the selected table stays selected"
         await pilot.press("r")
         assert names(shown.rows) == ["weather", "flights", "planes"]
@@ -311,9 +315,7 @@ def test_the_lag_is_kept_while_kafka_does_not_answer(tmp_path: Path) -> None:
     assert reader.read([]).silences == ()
 
 
-def test_tables_of_other_services_below_the_same_root_are_not_shown(
-    tmp_path: Path,
-) -> None:
+def test_tables_of_other_services_below_the_same_root_are_not_shown(tmp_path: Path) -> None:
     service = pending_service(tmp_path)
     tables = "tables:\n  - {table: air.crews, topics: [crews], format: raw}"
     (tmp_path / "other").mkdir()
@@ -335,19 +337,19 @@ def test_figures_of_a_lost_storage_stay_and_come_again(tmp_path: Path) -> None:
     reader, files = reader_over(pending_service(tmp_path))
     first = reader.read([])
     assert [one.name for one in first.rows] == [TABLE]
-    assert [outage.system for outage in first.silences] == ["Kafka"]
+    assert [one.system for one in first.silences] == ["Kafka"]
     table = first.rows[0].table
     assert table is not None and (table.view.state.epoch, len(table.view.state.files)) == (2, 2)
 
     files.is_lost = True
     lost = reader.read([])
     assert lost.rows == first.rows and lost.at == first.at
-    assert [(outage.system, outage.since) for outage in lost.silences] == [("HDFS", first.at)]
+    assert [(one.system, one.since) for one in lost.silences] == [("HDFS", first.at)]
     assert "connection refused" in lost.silences[0].why
 
     files.is_lost = False
     again = reader.read([])
-    assert again.at > first.at and [outage.system for outage in again.silences] == ["Kafka"]
+    assert again.at > first.at and [one.system for one in again.silences] == ["Kafka"]
 
 
 def test_a_frame_goes_into_a_pipe_and_the_live_view_does_not(tmp_path: Path) -> None:
@@ -366,11 +368,11 @@ def test_a_frame_goes_into_a_pipe_and_the_live_view_does_not(tmp_path: Path) -> 
 def in_a_terminal(config: Path, keys: bytes | None, environ: dict[str, str]) -> tuple[int, str, bool]:
     """Run `top` in a terminal of its own until it shows the table, and send the keys, or SIGTERM.
 
-    Gives its exit code, its output, and whether the terminal is as before.
+    Gives its exit code, its output, and whether it showed the table.
     """
     child, terminal = pty.fork()
     if child == 0:
-        os.environ.update({"TERM": "xterm-256color", **environ})
+        os.environ.update({"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environ})
         os.execv(
             sys.executable,
             [sys.executable, "-m", "kafka2hive.cli.main", "top", "-c", str(config), "--kafka-timeout", "1"],
@@ -395,6 +397,8 @@ def in_a_terminal(config: Path, keys: bytes | None, environ: dict[str, str]) -> 
             else:
                 os.write(terminal, keys)
             sent = True
+    else:
+        os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     os.close(terminal)
     return os.waitstatus_to_exitcode(status), said.decode(errors="replace"), sent
