@@ -101,10 +101,10 @@ def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType |
 
 def main() -> None:
     """Run the command of `sys.argv` and exit with its code."""
-    sys.excepthook = _bug
+    sys.excepthook = _bug  # app() would replace it by Typer's, which exits with 1
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     try:
-        app()
+        typer.main.get_command(app)()
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     finally:

@@ -233,6 +233,20 @@ def test_a_whole_command_imports_only_what_it_needs(
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_bug_ends_with_its_trace_and_70() -> None:
+    program = (
+        "import sys\n"
+        "from kafka2hive.cli.main import app, main\n"
+        "@app.command()\n"
+        "def stumble() -> None:\n"
+        "    raise ZeroDivisionError\n"
+        "sys.argv = ['kafka2hive', 'stumble']\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 70 and done.stderr.splitlines()[-1] == "ZeroDivisionError", done.stderr
+
+
 @pytest.mark.parametrize("module", ["inspect.plan", "run.service"])
 def test_the_code_of_plan_and_run_is_loaded_without_arrow(module: str) -> None:
     """A run loads it for its tasks while the JVM starts; `plan` loads it only to read a schema of the registry."""
