@@ -12,7 +12,7 @@ from kafka2hive.cli.terminal import options
 from kafka2hive.cli.terminal.options import Color, KafkaTimeout, Log, Map
 from kafka2hive.observe.log import LogFormat
 
-EXIT_CODES = options.exit_codes("143 ended by SIGTERM")
+EXIT_CODES = options.exit_codes(options.BUG, "143 ended by SIGTERM")
 LEAST_SECONDS = 0.5
 
 
@@ -35,7 +35,7 @@ def top(
     from kafka2hive.cli.terminal.outcome import say, with_map
     from kafka2hive.cli.terminal.screen import standard_output
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.model.errors import ConfigError
+    from kafka2hive.model.errors import ConfigError, ExitCode
     from kafka2hive.service.inspect.top import TopReader
     from kafka2hive.service.wiring import wire
 
@@ -65,6 +65,8 @@ def top(
         view = LiveView(reader, interval, hive=service_map.hive is not None)
         logging.disable(logging.CRITICAL)  # a line of the log would be written across the view
         view.run()
-        return view.return_code or 0
+        if view.bug is not None:
+            raise view.bug
+        return int(ExitCode.BUG) if view.return_code == 1 else view.return_code or 0
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))

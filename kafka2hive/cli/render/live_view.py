@@ -208,17 +208,14 @@ class Help(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,enter", "app.pop_screen", "back")]
 
     def compose(self) -> ComposeResult:
-        lines = [f"[bold]{key}[/]  {what}" for key, what in (*_KEYS, *MEANINGS)]
         with VerticalScroll(id="help"):
-            yield Static("\n".join(lines))
+            yield Static("\n".join(f"[bold]{key}[/]  {what}" for key, what in (*_KEYS, *MEANINGS)))
 
 
 class LiveView(App[None]):
     """Shows readings as they come. A second thread reads: a lost service never stops the view."""
 
     class Read(Message):
-        """A reading is there."""
-
         def __init__(self, reading: Reading) -> None:
             super().__init__()
             self.reading = reading
@@ -252,6 +249,7 @@ class LiveView(App[None]):
         self._due = threading.Event()
         self._list = TableList(now)
         self._reading: Reading | None = None
+        self.bug: BaseException | None = None
 
     def get_default_screen(self) -> Screen[None]:
         return Overview(self._list)
@@ -271,19 +269,20 @@ class LiveView(App[None]):
         self.exit(return_code=int(ExitCode.TERMINATED))
 
     def _read_on(self) -> None:
-        """Read until the view ends. A bug ends the view, with its trace."""
+        """Read until the view ends. A bug ends the view and becomes its `bug`: Textual's own trace would show secrets."""
         while not self._end.is_set():
             try:
                 reading = self._figures.read([row.name for row in self._list.window])
-            except BaseException as error:  # noqa: BLE001 (raised again in the view's thread)
-                self.call_later(self._raise, error)
+            except BaseException as error:  # noqa: BLE001 (raised again by the command)
+                self.call_later(self._fail, error)
                 return
             self.post_message(self.Read(reading))
             self._due.wait(self._interval)
             self._due.clear()
 
-    def _raise(self, error: BaseException) -> None:
-        raise error
+    def _fail(self, error: BaseException) -> None:
+        self.bug = error
+        self.exit()
 
     def on_live_view_read(self, message: Read) -> None:
         self._reading = message.reading

@@ -245,6 +245,23 @@ def test_a_reading_without_an_answer_shows_the_age_of_the_figures_and_the_view_g
     played(figures, play, size=(110, 24), now=lambda: moment[0])
 
 
+class Broken(MadeUpFigures):
+    """Every reading is a bug, once `go` is cleared."""
+
+    def read(self, visible: Collection[str]) -> Reading:
+        return super().read(visible) if self.go.is_set() else Reading("s", 1 / 0)
+
+
+def test_a_bug_in_a_reading_ends_the_view() -> None:
+    async def play(view: LiveView, pilot: Pilot[None]) -> None:
+        figures.go.clear()
+        while view.is_running:
+            await pilot.pause(0.02)
+
+    figures = Broken(*ROWS)
+    assert isinstance(played(figures, play).bug, ZeroDivisionError)
+
+
 def test_of_5000_tables_only_those_on_the_screen_are_asked_for() -> None:
     figures = MadeUpFigures(*(row(f"air.t{n:04}") for n in range(5_000)))
 
