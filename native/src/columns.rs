@@ -79,6 +79,15 @@ impl Texts {
         self.offsets.push(self.data.len() as i32);
     }
 
+    /// Appends the first `size` of some bytes. Copying all of them is faster than copying an unknown number.
+    #[inline(always)]
+    fn push_first(&mut self, bytes: [u8; 16], size: usize) {
+        let end = self.data.len() + size;
+        self.data.extend_from_slice(&bytes);
+        self.data.truncate(end);
+        self.offsets.push(end as i32);
+    }
+
     /// Appends a text that may be longer than what was read for it; Doubt if the column would exceed Arrow's 2 GB.
     pub(crate) fn push_within_reach(&mut self, text: &[u8]) -> Parsed<()> {
         if self.data.len() + text.len() > i32::MAX as usize {
@@ -188,8 +197,33 @@ impl Column {
     /// Reads the JSON value at the cursor and appends it. `depth`: how many objects and arrays are open around it.
     ///
     /// After `Doubt` the column may end with a part of the value, which `truncate` removes.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
+        match self {
+            Column::Int64(column) => {
+                if let Some(number) = cursor.short_integer() {
+                    column.push(number);
+                    return Ok(());
+                }
+            }
+            Column::Int32(column) => {
+                if let Some(number) = cursor.short_integer() {
+                    column.push(number as i32);
+                    return Ok(());
+                }
+            }
+            Column::Text(column) => {
+                if let Some((bytes, size)) = cursor.short_string() {
+                    column.push_first(bytes, size);
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        self.take_any(cursor, context, depth)
+    }
+
+    fn take_any(&mut self, cursor: &mut Cursor, context: &mut Context, depth: u32) -> Parsed<()> {
         if cursor.peek() == b'n' {
             cursor.literal(b"null")?;
             self.push_null();

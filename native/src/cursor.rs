@@ -50,6 +50,13 @@ impl<'a> Cursor<'a> {
     /// Moves past JSON's white space.
     #[inline(always)]
     pub fn blanks(&mut self) {
+        if self.peek() <= b' ' {
+            self.some_blanks();
+        }
+    }
+
+    #[inline(never)]
+    fn some_blanks(&mut self) {
         while matches!(self.peek(), b' ' | b'\n' | b'\t' | b'\r') {
             self.at += 1;
         }
@@ -87,8 +94,10 @@ impl<'a> Cursor<'a> {
     /// Moves past the colon of a member and the white space around it.
     #[inline(always)]
     pub fn colon(&mut self) -> Parsed<()> {
-        self.blanks();
-        self.expect(b':')?;
+        if !self.eat(b':') {
+            self.blanks();
+            self.expect(b':')?;
+        }
         self.blanks();
         Ok(())
     }
@@ -96,8 +105,13 @@ impl<'a> Cursor<'a> {
     /// Returns the eight bytes from `at` on, little-endian; None if the message has fewer.
     #[inline(always)]
     pub fn word(&self, at: usize) -> Option<u64> {
-        let eight = self.text.get(at..at + 8)?;
-        Some(u64::from_le_bytes(eight.try_into().ok()?))
+        Some(u64::from_le_bytes(self.bytes(at)?))
+    }
+
+    /// Returns the N bytes from `at` on; None if the message has fewer.
+    #[inline(always)]
+    pub fn bytes<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.text.get(at..)?.get(..N)?.try_into().ok()
     }
 
     /// Moves to the string's next quote, backslash or control character, and returns it; NUL at the message's end.
@@ -118,6 +132,35 @@ impl<'a> Cursor<'a> {
             }
             self.at += 1;
         }
+    }
+
+    /// Reads a string of at most 14 bytes without escapes, whose opening quote is next. Returns 16 bytes that begin with it,
+    /// and its size; None, without moving, if there is no such string or it is near the message's end.
+    #[inline(always)]
+    pub fn short_string(&mut self) -> Option<([u8; 16], usize)> {
+        let bytes = u128::from_le_bytes(self.bytes(self.at)?);
+        if bytes as u8 != b'"' {
+            return None;
+        }
+        let text = bytes >> 8;
+        let mut word = text as u64;
+        let mut marks = specials(word);
+        let mut before = 0;
+        if marks == 0 {
+            word = (text >> 64) as u64 | 0xff << 56;
+            marks = specials(word);
+            before = 8;
+            if marks == 0 {
+                return None;
+            }
+        }
+        let place = marks.trailing_zeros();
+        if word >> (place & 0x38) & 0xff != u64::from(b'"') {
+            return None;
+        }
+        let size = before + (place / 8) as usize;
+        self.at += size + 2;
+        Some((text.to_le_bytes(), size))
     }
 
     /// Reads the string whose opening quote is next. Returns it without escapes; `scratch` holds it if it had some.
@@ -317,6 +360,31 @@ mod tests {
                 assert_eq!(marks != 0, special);
                 assert!(!special || marks.trailing_zeros() as usize / 8 == at);
             }
+        }
+    }
+
+    #[test]
+    fn short_strings_are_those_of_every_reader() {
+        for size in 0..=20 {
+            for special in ["", "é", "\\n", "\n", "\u{1}", "\u{7f}"] {
+                for place in 0..=size {
+                    let text = format!("\"{}{special}{}\",\"behind\":12345678", "x".repeat(place), "y".repeat(size - place));
+                    let (mut long, mut short) = (Cursor::new(text.as_bytes()), Cursor::new(text.as_bytes()));
+                    let mut scratch = Vec::new();
+                    let expected = long.string(&mut scratch);
+                    if let Some((bytes, length)) = short.short_string() {
+                        assert_eq!(Ok(&bytes[..length]), expected, "{text}");
+                        assert_eq!(short.at, long.at);
+                        assert!(length <= 14);
+                    } else {
+                        assert_eq!(short.at, 0);
+                        assert!(special.len() + size > 14 || !matches!(special, "" | "é" | "\u{7f}"), "{text}");
+                    }
+                }
+            }
+        }
+        for text in ["", "\"", "\"a", "\"a\"", "a\"bcdefghijklmnop", "\"abcdefghijklmnop", "\"abcdefgh\\"] {
+            assert_eq!(Cursor::new(text.as_bytes()).short_string(), None, "{text}");
         }
     }
 

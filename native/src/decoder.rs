@@ -13,11 +13,16 @@ pub struct Node {
 }
 
 /// A value that columns take, or that leads to such values.
-pub struct Target {
-    /// Numbers of the columns that take it whole
-    pub columns: Vec<usize>,
-    /// What to look for in it; then it must be an object or null
-    pub inner: Option<Node>,
+pub enum Target {
+    /// The number of the one column that takes it whole
+    Column(usize),
+    /// Columns and paths that lead into it
+    Several {
+        /// The numbers of the columns that take it whole
+        columns: Vec<usize>,
+        /// What to look for in it; then it must be an object or null
+        inner: Option<Node>,
+    },
 }
 
 impl Node {
@@ -80,10 +85,17 @@ fn row(root: &mut Node, message: &[u8], rows: &mut Rows, context: &mut Context) 
 fn fill(node: &mut Node, cursor: &mut Cursor, rows: &mut Rows, context: &mut Context, depth: u32) -> Parsed<()> {
     let Node { keys, targets } = node;
     members(cursor, keys, context, depth, |cursor, context, slot| {
-        let target = &mut targets[slot];
+        let (columns, inner) = match &mut targets[slot] {
+            Target::Column(number) => {
+                rows.columns[*number].take(cursor, context, depth + 1)?;
+                rows.fill(*number);
+                return Ok(());
+            }
+            Target::Several { columns, inner } => (columns, inner),
+        };
         let start = cursor.at;
         let mut end = None;
-        for number in &target.columns {
+        for number in columns {
             cursor.at = start;
             rows.columns[*number].take(cursor, context, depth + 1)?;
             rows.fill(*number);
@@ -92,7 +104,7 @@ fn fill(node: &mut Node, cursor: &mut Cursor, rows: &mut Rows, context: &mut Con
                 return Err(Doubt);
             }
         }
-        if let Some(inner) = &mut target.inner {
+        if let Some(inner) = inner {
             cursor.at = start;
             if cursor.peek() == b'n' {
                 cursor.literal(b"null")?;
@@ -129,7 +141,7 @@ mod tests {
             Column::Map(Box::new(Map::new(Column::List(Box::new(List::new(Column::Boolean(Fixed::default()))))))),
             Column::Date(Fixed::default()),
         ];
-        let targets = (0..columns.len()).map(|number| Target { columns: vec![number], inner: None }).collect();
+        let targets = (0..columns.len()).map(Target::Column).collect();
         Decoder::new(columns, Node::new(Keys::new(&NAMES.map(String::from), false), targets), true)
     }
 
@@ -192,7 +204,7 @@ mod tests {
     #[test]
     fn one_value_for_two_columns_is_taken_by_both_or_none() {
         let columns = vec![Column::Int64(Fixed::default()), Column::Decimal(Fixed::default(), 9, 2)];
-        let target = Target { columns: vec![0, 1], inner: None };
+        let target = Target::Several { columns: vec![0, 1], inner: None };
         let mut decoder = Decoder::new(columns, Node::new(Keys::new(&["v".into()], false), vec![target]), true);
         let messages = [r#"{"v":1}"#, r#"{"v":1.5}"#, r#"{"v":null}"#, "{}"].map(|text| text.as_bytes().to_vec());
         assert_eq!(read(&mut decoder, &messages), [1, 0, 1, 1]);

@@ -37,13 +37,11 @@ pub struct Keys {
 
 /// A key that messages write without escapes.
 struct Known {
-    /// With the closing quote
+    /// With its quotes and the colon
     raw: Box<[u8]>,
-    /// Its first eight bytes, and which of them are its own
-    first: u64,
-    mask: u64,
-    /// Its last eight bytes
-    last: u64,
+    /// Its first 24 bytes, and which of them are its own
+    words: [u64; 3],
+    masks: [u64; 3],
     slot: Option<usize>,
     /// The number of the key that followed last
     next: usize,
@@ -51,28 +49,29 @@ struct Known {
 
 impl Known {
     fn new(key: &[u8], slot: Option<usize>) -> Self {
-        let raw: Box<[u8]> = [key, b"\""].concat().into();
-        let word = |at: usize| Cursor::new(&raw).word(at);
-        let mut begin = [0; 8];
-        for (to, from) in begin.iter_mut().zip(raw.iter()) {
-            *to = *from;
+        let raw: Box<[u8]> = [b"\"", key, b"\":"].concat().into();
+        let (mut bytes, mut own) = ([0; 24], [0; 24]);
+        for (at, byte) in raw.iter().enumerate().take(24) {
+            (bytes[at], own[at]) = (*byte, 0xff);
         }
-        let mask = if raw.len() >= 8 { u64::MAX } else { (1 << (8 * raw.len())) - 1 };
-        let last = word(raw.len().saturating_sub(8)).unwrap_or(0);
-        Known { first: u64::from_le_bytes(begin), mask, last, raw, slot, next: UNKNOWN }
+        let words =
+            |bytes: [u8; 24]| std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * word + at])));
+        Known { words: words(bytes), masks: words(own), raw, slot, next: UNKNOWN }
     }
 
     fn text(&self) -> String {
-        let key = self.raw.split_last().map_or(&self.raw[..], |(_quote, key)| key);
-        String::from_utf8_lossy(key).into_owned()
+        String::from_utf8_lossy(&self.raw[1..self.raw.len() - 2]).into_owned()
     }
 
     #[inline(always)]
     fn is_at(&self, cursor: &Cursor) -> bool {
         let size = self.raw.len();
-        match cursor.word(cursor.at) {
-            Some(word) if size <= 8 => word & self.mask == self.first,
-            Some(word) if size <= 16 => word == self.first && cursor.word(cursor.at + size - 8) == Some(self.last),
+        match cursor.bytes::<24>(cursor.at) {
+            Some(bytes) if size <= 24 => {
+                let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|n| bytes[8 * at + n]));
+                let differs = |at: usize| (word(at) & self.masks[at]) ^ self.words[at];
+                differs(0) | differs(1) | differs(2) == 0
+            }
             _ => cursor.text.get(cursor.at..cursor.at + size) == Some(&self.raw),
         }
     }
@@ -112,7 +111,8 @@ impl Keys {
         self.filled = 0;
     }
 
-    /// Reads the rest of a key, behind its opening quote. Returns its number, for the next call's `before`, and its slot.
+    /// Reads a member's key, its colon and the white space behind. Returns the key's number, for the next call's `before`, and
+    /// its slot.
     #[inline(always)]
     pub fn find(&mut self, cursor: &mut Cursor, before: usize, scratch: &mut Vec<u8>) -> Parsed<(usize, Option<usize>)> {
         let mut guess = self.known.get(before).map_or(UNKNOWN, |known| known.next);
@@ -120,6 +120,7 @@ impl Keys {
             let Some(known) = self.known.get(guess) else { break };
             if known.is_at(cursor) {
                 cursor.at += known.raw.len();
+                cursor.blanks();
                 return Ok((guess, known.slot));
             }
             guess = known.next;
@@ -129,10 +130,13 @@ impl Keys {
 
     #[inline(never)]
     fn look_up(&mut self, cursor: &mut Cursor, before: usize, scratch: &mut Vec<u8>) -> Parsed<(usize, Option<usize>)> {
-        cursor.at -= 1;
         let start = cursor.at;
+        if let Some((guess, slot)) = self.known.get(before).and_then(|known| self.spaced(cursor, known.next)) {
+            return Ok((guess, slot));
+        }
         let key = cursor.string(scratch)?;
         let plain = cursor.at - start == key.len() + 2;
+        cursor.colon()?;
         if plain {
             if let Some(number) = self.index.get(key).copied() {
                 self.follow(before, number);
@@ -144,6 +148,17 @@ impl Keys {
             return Ok((self.remember(key, slot, before), slot));
         }
         Ok((UNKNOWN, slot))
+    }
+
+    /// Reads key number `guess` if it is next and its colon behind white space.
+    fn spaced(&self, cursor: &mut Cursor, guess: usize) -> Option<(usize, Option<usize>)> {
+        let known = self.known.get(guess)?;
+        let (_colon, key) = known.raw.split_last()?;
+        let rest = cursor.text.get(cursor.at..)?.strip_prefix(key)?;
+        let mut end = Cursor::new(rest);
+        end.colon().ok()?;
+        cursor.at = cursor.text.len() - rest.len() + end.at;
+        Some((guess, known.slot))
     }
 
     fn slot_of(&self, key: &[u8]) -> Parsed<Option<usize>> {
@@ -231,9 +246,9 @@ mod tests {
         let mut slots = Vec::new();
         for name in names {
             let text = format!("\"{name}\":1}}          ");
-            let mut cursor = Cursor { text: text.as_bytes(), at: 1 };
+            let mut cursor = Cursor { text: text.as_bytes(), at: 0 };
             let (number, slot) = keys.find(&mut cursor, before, &mut Vec::new()).unwrap();
-            assert_eq!(cursor.peek(), b':');
+            assert_eq!(cursor.peek(), b'1');
             before = number;
             slots.push(slot);
         }
@@ -262,12 +277,24 @@ mod tests {
     }
 
     #[test]
+    fn a_colon_may_stand_behind_white_space() {
+        let mut keys = Keys::new(&["a".into(), "b".into()], false);
+        for text in [r#""a" : 1"#, r#""a"  :1"#, r#""a":  1"#, r#""a" : 1                       "#] {
+            let mut cursor = Cursor::new(text.as_bytes());
+            assert_eq!(keys.find(&mut cursor, START, &mut Vec::new()).unwrap().1, Some(0), "{text}");
+            assert_eq!(cursor.peek(), b'1');
+        }
+        for text in [r#""a" 1"#, r#""a""#, r#""a" "#, r#""a"#, r#""b" 1                          "#] {
+            assert_eq!(keys.find(&mut Cursor::new(text.as_bytes()), START, &mut Vec::new()), Err(Doubt), "{text}");
+        }
+    }
+
+    #[test]
     fn a_key_that_json_must_escape_is_never_guessed() {
         let mut keys = Keys::new(&["a\"b".into(), "c".into()], false);
         assert_eq!(slots_of(&mut keys, &["a\\\"b", "c"]), [Some(0), Some(1)]);
-        let mut cursor = Cursor { text: b"\"a\"b\":1        ", at: 1 };
-        assert_eq!(keys.find(&mut cursor, START, &mut Vec::new()).unwrap().1, None);
-        assert_eq!(cursor.at, 3);
+        let mut cursor = Cursor::new(b"\"a\"b\":1                ");
+        assert_eq!(keys.find(&mut cursor, START, &mut Vec::new()), Err(Doubt));
     }
 
     #[test]

@@ -21,7 +21,9 @@ fn open(cursor: &mut Cursor, bracket: u8, depth: u32) -> Parsed<()> {
 /// Moves past what follows an element or a member; returns whether another one is next.
 #[inline(always)]
 fn another(cursor: &mut Cursor, close: u8) -> Parsed<bool> {
-    cursor.blanks();
+    if cursor.peek() != b',' {
+        cursor.blanks();
+    }
     match cursor.bump() {
         b',' => {
             cursor.blanks();
@@ -50,10 +52,8 @@ pub fn members(
     }
     let mut before = START;
     loop {
-        cursor.expect(b'"')?;
         let (key, slot) = keys.find(cursor, before, &mut context.scratch)?;
         before = key;
-        cursor.colon()?;
         match slot {
             Some(slot) => {
                 keys.once(slot)?;

@@ -18,11 +18,48 @@ pub struct Number {
     start: usize,
 }
 
+/// Powers of ten for up to eight digits.
+const TENS: [u64; 16] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 0, 0, 0, 0, 0, 0, 0];
+
+/// Returns how many of a word's first bytes are digits.
+#[inline(always)]
+fn leading_digits(word: u64) -> u32 {
+    const HIGH: u64 = 0xf0f0_f0f0_f0f0_f0f0;
+    // a digit has 3 in its upper half, also after 6 is added; a carry reaches only bytes behind one that is no digit
+    let uppers = (word & HIGH) | (word.wrapping_add(0x0606_0606_0606_0606) & HIGH) >> 4;
+    (uppers ^ 0x3333_3333_3333_3333).trailing_zeros() / 8
+}
+
+/// Returns the number that a word's first `count` bytes, which are digits, write.
+#[inline(always)]
+fn number_of(word: u64, count: u32) -> u64 {
+    // as if zeros came before them, so that there are eight digits
+    eight_digits(if count == 8 { word } else { word << (56 - 8 * count) << 8 })
+}
+
+#[inline(always)]
+fn eight_digits(word: u64) -> u64 {
+    let digits = word & 0x0f0f_0f0f_0f0f_0f0f;
+    let pairs = digits.wrapping_mul(10 * 0x100 + 1) >> 8 & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul(100 * 0x1_0000 + 1) >> 16 & 0x0000_ffff_0000_ffff;
+    fours.wrapping_mul(10_000 * 0x1_0000_0000 + 1) >> 32
+}
+
 impl<'a> Cursor<'a> {
     /// Reads at most `most` digits and appends them to `number`. Returns how many, and the number.
     #[inline(always)]
     fn digits(&mut self, mut number: u64, most: u32) -> (u32, u64) {
         let mut count = 0;
+        while most - count >= 8 {
+            let Some(word) = self.word(self.at) else { break };
+            let some = leading_digits(word);
+            number = number * TENS[some as usize & 15] + number_of(word, some);
+            count += some;
+            self.at += some as usize;
+            if some < 8 {
+                return (count, number);
+            }
+        }
         while count < most {
             let digit = self.peek().wrapping_sub(b'0');
             if digit > 9 {
@@ -35,17 +72,33 @@ impl<'a> Cursor<'a> {
         (count, number)
     }
 
+    /// Reads an integer of at most seven digits; None, without moving, if there is none or it is near the message's end.
+    #[inline(always)]
+    pub fn short_integer(&mut self) -> Option<i64> {
+        let word = self.word(self.at)?;
+        let negative = word as u8 == b'-';
+        let word = word >> (8 * u32::from(negative));
+        let count = leading_digits(word);
+        let size = count + u32::from(negative);
+        // one of the eight bytes must be the end of the digits
+        if count == 0 || size > 7 || (word as u8 == b'0' && count > 1) {
+            return None;
+        }
+        let digits = word << (56 - 8 * count) << 8;
+        let number = eight_digits(digits) as i64;
+        self.at += size as usize;
+        Some(if negative { -number } else { number })
+    }
+
     /// Reads an integer between `-limit` and `limit - 1`.
     ///
     /// The caller checks what follows: a digit, a point or an exponent may not follow a value.
     #[inline(always)]
     pub fn integer(&mut self, limit: u64) -> Parsed<i64> {
         let negative = self.eat(b'-');
-        if self.eat(b'0') {
-            return Ok(0);
-        }
+        let zero = self.peek() == b'0';
         let (count, number) = self.digits(0, MOST_DIGITS);
-        if count == 0 || number > limit || (number == limit && !negative) {
+        if count == 0 || (zero && count > 1) || number > limit || (number == limit && !negative) {
             return Err(Doubt);
         }
         Ok(if negative { (number as i64).wrapping_neg() } else { number as i64 })
@@ -267,6 +320,53 @@ mod tests {
         let mut cursor = Cursor::new(text.as_bytes());
         let value = parse(&mut cursor).ok()?;
         (cursor.at == text.len()).then_some(value)
+    }
+
+    #[test]
+    fn digits_end_at_every_place_of_a_word() {
+        for count in 0..=8 {
+            for byte in 0..=255_u8 {
+                let mut word = *b"12345678";
+                if count < 8 {
+                    word[count] = byte;
+                    if byte.is_ascii_digit() {
+                        continue;
+                    }
+                }
+                let number = (1..=count as u64).fold(0, |number, digit| number * 10 + digit);
+                let word = u64::from_le_bytes(word);
+                assert_eq!(leading_digits(word), count as u32, "{byte} at {count}");
+                assert_eq!(number_of(word, count as u32), number);
+            }
+        }
+    }
+
+    #[test]
+    fn short_integers_are_those_of_every_reader() {
+        let sizes = (0..=20)
+            .flat_map(|size| ["1234567890123456789012", "9999999999999999999999", "0123"].map(|all| &all[..size.min(all.len())]));
+        for digits in sizes {
+            for sign in ["", "-", "--", "+"] {
+                for behind in ["", ",", "}          ", ",\"a\":1,\"b\":2", ".5                ", "/:                "] {
+                    let text = format!("{sign}{digits}{behind}");
+                    let (mut long, mut short) = (Cursor::new(text.as_bytes()), Cursor::new(text.as_bytes()));
+                    let expected = long.integer(1 << 63);
+                    match short.short_integer() {
+                        Some(number) => {
+                            assert_eq!(Ok(number), expected, "{text}");
+                            assert_eq!(short.at, long.at);
+                            assert!(number.abs() < 10_000_000);
+                        }
+                        None => assert_eq!(short.at, 0),
+                    }
+                    let grammar = (sign.len() < 2 && sign != "+")
+                        && (1..=19).contains(&digits.len())
+                        && (digits.len() == 1 || !digits.starts_with('0'));
+                    let exact = grammar.then(|| format!("{sign}{digits}").parse().ok()).flatten();
+                    assert!(digits.len() > 19 || expected.ok() == exact, "{text}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -80,8 +80,11 @@ fn target(tree: &Bound<'_, PyAny>, any_case: bool, all: usize) -> PyResult<Targe
     if columns.iter().any(|number| *number >= all) || (columns.is_empty() && inner.is_empty()) {
         return Err(PyValueError::new_err("a value that no column takes"));
     }
+    if let ([number], true) = (&columns[..], inner.is_empty()) {
+        return Ok(Target::Column(*number));
+    }
     let inner = if inner.is_empty() { None } else { Some(node(tree, any_case, all)?) };
-    Ok(Target { columns, inner })
+    Ok(Target::Several { columns, inner })
 }
 
 fn distinct(keys: Vec<String>, any_case: bool) -> PyResult<Keys> {

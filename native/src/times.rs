@@ -11,17 +11,14 @@ pub const LATEST: i64 = 253_402_300_799_999_999;
 
 /// Returns the days since 1970 of a text `YYYY-MM-DD`, years 1 to 9999.
 pub fn date(text: &[u8]) -> Parsed<i32> {
-    if text.len() != 10 {
-        return Err(Doubt);
-    }
-    day(text)
+    day(text.try_into().map_err(|_| Doubt)?)
 }
 
 /// Returns the microseconds since 1970 of a text, and whether it is an instant (with an offset) or a wall clock.
 ///
 /// An instant may lie a day outside the years 1 to 9999.
 pub fn timestamp(text: &[u8]) -> Parsed<(i64, bool)> {
-    let day = i64::from(day(text.get(..10).ok_or(Doubt)?)?);
+    let day = i64::from(day(text.get(..10).ok_or(Doubt)?.try_into().map_err(|_| Doubt)?)?);
     let mut rest = Cursor { text, at: 10 };
     if !matches!(rest.bump(), b'T' | b' ') {
         return Err(Doubt);
@@ -63,13 +60,9 @@ impl Cursor<'_> {
     /// Reads a number of two digits, at most `most`.
     #[inline(always)]
     fn up_to(&mut self, most: i64) -> Parsed<i64> {
-        let tens = self.bump().wrapping_sub(b'0');
-        let ones = self.bump().wrapping_sub(b'0');
-        let number = i64::from(tens) * 10 + i64::from(ones);
-        if tens > 9 || ones > 9 || number > most {
-            return Err(Doubt);
-        }
-        Ok(number)
+        let digits = self.bytes(self.at).ok_or(Doubt)?;
+        self.at += 2;
+        two_digits(digits, most)
     }
 
     /// Reads the digits behind a point, at least one. Returns microseconds; digits behind the sixth must be zeros.
@@ -92,15 +85,23 @@ impl Cursor<'_> {
     }
 }
 
+/// Returns the number that two digits write, at most `most`.
+#[inline(always)]
+fn two_digits(digits: [u8; 2], most: i64) -> Parsed<i64> {
+    let [tens, ones] = digits.map(|digit| digit.wrapping_sub(b'0'));
+    let number = i64::from(tens) * 10 + i64::from(ones);
+    if tens > 9 || ones > 9 || number > most {
+        return Err(Doubt);
+    }
+    Ok(number)
+}
+
 /// Returns the days since 1970 of ten bytes `YYYY-MM-DD`.
 #[inline]
-fn day(text: &[u8]) -> Parsed<i32> {
-    let mut cursor = Cursor::new(text);
-    let year = cursor.up_to(99)? * 100 + cursor.up_to(99)?;
-    cursor.expect(b'-')?;
-    let month = cursor.up_to(12)?;
-    cursor.expect(b'-')?;
-    let day = cursor.up_to(31)?;
+fn day(text: &[u8; 10]) -> Parsed<i32> {
+    let [a, b, c, d, b'-', e, f, b'-', g, h] = *text else { return Err(Doubt) };
+    let year = two_digits([a, b], 99)? * 100 + two_digits([c, d], 99)?;
+    let (month, day) = (two_digits([e, f], 12)?, two_digits([g, h], 31)?);
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         0 => return Err(Doubt),
