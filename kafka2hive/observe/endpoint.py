@@ -6,7 +6,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
@@ -89,7 +91,7 @@ def serve(
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if path in ("", "/") and page is not None:
-            return _answer_with(page, environ["REQUEST_METHOD"], start)
+            return _answer_with(page, environ, start)
         probe = probes.get(path)
         if probe is None:
             body: Iterable[bytes] = metrics(environ, start)
@@ -106,7 +108,11 @@ def serve(
     return server
 
 
-def _answer_with(page: Page, method: str, start: Callable[..., Any]) -> Iterable[bytes]:
+def _answer_with(page: Page, environ: Mapping[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+    method = environ["REQUEST_METHOD"]
+    if _is_address(environ["REMOTE_ADDR"], loopback=True) and not _is_local(environ.get("HTTP_HOST", "")):
+        start("403 Forbidden", [*_TEXT_HEADERS])
+        return [b"ask for it as localhost, or by an address\n"]
     if method not in ("GET", "HEAD"):
         start("405 Method Not Allowed", [*_TEXT_HEADERS, ("Allow", "GET, HEAD")])
         return [b"only read\n"]
@@ -117,6 +123,26 @@ def _answer_with(page: Page, method: str, start: Callable[..., Any]) -> Iterable
         return [f"{error}\n".encode(errors="backslashreplace")]
     start("200 OK", [*_PAGE_HEADERS, ("Content-Length", str(len(document)))])
     return [document] if method == "GET" else []
+
+
+def _is_local(host: str) -> bool:
+    """Tell whether a request's Host is `localhost` or an address.
+
+    A site that lets its own name resolve to the loopback, so that a browser on this machine reads the page for it, has
+    another one.
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    return name == "localhost" or _is_address(name)
+
+
+def _is_address(text: str, *, loopback: bool = False) -> bool:
+    try:
+        return ip_address(text).is_loopback or not loopback
+    except ValueError:
+        return False
 
 
 class Notifier:

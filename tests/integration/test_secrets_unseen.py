@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 KEY_PASSWORD, WRONG = "Key-Pa55-5c27", "another-4711"
 
 
+def reported(config: Path, page: Path) -> str:
+    """The page of `report`."""
+    done = command("report", config, "-o", str(page))
+    assert done.code == 0, done.out + done.log
+    return page.read_text()
+
+
 @pytest.mark.timeout(900)
 def test_passwords_of_a_key_store_and_of_hive_are_nowhere_to_be_seen(
     secure_kafka: "SecureKafka",
@@ -77,7 +84,11 @@ def test_passwords_of_a_key_store_and_of_hive_are_nowhere_to_be_seen(
         done = command(asked[0], scenario.config, *asked[1:], "--json")
         assert done.code == 0, done.out + done.log
         seen[" ".join(asked)] = done.out + done.log
+    seen["the page of report"] = reported(scenario.config, tmp_path / "report.html")
+    assert "They are the same." in seen["the page of report"]
     secret.write_text(f"{WRONG}\n")
+    seen["the page after a refused login"] = reported(scenario.config, tmp_path / "report.html")
+    assert "Hive was not compared with the map: [hive.login]" in seen["the page after a refused login"]
     done = command_as_process("validate", scenario.config, "--online", "--json")
     assert done.code == 69 and "hive.login" in done.out
     seen["a refused login"] = done.out + done.log

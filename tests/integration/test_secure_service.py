@@ -75,6 +75,7 @@ def test_a_cluster_secured_throughout_is_dumped_exactly_through_a_kill(
         run.wait_until(lambda: run.said("lag 0"), "up to date")
         seen |= {"ps": shown.in_ps(run.pid), "the UI": shown.in_the_ui(ui)}
         seen["the metrics"] = shown.page(f"http://127.0.0.1:{metrics}/metrics")
+        seen["the page"] = shown.page(f"http://127.0.0.1:{metrics}/")
         assert run.terminate() == 143, run.tail()
     scenario.assert_exactly_once(stored)
     scenario.verify()
@@ -90,5 +91,6 @@ def test_a_cluster_secured_throughout_is_dumped_exactly_through_a_kill(
     secret.unlink()
     seen |= {str(path): path.read_text("latin-1") for path in tmp_path.rglob("*") if path.is_file()}
     assert "spark.eventLog.dir" in seen["the UI"] and "kafka2hive_" in seen["the metrics"]
+    assert table in seen["the page"] and "This run" in seen["the page"]
     assert any("SparkListenerJobEnd" in text for text in seen.values()), "no event log"
     assert [name for name, text in seen.items() if PASSWORD in text] == []

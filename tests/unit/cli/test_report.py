@@ -41,7 +41,7 @@ from kafka2hive.service.inspect.state import (
     Starting,
     TableState,
 )
-from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus
+from kafka2hive.service.inspect.status import LAST_EPOCHS, EpochStatus, NotBegun, StatusResult, TableStatus
 from kafka2hive.service.inspect.where import OffsetPlace
 from kafka2hive.service.tables.condition import (
     Retrying,
@@ -55,7 +55,7 @@ from kafka2hive.service.tables.condition import (
 )
 from kafka2hive.service.tables.offset_sources import PlacedOffset
 from tests.harness.beating import beating_owner
-from tests.harness.cli_ledger import READ, TABLE, invoke, pending_service
+from tests.harness.cli_ledger import NOBODY, READ, TABLE, invoke, local, pending_service
 from tests.harness.mock_broker import Broker, plain_map
 from tests.harness.values import view_of
 from tests.unit.service.later_epochs import change_of, stage, take
@@ -426,3 +426,30 @@ def test_a_file_that_cannot_be_written_and_an_unknown_table_are_told(tmp_path: P
 
 def test_the_libraries_of_the_page_are_the_released_ones() -> None:
     assert {name: hashlib.sha256((ASSETS / name).read_bytes()).hexdigest() for name in VENDORED} == VENDORED
+
+
+def test_what_cannot_be_read_of_one_table_is_said_in_its_section(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    wiring = service.wiring
+    owned = take(wiring)
+    for _ in range(LAST_EPOCHS):
+        owned = publish(wiring.ports, owned, change_of(stage(wiring, owned, "2013-01-02"))).owned
+    (older,) = local(wiring.paths(TABLE).ledgers).parent.rglob("e000001.final")
+    older.write_text(older.read_text().replace('"epoch":1', '"epoch":9'))
+    (table,) = report(wiring, wiring.kafka(5.0), ReportScope()).tables
+    (failure,) = table.failures
+    assert "e000001.final" in failure
+    assert invoke("report", "-c", str(service.map), "-o", str(tmp_path / "r.html")).exit_code == 0
+    assert "Not everything could be read: [ledger." in (tmp_path / "r.html").read_text()
+    assert table.epochs[0].epoch == 2 and table.coverage
+
+
+def test_a_hive_that_does_not_answer_is_said_at_the_end(tmp_path: Path, broker: Broker) -> None:
+    service = pending_service(tmp_path, bootstrap=broker.address)
+    service.map.write_text(service.map.read_text() + f'hive: {{url: "hive://{NOBODY}"}}\n')
+    plain_map(service.map)
+    out = tmp_path / "r.html"
+    assert invoke("report", "-c", str(service.map), "-o", str(out)).exit_code == 0
+    assert (
+        f"Hive was not compared with the map: [hive.unavailable] HiveServer2 at {NOBODY}" in out.read_text()
+    )

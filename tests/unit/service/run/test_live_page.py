@@ -122,8 +122,9 @@ def answers() -> Iterator[tuple[int, list[bytes | Exception]]]:
     metrics.close()
 
 
-def asked(port: int, path: str, method: str = "GET") -> tuple[int, str, str]:
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method)
+def asked(port: int, path: str, method: str = "GET", host: str | None = None) -> tuple[int, str, str]:
+    headers = {} if host is None else {"Host": host}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, answer.headers["Content-Type"], answer.read().decode()
@@ -142,6 +143,26 @@ def test_the_page_is_at_the_root_and_only_read(answers: tuple[int, list[bytes | 
     coming.append(ServiceUnavailable("storage.unavailable", "no answer", "ask again"))
     status, kind, text = asked(port, "/")
     assert (status, kind) == (503, "text/plain; charset=utf-8") and "[storage.unavailable] no answer" in text
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:9108", 200),
+        ("127.0.0.1:9108", 200),
+        ("[::1]:9108", 200),
+        ("rebound.example:9108", 403),
+        ("127.0.0.1.rebound.example", 403),
+        ("[", 403),
+    ],
+)
+def test_a_site_whose_name_leads_to_the_loopback_does_not_read_the_page(
+    answers: tuple[int, list[bytes | Exception]], host: str, status: int
+) -> None:
+    port, coming = answers
+    coming.append(b"<!DOCTYPE html>")
+    assert asked(port, "/", host=host)[0] == status
+    assert asked(port, "/metrics", host=host)[0] == 200
 
 
 def test_without_a_page_the_root_shows_the_metrics() -> None:
