@@ -17,11 +17,11 @@ from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, TopicPartiti
 from kafka2hive.model.snapshot import Certificate, Snapshot
 from kafka2hive.service.inspect.attention import Attention, attention_of, unix_time
 from kafka2hive.service.inspect.offsets import table_offsets
-from kafka2hive.service.inspect.state import NotInMap
 from kafka2hive.service.inspect.status import StatusResult, TableStatus, status
 from kafka2hive.service.process import shown_process
 from kafka2hive.service.tables.ledgers import no_answer_about
 from kafka2hive.service.tables.offset_sources import PlacedOffset
+from kafka2hive.service.tables.routes import topic_routes
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
 
@@ -215,15 +215,20 @@ def _places(
 def _plans(
     wiring: Wiring, kafka: Kafka, tables: Collection[TableStatus]
 ) -> "tuple[dict[str, TablePlan], str]":
-    """Compare Hive's tables with the map's, as `plan` does; also return why that failed, or an empty text."""
+    """Compare Hive's tables with the map's, as `plan` does; also return why that failed, or an empty text.
+
+    Left out are tables that the map does not name, or of which Kafka has no topic any more.
+    """
     if wiring.map.hive is None:
         return {}, "the map names no Hive"
-    names = [table.name for table in tables if not isinstance(table.state, NotInMap)]
-    if not names:
-        return {}, ""
     from kafka2hive.service.inspect.plan import plan
 
     try:
+        routes = topic_routes(wiring, kafka.cluster().topics)
+        known = {one.name for one in routes.tables} | {one.table for one in routes.conflicts}
+        names = [table.name for table in tables if table.name in known]
+        if not names:
+            return {}, ""
         return {one.table: one for one in plan(wiring, kafka, names).tables}, ""
     except Kafka2HiveError as error:
         return {}, f"[{error.code}] {error.message}"

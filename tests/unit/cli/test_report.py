@@ -453,3 +453,21 @@ def test_a_hive_that_does_not_answer_is_said_at_the_end(tmp_path: Path, broker: 
     assert (
         f"Hive was not compared with the map: [hive.unavailable] HiveServer2 at {NOBODY}" in out.read_text()
     )
+
+
+def test_hive_is_not_asked_about_a_table_whose_topic_is_gone(tmp_path: Path) -> None:
+    """A pattern still matches the topic that the ledger names, and Kafka has it no more."""
+    other = Broker()
+    other.produce("fleets", 1)
+    service = pending_service(tmp_path, bootstrap=other.address)
+    text = (
+        service.map.read_text()
+        .replace(TABLE, '"air.{topic}"')
+        .replace("topics: [flights]", "pattern: (?P<topic>flights)")
+    )
+    service.map.write_text(text + f'hive: {{url: "hive://{NOBODY}"}}\n')
+    plain_map(service.map)
+    out = tmp_path / "r.html"
+    done = invoke("report", "-c", str(service.map), "-o", str(out))
+    assert done.exit_code == 0, done.output
+    assert TABLE in out.read_text() and "Hive was not compared" not in out.read_text()
