@@ -319,7 +319,8 @@ class LiveView(App[None]):
             ]
         age = now - reading.at
         late: list[Text] = []
-        if age > max(OLD_SECONDS, 3 * self._interval) and not reading.silences:
+        is_told = any(silence.system == "HDFS" for silence in reading.silences)
+        if age > max(OLD_SECONDS, 3 * self._interval) and not is_told:
             late = [Text(f"no answer for {duration(age)}: figures of {utc_text(reading.at)}", "bold yellow")]
         lines = headline(reading, len(self._list.rows), now, self._list.order)
         return [*lines, *late, Text("")]

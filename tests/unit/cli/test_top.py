@@ -231,6 +231,7 @@ def test_a_small_and_changing_terminal_keeps_the_selected_table_on_the_screen() 
 def test_a_reading_without_an_answer_shows_the_age_of_the_figures_and_the_view_goes_on() -> None:
     moment = [NOW]
     figures = MadeUpFigures(*ROWS)
+    figures.reading = replace(figures.reading, silences=(Silence("Kafka", NOW - 5, "no broker answers"),))
 
     async def play(view: LiveView, pilot: Pilot[None]) -> None:
         figures.go.clear()
