@@ -34,7 +34,6 @@ GROUPS = {
         "hive, to kill": (
             "drills/test_hive_troubles",
             "integration/test_hive_compared",
-            "integration/test_dump_outages",
             "integration/test_hive_room",
         ),
         "registry": (

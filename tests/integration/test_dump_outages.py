@@ -1,12 +1,11 @@
-"""Hive away and back; a table in trouble beside one that is well."""
+"""Tables in trouble beside ones that are well."""
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.harness.program import Running, command, run_once
+from tests.harness.program import command, run_once
 from tests.harness.service_map import (
     FLIGHT_COLUMNS,
     flights_table,
@@ -29,65 +28,6 @@ from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
-
-
-@pytest.mark.timeout(900)
-def test_hive_may_be_away_during_the_dump_and_learns_everything_when_it_is_back(
-    kafka: KafkaBroker, hdfs: Hdfs, hive_to_kill: HiveServer, unique: str, tmp_path: Path
-) -> None:
-    uri, table, hive = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", hive_to_kill
-    kafka.create_topic(unique, 4)
-    records = flights()[::8]  # of the whole year
-    stored = produce(kafka.bootstrap, unique, records[:20_000], 4)
-    config = write_map(
-        tmp_path,
-        unique,
-        kafka.bootstrap,
-        uri,
-        [flights_table(table, unique)],
-        hive={"url": f"hive://{hive.address}", "timeout": "10s"},
-        limits={"epoch_records": 10_000},
-    )
-    with Running(config) as run:
-        run.wait_for_epoch()
-        hive.kill()
-        stored |= produce(kafka.bootstrap, unique, records[20_000:], 4)  # of other months
-        run.wait_until(lambda: next_offsets(config) == ends_of(stored), "at the end", 900, pause=1)
-        assert status(config)["unregistered"], "Hive was away, and nothing is owed"
-        assert run.terminate() == 143, run.tail()
-    once = run_once(config)
-    assert once.code == 69, once.log[-3000:]
-    assert (
-        "[hive.unavailable] " in once.log
-        and f"all rows are committed: HiveServer2 at {hive.address}: " in once.log
-    )
-    assert "are not registered" in once.log and "recover" in once.log
-    with Running(config) as run:
-        run.wait_until(lambda: run.said("HiveServer2 does not answer"), "without Hive")
-        assert any("HiveServer2 has not answered" in warning for warning in status(config)["warnings"])
-        hive.start()
-        run.wait_until(
-            lambda: status(config)["unregistered"] == [], "out of pending registration", 900, pause=1
-        )
-        run.wait_until(lambda: run.said("HiveServer2 answers again, after"), "with Hive again")
-        assert run.terminate() == 143, run.tail()
-    by_month = flights_by_month(stored)
-    assert len(by_month) == 13  # in UTC the last evening is of 2014
-    assert Counter(dict(hive.query(f"select dt, count(*) from {table} group by dt"))) == by_month
-    tree = HdfsTree(hdfs.client())
-    assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
-    assert_exactly(tree, location(uri, table), stored, flight)
-
-
-def next_offsets(config: Path) -> dict[tuple[str, int], int]:
-    return {(p["topic"], p["partition"]): p["next_offset"] for p in status(config)["partitions"]}
-
-
-def status(config: Path) -> dict[str, Any]:
-    """`status --json` of the only table."""
-    (table,) = command("status", config, "--json").document["tables"]
-    assert isinstance(table, dict)
-    return table
 
 
 @pytest.mark.timeout(600)

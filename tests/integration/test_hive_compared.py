@@ -1,6 +1,8 @@
 """Tables that Hive has otherwise than the map, and a Hive that is away before a table was ever compared."""
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from tests.harness.service_map import (
     location,
     write_map,
 )
-from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight
+from tests.oracle.exact import assert_exactly, assert_settled, ends_of, flight, flights_by_month
 from tests.oracle.tree import HdfsTree
 from tests.services.flights import flights
 from tests.services.hdfs import Hdfs
@@ -113,7 +115,7 @@ def test_nothing_is_committed_to_tables_that_hive_has_otherwise_until_they_are_c
 
 
 @pytest.mark.timeout(1200)
-def test_a_table_waits_for_hives_first_answer_and_then_dumps_on_without_hive(
+def test_a_table_waits_for_hives_first_answer_then_dumps_on_without_hive_which_learns_it_all(
     kafka: KafkaBroker, hdfs: Hdfs, hive_to_kill: HiveServer, unique: str, tmp_path: Path
 ) -> None:
     uri, table, tree = f"{hdfs.namenode_url}/{unique}", f"{unique}.flights", HdfsTree(hdfs.client())
@@ -137,13 +139,33 @@ def test_a_table_waits_for_hives_first_answer_and_then_dumps_on_without_hive(
         assert refusals and all("[hive.not_compared]" in said for said in refusals), run.tail()
         assert run.terminate() == 143, run.tail()
     assert_exactly(tree, location(uri, table), stored, flight)
-    for hide in (hive.service.suspend, hive.kill):
+    for part, hide in enumerate((hive.service.suspend, hive.kill), 1):
         hide()
-        stored |= produce(kafka.bootstrap, unique, flights()[5_000:6_000], 2)
-        done = run_once(service("3s"))
-        assert "hive.not_compared" not in done.log, done.log[-3000:]
+        stored |= produce(kafka.bootstrap, unique, flights()[part * 90_000 :][:1_000], 2)  # of another month
+        config = service("3s")
+        done = run_once(config)
+        assert (done.code, "hive.not_compared" in done.log) == (69, False), done.log[-3000:]
+        assert f"[hive.unavailable] all rows are committed: HiveServer2 at {hive.address}: " in done.log
+        assert "are not registered" in done.log and "recover" in done.log
         assert_exactly(tree, location(uri, table), stored, flight)
     assert_settled(tree, ledger_root(uri), table, location(uri, table), ends_of(stored))
+    with Running(config) as run:
+        run.wait_until(lambda: run.said("HiveServer2 does not answer"), "without Hive")
+        assert any("HiveServer2 has not answered" in warning for warning in _status(config)["warnings"])
+        hive.start()
+        run.wait_until(lambda: _status(config)["unregistered"] == [], "registered", 900, pause=1)
+        run.wait_until(lambda: run.said("HiveServer2 answers again, after"), "with Hive again")
+        assert run.terminate() == 143, run.tail()
+    by_month = flights_by_month(stored)
+    assert len(by_month) == 3
+    assert Counter(dict(hive.query(f"select dt, count(*) from {table} group by dt"))) == by_month
+
+
+def _status(config: Path) -> dict[str, Any]:
+    """`status --json` of the only table."""
+    (table,) = command("status", config, "--json").document["tables"]
+    assert isinstance(table, dict)
+    return table
 
 
 def _lags(config: Path) -> dict[str, int]:
