@@ -106,21 +106,36 @@ def hive(shared_services: "SharedServices") -> "HiveServer":
 
 @pytest.fixture(scope="session")
 def hive_beside(tmp_path_factory: pytest.TempPathFactory, hdfs: "Hdfs") -> "Iterator[HiveServer]":
-    """The one behind `hive_to_kill`."""
+    """The one behind `hive_to_kill` and `hive_away`; does not run before a test wants it."""
     from tests.services.hive_server import HiveServer
 
-    with HiveServer(tmp_path_factory.mktemp("hive-to-kill"), hdfs.site_properties) as server:
-        yield server
+    server = HiveServer(tmp_path_factory.mktemp("hive-to-kill"), hdfs.site_properties)
+    server.prepare()
+    yield server
+    server.stop()
 
 
 @pytest.fixture
 def hive_to_kill(hive_beside: "HiveServer") -> "Iterator[HiveServer]":
-    """A HiveServer2 beside the shared one: the test may kill, start and suspend it; it runs again afterwards."""
-    yield hive_beside
-    if hive_beside.service.is_running:
-        hive_beside.service.resume()
-    else:
+    """A HiveServer2 beside the shared one, running: the test may kill, start and suspend it."""
+    if not hive_beside.service.is_running:
         hive_beside.start()
+    yield hive_beside
+    _wake(hive_beside)
+
+
+@pytest.fixture
+def hive_away(hive_beside: "HiveServer") -> "Iterator[HiveServer]":
+    """The same HiveServer2, which does not run: the test may start it, and then whatever `hive_to_kill` allows."""
+    hive_beside.kill()
+    yield hive_beside
+    _wake(hive_beside)
+
+
+def _wake(server: "HiveServer") -> None:
+    """Whether it runs is for the next test to decide."""
+    if server.service.is_running:
+        server.service.resume()
 
 
 @pytest.fixture(scope="session")

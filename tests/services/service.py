@@ -45,6 +45,12 @@ class Service(ABC):
                 if not isinstance(error, PortTaken) or attempt == _ATTEMPTS:
                     raise
 
+    def prepare(self) -> None:
+        """Choose free ports and write its files, for clients that call a service which does not run yet."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._ports = free_ports(self._port_count)
+        self._configure()
+
     @property
     def place(self) -> Place:
         """Where it is; only after its first start."""
