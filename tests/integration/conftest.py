@@ -1,4 +1,4 @@
-"""What the tests of whole dumps share: one topic with all the flights, and services of special kinds."""
+"""What the tests of whole dumps share: services of special kinds."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -7,7 +7,6 @@ import pytest
 
 if TYPE_CHECKING:
     from kafka2hive.config.keys import HiveOptions
-    from tests.harness.flights_topic import FlightsTopic
     from tests.services.kafka_broker import KafkaBroker
     from tests.services.schema_registry import SchemaRegistry
     from tests.services.secure.hive import SecureHive
@@ -20,14 +19,6 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SchemaRegist
 
     with SchemaRegistry(tmp_path_factory.mktemp("registry")) as server:
         yield server
-
-
-@pytest.fixture(scope="session")
-def flights_topic(kafka: "KafkaBroker", worker_id: str) -> "FlightsTopic":
-    """All 336,776 flights over four partitions. Do not write to it, do not delete from it."""
-    from tests.harness.flights_topic import make_flights_topic
-
-    return make_flights_topic(kafka, f"all-flights-{worker_id}")
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ from tests.services.kafka_broker import KafkaBroker
 from tests.services.produce import produce
 from tests.services.schema_registry import SchemaRegistry
 
-COUNT = 20_000
+COUNT = 8_000
 JSON_SCHEMA = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}
 NO_SUCH_ID = 2_000_000_000
 
@@ -77,7 +77,7 @@ def test_flights_in_avro_of_two_writers_are_in_hive_exactly_once(
         [avro_flights(table, topic, first, second)],
         hive={"url": f"hive://{hive.address}"},
         registry={"url": registry.url},
-        limits={"epoch_records": 15_000},
+        limits={"epoch_records": 6_000},
     )
     scenario.run_once()
     rows = scenario.assert_exactly_once(stored, ends=ends_of(stored))[table]

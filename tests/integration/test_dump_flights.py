@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.flights_topic import FlightsTopic
-from tests.harness.program import Running, command, run_once
+from tests.harness.program import command, run_once
 from tests.harness.service_map import flights_table, ledger_root, location, raw_table, write_map
 from tests.oracle.data_files import whole_table
 from tests.oracle.exact import (
@@ -19,10 +18,11 @@ from tests.oracle.exact import (
     flights_by_month,
 )
 from tests.oracle.tree import HdfsTree, LocalTree
-from tests.services.flights import COUNT
+from tests.services.flights import COUNT, flights
 from tests.services.hdfs import Hdfs
 from tests.services.hive_server import HiveServer
 from tests.services.kafka_broker import KafkaBroker
+from tests.services.produce import produce
 
 
 @pytest.mark.timeout(900)
@@ -31,26 +31,27 @@ def test_every_flight_is_in_hive_exactly_once_and_on_local_disk_all_the_same(
     hdfs: Hdfs,
     hive: HiveServer,
     hive_database: str,
-    flights_topic: FlightsTopic,
     tmp_path: Path,
 ) -> None:
-    uri, topic = f"{hdfs.namenode_url}/{hive_database}", flights_topic.name
+    uri, topic = f"{hdfs.namenode_url}/{hive_database}", hive_database
+    kafka.create_topic(topic, 4)
+    stored = produce(kafka.bootstrap, topic, flights(), 4)
     json, raw = f"{hive_database}.flights", f"{hive_database}.payloads"
     tables = [flights_table(json, topic), raw_table(raw, topic)]
     config = write_map(
         tmp_path, hive_database, kafka.bootstrap, uri, tables, hive={"url": f"hive://{hive.address}"}
     )
-    with Running(config, "--once") as run:
-        assert run.wait() == 0, run.tail()
+    done = run_once(config)
+    assert done.code == 0, done.log[-3000:]
 
-    tree, ends = HdfsTree(hdfs.client()), ends_of(flights_topic.stored)
+    tree, ends = HdfsTree(hdfs.client()), ends_of(stored)
     for table in (json, raw):
         assert_settled(tree, ledger_root(uri), table, location(uri, table), ends)
-    assert len(flights_topic.stored) == COUNT
-    assert_exactly(tree, location(uri, json), flights_topic.stored, flight)
-    assert_same_bytes(tree, location(uri, raw), flights_topic.stored)
+    assert len(stored) == COUNT
+    assert_exactly(tree, location(uri, json), stored, flight)
+    assert_same_bytes(tree, location(uri, raw), stored)
 
-    by_month = flights_by_month(flights_topic.stored)
+    by_month = flights_by_month(stored)
     assert Counter(dict(hive.query(f"select dt, count(*) from {json} group by dt"))) == by_month
     distinct = f"select count(distinct k_partition * 1000000 + k_offset), count(*) from {raw}"
     assert hive.query(distinct) == [(COUNT, COUNT)]

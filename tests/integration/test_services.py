@@ -13,10 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from hdfs_native import WriteOptions
 
-from tests.harness.flights_topic import FlightsTopic
 from tests.harness.waiting import wait_until
 from tests.services.consume import stored_in
-from tests.services.flights import COUNT
+from tests.services.flights import flights
 from tests.services.hdfs import Hdfs
 from tests.services.hdfs_ha import Failover, HdfsHa
 from tests.services.hive_server import HiveServer
@@ -25,12 +24,14 @@ from tests.services.produce import produce
 
 
 def test_every_flight_that_was_acknowledged_is_read_back_from_its_place(
-    kafka: KafkaBroker, flights_topic: FlightsTopic
+    kafka: KafkaBroker, unique: str
 ) -> None:
-    stored = flights_topic.stored
-    assert len(stored) == COUNT
+    kafka.create_topic(unique, 4)
+    sent = flights()[:30_000]
+    stored = produce(kafka.bootstrap, unique, sent, 4)
+    assert len(stored) == len(sent)
     assert {partition for _, partition, _ in stored} == set(range(4))
-    assert stored_in(kafka.bootstrap, [(flights_topic.name, n) for n in range(4)]) == stored
+    assert stored_in(kafka.bootstrap, [(unique, n) for n in range(4)]) == stored
 
 
 def test_a_killed_broker_comes_back_with_its_records_at_the_same_address(
