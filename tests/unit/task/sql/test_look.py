@@ -117,6 +117,11 @@ def test_rows_of_the_select_have_their_places_and_bad_records_are_letters(broker
     assert result.tombstones == 1
 
 
+def test_a_select_that_leaves_out_everything_shows_no_row(broker: Broker) -> None:
+    result, seen, _ = looked(broker.address, lambda batch: batch.slice(0, 0), *RANGES)
+    assert (seen.rows, len(seen.letters), result.tombstones) == ([], 1, 1)
+
+
 def test_a_select_that_fails_on_a_record_is_the_tables_error(broker: Broker) -> None:
     def divide(batch: pa.RecordBatch) -> pa.RecordBatch:
         raise PySparkException("[DIVIDE_BY_ZERO] Division by zero")
