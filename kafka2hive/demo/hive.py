@@ -8,6 +8,7 @@ from kafka2hive.config.keys import HiveOptions
 from kafka2hive.demo.children import Child, accepts, free_port
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.service.wiring import hive_session
+from kafka2hive.spark.class_archive import archive_options
 
 READY_SECONDS = 120.0
 USER = "demo"
@@ -35,9 +36,13 @@ class ThriftServer:
             "--driver-memory",
             "700m",
         ]
-        for key, value in _conf(directory, self.port).items():
+        # the class archive goes with Spark's own conf directory, which pip does not make: nobody's settings are in it
+        own = home / "conf"
+        shared = {} if own.exists() else archive_options()
+        for key, value in (_conf(directory, self.port) | shared).items():
             command += ["--conf", f"{key}={value}"]
-        environ = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(directory)}
+        settings = directory if own.exists() else own
+        environ = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(settings)}
         self._child = Child(
             "the Spark Thrift Server", [*command, "spark-internal"], directory / "hive.log", environ
         )
