@@ -361,11 +361,44 @@ def test_another_count_of_sparks_own_is_a_mismatch(into: int, out: int) -> None:
         check_against_spark("db.t", read, [rows], into, out)
 
 
+def test_a_row_that_became_a_letter_after_the_select_came_out_of_it() -> None:
+    manifest, rows = accounted(into=9, out=4)
+    check_against_spark("db.t", [RecordsRead(ATTEMPT, manifest)], [replace(rows, refused=(1,))], 9, 5)
+
+
+def test_counts_are_not_compared_if_either_end_has_failed() -> None:
+    manifest, rows = accounted(into=9, out=5)
+    failure = TableFailure("storage.denied", "no")
+    for read, written in (
+        (failed_manifest(manifest, failure), rows),
+        (manifest, replace(rows, failure=failure)),
+    ):
+        check_against_spark("db.t", [RecordsRead(ATTEMPT, read)], [written], 0, 0)
+
+
 def test_a_task_that_wrote_twice_or_never_is_a_mismatch() -> None:
     manifest, rows = accounted(into=9, out=5)
     for written in ([], [rows, rows]):
         with pytest.raises(AccountingMismatch, match="task 3 wrote"):
             manifest_of("db.t", 3, [RecordsRead(ATTEMPT, manifest)], written)
+
+
+def test_rows_of_an_attempt_whose_records_were_not_read_to_the_end_stop_the_table() -> None:
+    manifest, rows = accounted(into=9, out=5)
+    of_others = [RecordsRead(ATTEMPT - 1, manifest), RecordsRead(ATTEMPT, replace(manifest, task=4))]
+    for read in ([], of_others):
+        with pytest.raises(TableError, match="task 3 without reading its records") as raised:
+            manifest_of("db.t", 3, read, [rows])
+        assert raised.value.code == "sql.unread"
+        assert "lookup of an inner join" in (raised.value.remedy or "")
+
+
+def test_a_manifest_has_the_seconds_of_both_ends() -> None:
+    manifest, rows = accounted(into=9, out=5)
+    manifest = replace(manifest, seconds=(("fetch", 1.0),))
+    rows = replace(rows, seconds=(("write", 2.0),), out_of_range=(0,), late=(0,))
+    joined = manifest_of("db.t", 3, [RecordsRead(ATTEMPT, manifest)], [rows])
+    assert joined.seconds == (("fetch", 1.0), ("write", 2.0))
 
 
 def test_a_failure_of_either_end_is_the_tasks() -> None:
@@ -376,6 +409,7 @@ def test_a_failure_of_either_end_is_the_tasks() -> None:
         told = manifest_of("db.t", 3, [RecordsRead(ATTEMPT, read)], [written])
         assert told.failure is not None
         assert (told.failure.code, told.files, told.accounts) == (code, (), ())
+        assert (told.table, told.task, told.generation, told.epoch) == ("db.t", 3, 3, 7)
 
 
 def test_tables_with_sql_are_planned_apart_with_the_index_of_their_task() -> None:
