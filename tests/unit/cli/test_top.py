@@ -131,6 +131,15 @@ def test_hostile_names_do_not_reach_the_terminal() -> None:
     assert "\x1b" not in text and r"air.\x1b[31mred" in text
 
 
+async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
+    """Wait until it is so."""
+    for _ in range(500):
+        if is_so():
+            return
+        await pilot.pause(0.02)
+    raise AssertionError("it does not come to be so")
+
+
 def played(
     figures: MadeUpFigures,
     play: Callable[[LiveView, Pilot[None]], Awaitable[None]],
@@ -192,10 +201,11 @@ def test_filter_sort_and_reverse_by_keys() -> None:
             "the first one, until one is selected"
         )
         await pilot.press("down", "greater_than_sign")
-        assert names(shown.rows) == ["planes", "flights", "weather"]
         await seen(view, pilot, "by lag▼")
+        assert names(shown.rows) == ["planes", "flights", "weather"]
         assert shown.selected == "air.planes", "the selected table stays selected"
         await pilot.press("r")
+        await seen(view, pilot, "by lag▲")
         assert names(shown.rows) == ["weather", "flights", "planes"]
         await pilot.press("question_mark")
         await seen(view, pilot, "how old the newest record is")
@@ -209,7 +219,7 @@ def test_q_and_control_c_quit_with_0(key: str) -> None:
     async def play(view: LiveView, pilot: Pilot[None]) -> None:
         await pilot.press("slash" if key == "ctrl+c" else "down")
         await pilot.press(key)
-        await pilot.pause(0.1)
+        await until(pilot, lambda: not view.is_running)
 
     view = played(MadeUpFigures(*ROWS), play)
     assert view.return_code == 0 and not view.is_running
@@ -217,12 +227,13 @@ def test_q_and_control_c_quit_with_0(key: str) -> None:
 
 def test_a_small_and_changing_terminal_keeps_the_selected_table_on_the_screen() -> None:
     async def play(view: LiveView, pilot: Pilot[None]) -> None:
+        shown = view.query_one(TableList)
         await pilot.press("end")
+        await until(pilot, lambda: shown.selected == "air.t0099")
         for size in ((80, 24), (30, 6), (200, 50), (40, 10)):
             await pilot.resize_terminal(*size)
-            await pilot.pause(0.1)
-            shown = view.query_one(TableList)
-            assert shown.selected in {one.name for one in shown.window}
+            await until(pilot, lambda size=size: view.size == size)  # type: ignore[misc]
+            await until(pilot, lambda: "air.t0099" in {one.name for one in shown.window})
             assert shown.selected == "air.t0099"
 
     played(MadeUpFigures(*(row(f"air.t{n:04}") for n in range(100))), play)
@@ -256,8 +267,7 @@ class Broken(MadeUpFigures):
 def test_a_bug_in_a_reading_ends_the_view() -> None:
     async def play(view: LiveView, pilot: Pilot[None]) -> None:
         figures.go.clear()
-        while view.is_running:
-            await pilot.pause(0.02)
+        await until(pilot, lambda: not view.is_running)
 
     figures = Broken(*ROWS)
     assert isinstance(played(figures, play).bug, ZeroDivisionError)
@@ -274,8 +284,7 @@ def test_of_5000_tables_only_those_on_the_screen_are_asked_for() -> None:
         await seen(view, pilot, "air.t4999")
         spent = time.process_time() - began
         assert spent < 3, f"six keys cost {spent} s of CPU time"
-        while "air.t4999" not in figures.asked[-1]:
-            await pilot.pause(0.02)
+        await until(pilot, lambda: "air.t4999" in figures.asked[-1])
         assert max(map(len, figures.asked)) <= 24
 
     played(figures, play, interval=2.0)
