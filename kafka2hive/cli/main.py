@@ -19,6 +19,7 @@ from kafka2hive.cli.commands import (
     demo,
     init,
     offsets,
+    pack,
     pause,
     plan,
     preview,
@@ -28,6 +29,7 @@ from kafka2hive.cli.commands import (
     run,
     sample,
     status,
+    submit,
     top,
     validate,
     verify,
@@ -36,6 +38,8 @@ from kafka2hive.cli.commands import (
 )
 from kafka2hive.model.errors import ExitCode
 
+_WEB_PROXY = "APPLICATION_WEB_PROXY_BASE"
+"""A variable that YARN sets for application masters."""
 _OBJECTS_PER_COLLECTION = 10_000
 """With Python's default of 700, garbage collection would visit imported modules, and a large epoch's objects, again and again."""
 
@@ -72,6 +76,8 @@ app.command(epilog=validate.EXIT_CODES)(validate.validate)
 app.command(epilog=plan.EXIT_CODES)(plan.plan)
 app.command(epilog=preview.EXIT_CODES)(preview.preview)
 app.command(epilog=sample.EXIT_CODES)(sample.sample)
+app.command(epilog=pack.EXIT_CODES)(pack.pack)
+app.command(epilog=submit.EXIT_CODES)(submit.submit)
 app.command(epilog=warm.EXIT_CODES)(warm.warm)
 app.command(epilog=demo.EXIT_CODES)(demo.demo)
 
@@ -99,6 +105,15 @@ def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType |
     os._exit(ExitCode.BUG)
 
 
+def _end_application(code: int) -> None:
+    """Keep YARN from a further attempt if this process is the driver of an application and no attempt would help."""
+    from kafka2hive.spark.application import FOR_GOOD, end_for_good
+    from kafka2hive.spark.internals import is_started_by_launcher
+
+    if code in FOR_GOOD and is_started_by_launcher():
+        end_for_good(code)
+
+
 def main() -> None:
     """Run the command of `sys.argv` and exit with its code."""
     sys.excepthook = _bug  # app() would replace it by Typer's, which exits with 1
@@ -107,6 +122,10 @@ def main() -> None:
         typer.main.get_command(app)()
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
+    except SystemExit as end:
+        if _WEB_PROXY in os.environ and isinstance(end.code, int):
+            _end_application(end.code)
+        raise
     finally:
         gc.freeze()  # the collections of the interpreter's end need not visit all that was imported
 

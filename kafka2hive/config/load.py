@@ -11,7 +11,7 @@ from kafka2hive.config.rules.registry import check_registry, check_registry_is_u
 from kafka2hive.config.rules.service import check_service
 from kafka2hive.config.rules.table import check_table
 from kafka2hive.config.rules.table_options import GROUP, CheckedTable, with_defaults
-from kafka2hive.config.yaml.document import read_document, resolve
+from kafka2hive.config.yaml.document import References, read_document, resolve
 from kafka2hive.config.yaml.problems import MapInvalid, Path, Problems
 from kafka2hive.config.yaml.shape import MapSections, read_map
 from kafka2hive.model.errors import ConfigError
@@ -34,6 +34,13 @@ def load_map(path: str, environ: Mapping[str, str]) -> ServiceMap:
         message = f"the map {path} is not UTF-8 text (byte {error.start})"
         raise ConfigError("config.unreadable", message, "save it as UTF-8") from error
     return load_text(text, path, environ)
+
+
+def read_references(path: str, environ: Mapping[str, str]) -> References:
+    """Return the files and variables that a valid map names."""
+    problems = Problems()
+    data = read_document(FilePath(path).read_text(encoding="utf-8"), problems)
+    return resolve(data, environ, problems)[1]
 
 
 def load_text(text: str, name: str, environ: Mapping[str, str]) -> ServiceMap:

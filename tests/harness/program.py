@@ -132,7 +132,10 @@ def _signals_kept() -> Iterator[None]:
 
 
 class Running:
-    """`kafka2hive run` under way; leave the `with` block and nothing of it is left. `env` is added to the environment."""
+    """`kafka2hive run` under way; leave the `with` block and nothing of it is left. `env` is added to the environment.
+
+    `name` is another command that goes on, such as `submit --wait`.
+    """
 
     _count = 0
 
@@ -142,11 +145,12 @@ class Running:
         *arguments: str,
         program: Sequence[str] = PROGRAM,
         env: Mapping[str, str] | None = None,
+        name: str = "run",
     ) -> None:
         Running._count += 1
         self._log = config.with_suffix(f".{Running._count}.log")
         self._process = ServiceProcess(
-            self._log.name, [*program, "run", "-c", str(config), *arguments], config.parent, env
+            self._log.name, [*program, name, "-c", str(config), *arguments], config.parent, env
         )
         self._counted: dict[re.Pattern[bytes], tuple[int, int]] = {}  # bytes looked at, and what they hold
         self._process.output = self._log

@@ -27,7 +27,6 @@ _TAGS = (
     "paused",
     "bounds",
     "replayed",
-    "replaying",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]

@@ -78,6 +78,11 @@ class Yarn(Service):
         files = sorted(self.folder.glob("node*/log/*/*/stdout"))
         return "".join(file.read_text(errors="replace") for file in files)
 
+    def attempts(self, application: str) -> set[int]:
+        """The numbers of the attempts that have had a container."""
+        logs = self.folder.glob(f"node*/log/{application}/container_*")
+        return {int(folder.name.split("_")[-2]) for folder in logs}
+
     def stop(self) -> None:
         """As `kill`: nothing is kept."""
         self.kill()

@@ -83,7 +83,10 @@ class KerberosOptions:
     principal: Annotated[str, Key("`name@REALM` or `name/host@REALM`.")]
     keytab: Annotated[
         str | None,
-        Key("Full path of its keytab, on every machine with executors.", written="local path"),
+        Key(
+            "Path of its keytab, on every machine with executors; `submit` sends it there.",
+            written="local path",
+        ),
     ] = None
     cache: Annotated[
         str | None,

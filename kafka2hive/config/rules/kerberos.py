@@ -7,6 +7,7 @@ from kafka2hive.config.yaml.problems import Path, Problems, closest
 from kafka2hive.config.yaml.shape import MapSections
 
 _PRINCIPAL = re.compile(r"[^\s/@]+(/[^\s/@]+)*@[^\s/@]+")
+_NO_PATH = re.compile(r"~|\w+:")
 _CACHE = re.compile(r"(FILE:)?/.+|(DIR|KEYRING|KCM):.*")
 TRANSFER_PROTECTION = "dfs.data.transfer.protection"
 AUTHENTICATION = "hadoop.security.authentication"
@@ -49,5 +50,5 @@ def _check_section(options: KerberosOptions, path: Path, problems: Problems) -> 
         problems.add((*path, "cache"), "expected FILE:/path, DIR:/path, KEYRING:.. or KCM:..")
     elif options.cache is None and options.keytab is None:
         problems.add(path, "needs keytab or cache")
-    elif options.keytab is not None and not options.keytab.startswith("/"):
-        problems.add((*path, "keytab"), "expected a full local path, /etc/security/keytabs/etl.keytab")
+    elif options.keytab is not None and (not options.keytab or _NO_PATH.match(options.keytab)):
+        problems.add((*path, "keytab"), "expected a local path, /etc/security/keytabs/etl.keytab")

@@ -4,6 +4,7 @@ Values that YAML 1.1 reads differently from what most people mean (`no` as false
 their line, as are duplicate keys. Quotes or another spelling settle them.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,23 @@ _SECRETS = frozenset({("hive", "password"), ("registry", "password"), ("registry
 _PROPERTIES = frozenset({("storage", "properties"), ("spark", "conf")})
 _SHOWN = frozenset({("kafka", "group.id")})
 """Properties that are part of ledgers and messages, and so cannot be hidden."""
+_LOCAL_FILES = frozenset(
+    {
+        ("kerberos", "keytab"),
+        ("storage", "kerberos", "keytab"),
+        ("storage", "config_dir"),
+        ("hive", "kerberos", "keytab"),
+        ("hive", "ca_file"),
+        ("registry", "ca_file"),
+        ("registry", "certificate_file"),
+        ("registry", "key_file"),
+    }
+)
+_KAFKA_FILE = re.compile(r".*\.location|sasl\.kerberos\.keytab|sasl\.oauthbearer\.assertion\..*\.file")
+SUBMITTED = "KAFKA2HIVE_SUBMITTED"
+"""The variable that names the directory of what `submit` sent with a map."""
+SUBMITTED_FILES, SUBMITTED_VARIABLES = "files.json", "variables.json"
+"""Within that directory: the copy of each file by the path in the map, and the variables that the map refers to."""
 
 
 def read_document(text: str, problems: Problems) -> object:
@@ -185,10 +203,15 @@ def _place(node: Node) -> MapPosition:
 
 @dataclass(slots=True)
 class References:
-    """The references of a map: its text by path (`resolved`), and by the value that must not be shown (`hidden`)."""
+    """The references of a map: its text by path (`resolved`), and by the value that must not be shown (`hidden`).
+
+    `files` are the local files and directories that the map names, `variables` the environment variables with their values.
+    """
 
     resolved: dict[Path, str] = field(default_factory=dict)
     hidden: dict[str, str] = field(default_factory=dict, repr=False)
+    files: set[str] = field(default_factory=set)
+    variables: dict[str, str] = field(default_factory=dict, repr=False)
 
     def scrub(self, problem: MapProblem) -> MapProblem:
         """Return the problem with each hidden value replaced by its reference."""
@@ -206,18 +229,27 @@ class References:
 
 
 def resolve(data: object, environ: Mapping[str, str], problems: Problems) -> tuple[object, References]:
-    """Return `data` with every reference resolved. A missing variable or an unreadable file is added to `problems`."""
-    resolver = _Resolver(environ, problems)
+    """Return `data` with every reference resolved. A missing variable or an unreadable file is added to `problems`.
+
+    In an application that `submit` started, variables and files are those that it sent.
+    """
+    sent: dict[str, str] = {}
+    if directory := environ.get(SUBMITTED):
+        folder = FilePath(directory)
+        environ = {**environ, **json.loads((folder / SUBMITTED_VARIABLES).read_text(encoding="utf-8"))}
+        sent = json.loads((folder / SUBMITTED_FILES).read_text(encoding="utf-8"))
+    resolver = _Resolver(environ, problems, sent)
     return resolver.value(data, ()), resolver.references
 
 
 class _Resolver:
     """Resolves the values of one map and notes its references."""
 
-    def __init__(self, environ: Mapping[str, str], problems: Problems) -> None:
+    def __init__(self, environ: Mapping[str, str], problems: Problems, sent: Mapping[str, str]) -> None:
         self.references = References()
         self._environ = environ
         self._problems = problems
+        self._sent = sent
 
     def value(self, value: object, path: Path) -> object:
         match value:
@@ -238,7 +270,7 @@ class _Resolver:
             self.references.resolved[path] = value
             if len(result) >= _SHORTEST_HIDDEN and not _is_schema(path):
                 self.references.hidden[result] = value
-        return result
+        return self._local(result) if not value.startswith("file:") and _names_file(path, result) else result
 
     def _variable(self, match: re.Match[str], path: Path) -> str:
         if match[1]:
@@ -252,6 +284,7 @@ class _Resolver:
         if name not in self._environ:
             self._problems.add(path, f"the environment variable {name} is not set")
             return reference
+        self.references.variables[name] = self._environ[name]
         if len(self._environ[name]) >= _SHORTEST_HIDDEN:
             self.references.hidden[self._environ[name]] = reference
         return self._environ[name]
@@ -259,7 +292,7 @@ class _Resolver:
     def _file(self, reference: str, path: Path) -> str:
         """Return the file's text without its last line break, or the reference if the file cannot be read."""
         try:
-            text = FilePath(reference.removeprefix("file:")).read_text(encoding="utf-8")
+            text = FilePath(self._local(reference.removeprefix("file:"))).read_text(encoding="utf-8")
             return text.removesuffix("\n").removesuffix("\r")
         except OSError as error:
             self._problems.add(path, f"cannot read the file this points at: {error.strerror}")
@@ -268,6 +301,20 @@ class _Resolver:
         except ValueError:  # a NUL in the name
             self._problems.add(path, "no file has such a name")
         return reference
+
+    def _local(self, file: str) -> str:
+        """Note a file that the map names, and return where it is on this machine."""
+        self.references.files.add(file)
+        return self._sent.get(file, file)
+
+
+def _names_file(path: Path, value: str) -> bool:
+    """Return whether the value at this path is the name of a local file or directory that must exist."""
+    return (
+        path in _LOCAL_FILES
+        or (path[0] == "kafka" and value != "probe" and _KAFKA_FILE.fullmatch(str(path[-1])) is not None)
+        or (path[-1:] == ("udfs",) and path[0] == "tables" and value.endswith(".py"))
+    )
 
 
 def _may_be_file(path: Path) -> bool:

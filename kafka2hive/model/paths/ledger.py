@@ -14,6 +14,7 @@ RESET_RECORD = "order.json"
 RESET_TABLE = "table"
 SCHEMAS_DIRECTORY = "schemas"
 INBOX_DIRECTORY = "inbox"
+PACKS_DIRECTORY = "packs"
 DONE_ORDERS, REJECTED_ORDERS = "done", "rejected"
 """Directories in a service's inbox to which files of orders are moved."""
 

@@ -42,6 +42,11 @@ def test_one_section_logs_the_service_in_to_hdfs_and_hive() -> None:
     )
 
 
+def test_a_keytab_may_have_a_relative_path() -> None:
+    service = loaded(text_of(more=SECTION.replace("/etc/etl.keytab", "keys/etl.keytab")))
+    assert service.kerberos == KerberosOptions("etl/worker@K2H.TEST", "keys/etl.keytab")
+
+
 def test_storage_and_hive_may_have_separate_logins() -> None:
     own = "uri: hdfs://namenode:8020, kerberos: {principal: e@K2H.TEST, cache: 'FILE:/run/cc'}"
     hive = HIVE[:-1] + ", kerberos: {principal: h@K2H.TEST, keytab: /etc/h.keytab}}"
@@ -83,7 +88,7 @@ def test_the_url_of_hive_sets_service_protection_and_tls() -> None:
         ("{principal: etl@K2H.TEST}", "kerberos: needs keytab or cache"),
         ("{keytab: /etc/etl.keytab}", "kerberos.principal: is required"),
         ("{principal: etl, keytab: /etc/etl.keytab}", "kerberos.principal: expected name@REALM or name/host@REALM"),
-        ("{principal: etl@K2H.TEST, keytab: etl.keytab}", "kerberos.keytab: expected a full local path"),
+        ("{principal: etl@K2H.TEST, keytab: ~/etl.keytab}", "kerberos.keytab: expected a local path"),
         ("{principal: etl@K2H.TEST, cache: /run/cc, keytab: /k}", "kerberos.cache: excludes keytab"),
         ("{principal: etl@K2H.TEST, cache: run/cc}", "kerberos.cache: expected FILE:/path, DIR:/path, KEYRING:.. or KCM:.."),
         ("{principle: etl@K2H.TEST}", "kerberos.principle: unknown key (did you mean principal?)"),

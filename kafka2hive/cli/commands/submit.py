@@ -1,0 +1,76 @@
+"""`kafka2hive submit`: the service in YARN's cluster mode."""
+
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import Map, Takeover
+
+if TYPE_CHECKING:
+    from kafka2hive.config.keys import ServiceMap
+
+EXIT_CODES = options.paragraph(
+    "0 submitted, or with --wait done",
+    "2 wrong command line",
+    "69 YARN does not answer, or with --wait the application was killed",
+    "78 the map is wrong, or the pack does not fit",
+    "130 interrupted, the application continues",
+    "with --wait the exit code of run",
+)
+
+
+def submit(
+    config: Map,
+    pack: Annotated[
+        str,
+        typer.Option("--pack", metavar="PACK", help="What `kafka2hive pack` has written, here or hdfs://.."),
+    ],
+    user: Annotated[
+        str | None, typer.Option("--user", help="Who submits it, and owns its files: HADOOP_USER_NAME.")
+    ] = None,
+    queue: Annotated[str | None, typer.Option("--queue", help="The queue of YARN.")] = None,
+    attempts: Annotated[
+        int | None,
+        typer.Option("--attempts", min=1, help="How many attempts within an hour may fail (default: 2)."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Dump what Kafka holds now, then end.")] = False,
+    takeover: Takeover = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for its end, and end with the exit code of the run.")
+    ] = False,
+    only_print: Annotated[
+        bool, typer.Option("--print", help="Only print the command of Spark; submit nothing.")
+    ] = False,
+) -> None:
+    """Start the service on YARN, in cluster mode, with all files that the map names."""
+    from kafka2hive.cli.terminal.outcome import with_map
+    from kafka2hive.model.errors import ExitCode
+    from kafka2hive.observe.log import LogFormat
+    from kafka2hive.spark.submission import SubmitOrder
+
+    def command(service_map: "ServiceMap") -> int:
+        from kafka2hive.cli.terminal.outcome import say, tell_line
+        from kafka2hive.spark.application import prepared, run_code, submit_prepared
+
+        order = SubmitOrder(
+            pack=pack,
+            program=str(Path(__file__).parents[1] / "main.py"),
+            user=user,
+            queue=queue,
+            attempts=attempts,
+            arguments=(*["--once"] * once, *["--takeover"] * takeover),
+            wait=wait,
+        )
+        with prepared(service_map, order, os.environ) as ready:
+            if only_print:
+                say(ready.text())
+                return int(ExitCode.DONE)
+            report = submit_prepared(ready, lambda report: tell_line(report.line()))
+        say(f"{report.application} {report.url}".rstrip())
+        return run_code(report) if wait else int(ExitCode.DONE)
+
+    raise typer.Exit(with_map(config, LogFormat.AUTO, logging.WARNING, command))

@@ -1,0 +1,261 @@
+"""An application on YARN: how it is submitted, what spark-submit reports about it, and how it ends itself for good."""
+
+import os
+import re
+import subprocess
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kafka2hive import __version__
+from kafka2hive.config.keys import ServiceMap
+from kafka2hive.config.load import read_references
+from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
+from kafka2hive.model.paths.ledger import PACKS_DIRECTORY
+from kafka2hive.model.paths.path import join
+from kafka2hive.spark.class_archive import spark_home
+from kafka2hive.spark.internals import gateway_of_process, launch_gateway
+from kafka2hive.spark.java import require_java
+from kafka2hive.spark.jvm import not_started
+from kafka2hive.spark.pack import Pack, read_pack
+from kafka2hive.spark.submission import (
+    FILES_DIRECTORY,
+    Submission,
+    SubmitOrder,
+    printed,
+    require_yarn,
+    secret_properties,
+    submit_command,
+    submit_environment,
+    write_files,
+)
+from kafka2hive.storage.connect import connect
+from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError
+
+#: After these a new attempt would end in the same way, or compete with another run. The systemd unit has the same list.
+FOR_GOOD = frozenset({ExitCode.USAGE, ExitCode.OWNED, ExitCode.FENCED, ExitCode.STOP, ExitCode.CONFIG})
+_APPLICATION = re.compile(r"\bapplication_\d+_\d+\b")
+_STATE = re.compile(r"Application report for (application_\d+_\d+) \(state: (\w+)\)")
+_URL = re.compile(r"^\s*tracking URL: (\S+)")
+_FINAL = re.compile(r"^\s*final status: (\w+)")
+_ENDED_WITH = re.compile(r"(?:exited with status|ended with exit code) (\d+)")
+_LINES_KEPT = 40
+_BLOCK_BYTES = 4 << 20
+
+
+@dataclass(slots=True)
+class ApplicationReport:
+    """What spark-submit has said so far; `exit_code` is that of `run`, None if YARN does not know it."""
+
+    application: str = ""
+    url: str = ""
+    state: str = ""
+    final: str = ""
+    exit_code: int | None = None
+    said: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES_KEPT))
+
+    def line(self) -> str:
+        """Return a line for a person who waits."""
+        return f"{self.application} {self.state.lower()} {self.url}".rstrip()
+
+    def read(self, line: str) -> bool:
+        """Read a line; return whether the state, or the URL, is new."""
+        before = (self.state, self.url)
+        self.said.append(line)
+        if found := _STATE.search(line):
+            self.application, self.state = found[1], found[2]
+        elif not self.application and "ubmitted application" in line and (found := _APPLICATION.search(line)):
+            self.application, self.state = found[0], "SUBMITTED"
+        elif (found := _URL.match(line)) and found[1] != "N/A":
+            self.url = found[1]
+        elif found := _FINAL.match(line):
+            self.final = found[1]
+        if found := _ENDED_WITH.search(line):
+            self.exit_code = int(found[1])
+        return (self.state, self.url) != before
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedApplication:
+    """All that is needed to submit; `pack_file` is uploaded to `submission.pack` first."""
+
+    submission: Submission
+    command: tuple[str, ...]
+    environ: Mapping[str, str] = field(repr=False)
+    pack_file: Path | None
+
+    def text(self) -> str:
+        """Return the command as it can be typed."""
+        return printed(self.command, self.submission.order.user)
+
+
+@contextmanager
+def prepared(
+    service_map: ServiceMap, order: SubmitOrder, environ: Mapping[str, str]
+) -> Iterator[PreparedApplication]:
+    """Check everything on this machine and write the files to send, which exist until the block ends.
+
+    Raises ConfigError (`submit.master`, `submit.hadoop_conf`, `submit.file`, `submit.pack`, `pack.unreadable`) and
+    ServiceUnavailable (`spark.start`).
+    """
+    require_yarn(service_map)
+    home = spark_home()
+    if home is None:
+        raise not_started("pyspark is installed without jars and scripts, and SPARK_HOME is not set")
+    environment = submit_environment(environ, home, order.user)
+    pack, pack_file = pack_uri(service_map, order.pack)
+    with TemporaryDirectory(prefix="kafka2hive-submit-") as directory:
+        files = Path(directory, f"{FILES_DIRECTORY}.zip")
+        submission = Submission(service_map, order, pack, str(files))
+        write_files(files, Path(service_map.path), read_references(service_map.path, environ))
+        properties = None
+        if secrets := secret_properties(submission):
+            properties = Path(directory, "secrets.conf")
+            properties.touch(0o600)
+            properties.write_text(secrets, encoding="latin-1", errors="backslashreplace")
+        yield PreparedApplication(
+            submission, submit_command(submission, home, properties), environment, pack_file
+        )
+
+
+def submit_prepared(
+    ready: PreparedApplication, tell: Callable[["ApplicationReport"], None]
+) -> "ApplicationReport":
+    """Upload the pack and submit the application; call `tell` for each change of its state.
+
+    Raises ServiceUnavailable (`spark.java`, `submit.upload`, `submit.failed`).
+    """
+    require_java()
+    if ready.pack_file is not None:
+        if user := ready.submission.order.user:
+            os.environ["HADOOP_USER_NAME"] = user  # hdfs-native reads it there
+        upload(connect(ready.submission.map.storage), ready.pack_file, ready.submission.pack)
+    return follow(ready.command, ready.environ, tell)
+
+
+def pack_uri(service_map: ServiceMap, pack: str) -> tuple[str, Path | None]:
+    """Return where nodes fetch a pack, and the local file that must be uploaded there first.
+
+    It is below the map's ledger root under the name that has its digest, so that nodes keep it from one application to the
+    next. Spark itself uploads it if the storage is no HDFS. Raises ConfigError (`pack.unreadable`, `submit.pack`).
+    """
+    if pack.startswith("hdfs://"):
+        return pack, None
+    file = Path(pack)
+    described = read_pack(file)
+    _require_same(described, file)
+    root = service_map.storage.ledger_root
+    if not root.startswith("hdfs://"):
+        return str(file.absolute()), None
+    return join(root, PACKS_DIRECTORY, described.name), file
+
+
+def _require_same(pack: Pack, file: Path) -> None:
+    from importlib.metadata import version
+
+    for name, packed, here in (
+        ("kafka2hive", pack.kafka2hive, __version__),
+        ("pyspark", pack.spark, version("pyspark")),
+    ):
+        if packed != here:
+            raise ConfigError(
+                "submit.pack",
+                f"{file} was made with {name} {packed}, and this is {name} {here}",
+                "make another one: kafka2hive pack OUT.tar.gz",
+            )
+
+
+def upload(files: FileSystem, source: Path, target: str) -> bool:
+    """Copy a local file to the storage unless it is there; return whether it was copied.
+
+    A crash leaves a file `.in-progress`, which nothing reads. Raises ServiceUnavailable (`submit.upload`).
+    """
+    part = f"{target}.{uuid.uuid4().hex}.in-progress"
+    try:
+        with suppress(NotFound):
+            files.stat(target)
+            return False  # it came into being by a rename, so it is whole
+        files.mkdirs(target.rpartition("/")[0])
+        writer = files.create(part)
+        with source.open("rb") as content:
+            while block := content.read(_BLOCK_BYTES):
+                writer.write(block)
+        writer.close()
+        try:
+            files.rename(part, target)
+        except AlreadyExists:
+            files.delete(part)  # somebody else has uploaded it meanwhile
+    except (StorageError, OSError) as error:
+        raise ServiceUnavailable(
+            "submit.upload",
+            f"the pack cannot be copied to {target}: {error}",
+            "correct the rights or free space; or upload it yourself, and submit with --pack hdfs://..",
+        ) from error
+    return True
+
+
+def follow(
+    command: Sequence[str], environ: Mapping[str, str], tell: Callable[[ApplicationReport], None]
+) -> ApplicationReport:
+    """Run spark-submit to its end, and call `tell` for each change.
+
+    Raises ServiceUnavailable (`submit.failed`) if no application was submitted.
+    """
+    report = ApplicationReport()
+    try:
+        process = subprocess.Popen(
+            list(command), env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
+    except OSError as error:
+        raise _not_submitted(str(error)) from error
+    with process:
+        assert process.stdout is not None, "it is a pipe"
+        for line in process.stdout:
+            if report.read(line.rstrip()) and report.application:
+                tell(report)
+    if not report.application:
+        raise _not_submitted("\n".join(["it printed", *report.said]))
+    if process.returncode and not report.final:
+        report.final = "UNKNOWN"
+    return report
+
+
+def run_code(report: ApplicationReport) -> int:
+    """Return the exit code of the run in an application that has ended."""
+    if report.final == "SUCCEEDED":
+        return int(ExitCode.DONE)
+    return int(ExitCode.UNAVAILABLE) if report.exit_code is None else report.exit_code
+
+
+def _not_submitted(reason: str) -> ServiceUnavailable:
+    return ServiceUnavailable(
+        "submit.failed",
+        f"spark-submit has submitted no application: {reason}",
+        "check that the ResourceManager of HADOOP_CONF_DIR answers, and that user and queue may submit",
+    )
+
+
+def end_for_good(code: int) -> None:
+    """Report the application as failed to YARN, which then starts no further attempt.
+
+    Spark's application master does this only in the last attempt. Raises py4j's errors.
+    """
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
+
+    java = (gateway_of_process() or launch_gateway()).jvm
+    yarn = java.org.apache.hadoop.yarn
+    client = yarn.client.api.AMRMClient.createAMRMClient()
+    client.init(yarn.conf.YarnConfiguration())
+    client.start()
+    try:
+        client.registerApplicationMaster("", 0, "")
+    except Py4JJavaError:
+        pass  # Spark has registered it, which it does as soon as there is a session
+    failed = yarn.api.records.FinalApplicationStatus.FAILED
+    client.unregisterApplicationMaster(failed, f"kafka2hive ended with exit code {code}", "")
+    client.stop()
