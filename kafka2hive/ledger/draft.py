@@ -21,7 +21,7 @@ from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import HEADER, LINES
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, AccountingMismatch, Position, TopicPartition
-from kafka2hive.model.snapshot import MOST_ORDERS, EventBounds, Snapshot
+from kafka2hive.model.snapshot import MOST_ORDERS, EventBounds, RunningReplay, Snapshot
 
 _NOTHING_YET: dict[str, Any] = {
     line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER
@@ -56,6 +56,7 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         positions=tuple(replace(p, start=p.end) for p in state.positions),
         compared=tuple(compared[table] for table in sorted(compared)),
         orders=(state.orders + change.orders)[-MOST_ORDERS:],
+        replaying=_still_running(state, change),
         **{**_NOTHING_YET, "registered": tuple(sorted(registered))},
     )
     changed = with_completeness(state, _apply(unchanged, change), change.completeness, owned.certified)
@@ -94,7 +95,8 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
             )
         case Replay():
             _check_replay(change)
-            return replace(state, files=change.files, replayed=change.replayed)
+            running = change.running or state.replaying
+            return replace(state, files=change.files, replayed=change.replayed, replaying=running)
         case RegistrationUpdate():
             return replace(state, forgotten=state.forgotten + change.forgotten)
         case NewColumns():
@@ -103,6 +105,12 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
             return replace(state, paused=change.paused)
         case _:
             assert_never(change)
+
+
+def _still_running(state: Snapshot, change: Change) -> RunningReplay | None:
+    """Return the replay that an order has begun, unless the change records the order."""
+    running = state.replaying
+    return None if running is None or any(o.id == running.order for o in change.orders) else running
 
 
 def _check_replay(change: Replay) -> None:

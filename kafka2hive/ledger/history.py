@@ -115,6 +115,46 @@ def letter_files(newest: Snapshot, snapshots: Iterable[Snapshot]) -> Iterator[tu
         gone |= {one.path for one in snapshot.replayed}
 
 
+class Letters:
+    """The dead-letter files of a ledger, with the bounds by which the epochs that read their records decided.
+
+    Snapshots are added newest first and not kept, so memory grows with the number of files alone. Files of epochs above
+    `through` are left out, and those that are lost or replayed in `newest`, as in letter_files; see bounds_by_file.
+    """
+
+    def __init__(self, newest: Snapshot, through: int) -> None:
+        self._through = through
+        self._gone = {loss.path for loss in newest.losses} | {one.path for one in newest.replayed}
+        self._newest_first: list[DataFile] = []
+        self._bounds: dict[str, EventBounds | None] = {}
+        self._by_source: dict[str, list[str]] = {}
+        self._by_range: dict[OffsetRange, list[str]] = {}
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Add the next older snapshot."""
+        sources = {one.task: one.path for one in snapshot.replayed}
+        for file in snapshot.files:
+            if file.kind is not FileKind.DEAD_LETTER:
+                continue
+            asking = self._by_source.pop(file.final, [])
+            if file.final not in self._gone and snapshot.epoch <= self._through:
+                self._newest_first.append(file)
+                asking.append(file.final)
+            if asking and (source := sources.get(file.task)):
+                self._by_source.setdefault(source, []).extend(asking)
+            elif asking:
+                self._by_range.setdefault(file.ranges[0], []).extend(asking)
+        for account in snapshot.accounts:
+            for path in self._by_range.pop(account.range, ()):
+                self._bounds[path] = snapshot.bounds
+        self._gone |= set(sources.values())
+
+    def oldest_first(self) -> Iterator[tuple[DataFile, EventBounds | None]]:
+        """Yield the files, once all snapshots were added."""
+        for file in reversed(self._newest_first):
+            yield file, self._bounds.get(file.final)
+
+
 def bounds_by_file(oldest_first: Iterable[Snapshot]) -> dict[str, EventBounds | None]:
     """Return, by final path, the bounds of event time of the epoch that read each file's records. Pure.
 

@@ -64,7 +64,20 @@ class GiveUpRegistration:
     kind: ClassVar = "forget-registration"
 
 
-Instruction = PauseTable | ResumeTable | GiveUpRegistration
+@dataclass(frozen=True, slots=True)
+class ReplayLetters:
+    """Decode dead letters again: of one `reason`, or of records since a time (ISO 8601, UTC); "" for all.
+
+    `rules` is the digest of the table's rules in the operator's map: a run with other rules must not do it.
+    """
+
+    reason: str
+    since: str
+    rules: str
+    kind: ClassVar = "replay"
+
+
+Instruction = PauseTable | ResumeTable | GiveUpRegistration | ReplayLetters
 _KINDS = {kind.kind: kind for kind in get_args(Instruction)}
 _COMMON = ("format", "id", "service", "table", "by", "given", "kind")
 

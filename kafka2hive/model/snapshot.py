@@ -163,7 +163,8 @@ ORDER_DONE = "done"
 class RecordedOrder:
     """An order to the service that this table's owner has answered, in the snapshot `epoch`.
 
-    `given_by` and `given_at` are those of the order. `result` is ORDER_DONE, or why nothing was done: `[code] message`.
+    `given_by` and `given_at` are those of the order. `result` is ORDER_DONE, after which an order may say what became of its
+    work, or why it was not done: `[code] message`.
     """
 
     id: str
@@ -173,6 +174,23 @@ class RecordedOrder:
     done_at: str
     epoch: int
     result: str
+
+    @property
+    def is_done(self) -> bool:
+        return self.result.partition(" ")[0] == ORDER_DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningReplay:
+    """The order of this id to replay dead letters is under way: those of the epochs up to `through`.
+
+    Up to now it has replaced `files`; `account` says what became of their letters, as in ReplayedFile.
+    """
+
+    order: str
+    through: int
+    files: int = 0
+    account: OffsetAccounting = OffsetAccounting()  # noqa: RUF009  a frozen value of another module
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +218,8 @@ class Snapshot:
       of the previous snapshot that are open again, because their certificates were not written.
     - `orders`: an operator's last orders that the owner has answered. `paused`: None unless one of them paused the table.
     - `bounds`: those of the newest epoch with records, None if the map had none then.
-    - `replayed`: dead-letter files of earlier epochs that this epoch's files replace.
+    - `replayed`: dead-letter files of earlier epochs that this epoch's files replace. `replaying`: None unless an order to
+      replay dead letters is under way.
     - `location`: the table's directory, so that recovery needs no map.
     - `start`: the start policy that chose the first positions, as text.
     - `newest_ms`: the newest record timestamp (milliseconds since 1970) that ever became visible, None before the first.
@@ -238,6 +257,7 @@ class Snapshot:
     paused: Pause | None = None
     bounds: EventBounds | None = None
     replayed: tuple[ReplayedFile, ...] = ()
+    replaying: RunningReplay | None = None
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(

@@ -67,13 +67,31 @@ def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[Clie
             of_range[account.range].check(account)
 
 
+LETTERS_MISSING, LETTERS_DAMAGED = "replay.missing", "replay.damaged"
+"""The codes of a manifest's failure if a dead-letter file is gone, or not the one that was committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetterFile:
+    """A committed dead-letter file to decode again, as its ledger has it: final path, rows and checksum.
+
+    Only the letters of this `reason` are decoded, or those of records since a time (ISO 8601, UTC), or both; "": all.
+    """
+
+    path: str
+    rows: int
+    checksum: str
+    reason: str = ""
+    since: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableTask:
     """One table's share of a task: its ranges, and the ledger, generation and epoch that are in its file names.
 
     `planned_at_ms` (epoch milliseconds) is the processing time of every record of the epoch. `only_bucket` is the
     Hive partition path to which a refetch restricts the rows; None keeps all. `bounds` are those of the epoch's event times.
-    `replay`: the records are letters of a dead-letter file of these ranges.
+    `replay`: the records are the letters of this dead-letter file, of these ranges.
     """
 
     table: str
@@ -84,7 +102,7 @@ class TableTask:
     ranges: tuple[OffsetRange, ...]
     only_bucket: str | None = None
     bounds: EventBounds | None = None
-    replay: bool = False
+    replay: LetterFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +197,8 @@ class TableManifest:
     last record read per topic partition, -1 if unknown. `newest_ms` is the newest record timestamp (epoch
     milliseconds), None without records. `seconds` is the time per phase (fetch, decode, bucket, write, close).
     `refusals` are the most frequent reasons for dead letters. `changed` counts the values that the map's leeway
-    changed, by kind. `is_compiled` says whether the worker has the compiled decoder.
+    changed, by kind. `is_compiled` says whether the worker has the compiled decoder. `chosen` counts the letters that a
+    replay decoded again.
     """
 
     table: str
@@ -198,6 +217,7 @@ class TableManifest:
     unmapped: UnmappedFields = UnmappedFields()
     changed: tuple[tuple[str, int], ...] = ()
     is_compiled: bool = True
+    chosen: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

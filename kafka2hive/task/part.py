@@ -82,7 +82,7 @@ class TablePart:
             ranges=tuple(r for r in task.ranges if len(r)),
             attempt=attempt,
             planned_at_ms=task.planned_at_ms,
-            replay=task.replay,
+            replay=task.replay is not None,
         )
 
 

@@ -26,6 +26,7 @@ from kafka2hive.task.fetch.consumer import forget_consumer, process_consumer
 from kafka2hive.task.fetch.delivery_count import FetchBug
 from kafka2hive.task.fetch.fetch import Fetch, TableUnreadable
 from kafka2hive.task.fetch.reader import Event, RangeReader, TableDelivered
+from kafka2hive.task.letters import LettersTask
 from kafka2hive.task.part import TablePart, TaskEnvironment, task_environment
 from kafka2hive.task.table import BucketedRows, OpenEnd, TableRun
 from kafka2hive.task.watchdog import Watchdog
@@ -45,15 +46,18 @@ _connected: dict[tuple[int, StorageOptions], FileSystem] = {}
 def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
     """Yield one manifest per table of the plan, in the order in which the tables end.
 
+    A plan's tables all read Kafka, or all replay the letters of a dead-letter file.
+
     If Kafka refuses this process, the remaining tables get manifests with that failure, since a retry would not help.
     Raises ServiceUnavailable if Kafka delivers nothing for `stall_seconds`, and ends the process (exit 70) if anything
     else makes no progress for that long. A crash leaves orphans; a second run of the plan writes files with new names.
     """
-    yield from manifests_of(run_in_worker(plan, settings, partial(Task, plan)))
+    of_letters = any(task.replay is not None for task in plan.tables)
+    yield from manifests_of(run_in_worker(plan, settings, partial(LettersTask if of_letters else Task, plan)))
 
 
 def run_in_worker(
-    plan: TaskPlan, settings: TaskSettings, make_task: Callable[[TaskEnvironment], "Task"]
+    plan: TaskPlan, settings: TaskSettings, make_task: "Callable[[TaskEnvironment], Task | LettersTask]"
 ) -> Iterator[Output]:
     """Yield the outputs of a task that uses this process's clients, under a watchdog (see `run_task`)."""
     with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:

@@ -52,12 +52,13 @@ from kafka2hive.service.inspect.state import LastOutcome, OwnerLife
 from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus
 from kafka2hive.service.inspect.where import OffsetPlace, PlaceAnswer
 from kafka2hive.service.recover.order import OrderAnswer
-from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult
+from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult, of_order
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
 from kafka2hive.service.tables.condition import Retrying, RunConditions, RunEnd, TableCondition, Trouble
 from kafka2hive.service.tables.init import InitOutcome, InitResult, InitTable
 from kafka2hive.service.tables.never_filled import NeverFilled
 from kafka2hive.service.tables.offset_sources import PlacedOffset
+from kafka2hive.service.tables.replays import ReplayCounts
 from kafka2hive.service.tables.start_preview import PendingFiles
 from kafka2hive.service.validate.check import Check, Failed, Passed, Warned
 from kafka2hive.service.validate.online import OnlineResult
@@ -397,6 +398,7 @@ def _replay() -> ReplayResult:
         unregistered=1,
         manifests=[manifest],
         not_read=[("hdfs://namenode:8020/letters.parquet.final", "is not there")],
+        not_read_files=1,
     )
 
 
@@ -410,6 +412,27 @@ def _report() -> Report:
         attention=attention_of(status, now),
         tables=(TableHistory(name="air.flights", failures=("[storage.unavailable] no answer",)),),
     )
+
+
+def _replay_by_order() -> ReplayResult:
+    counts = ReplayCounts(
+        files=2,
+        account=_replay().account,
+        unchanged=1,
+        unchanged_letters=2,
+        not_read_files=4,
+        not_read=(("hdfs://namenode:8020/letters.parquet.final", "is not there"),),
+    )
+    record = RecordedOrder(
+        id="5e3a" * 8,
+        kind="replay",
+        given_by="anna@etl1",
+        given_at="2013-01-01T00:00:00Z",
+        done_at="2013-01-01T00:01:00Z",
+        epoch=47,
+        result=counts.result,
+    )
+    return of_order(record)
 
 
 def _documents() -> dict[str, Document]:
@@ -435,6 +458,9 @@ def _documents() -> dict[str, Document]:
         "dead-letters-list": list_document("flights", _dead_letters()),
         "dead-letters-show": letters_document("flights", _dead_letter()),
         "dead-letters-replay": replay_document("flights", ReplayRequest(table="air.flights"), _replay()),
+        "dead-letters-replay-by-order": replay_document(
+            "flights", ReplayRequest(table="air.flights"), _replay_by_order()
+        ),
     }
 
 

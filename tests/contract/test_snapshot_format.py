@@ -22,6 +22,7 @@ from kafka2hive.model.snapshot import (
     Pause,
     RecordedOrder,
     ReplayedFile,
+    RunningReplay,
     Snapshot,
     Tracking,
 )
@@ -236,6 +237,20 @@ def test_format_6_refuses_records_by_their_event_time() -> None:
     frozen = (FROZEN / "format-6-bounds.snapshot").read_bytes()
     assert decode(frozen) == WITH_BOUNDS
     assert encode(WITH_BOUNDS) == frozen
+
+
+REPLAYING = replace(
+    FORMAT_6,
+    paused=None,
+    replaying=RunningReplay(order="5e3a" * 8, through=41, files=1, account=FORMAT_6.replayed[0].account),
+)
+"""An order has begun to replay dead letters, which format 6 tells, too."""
+
+
+def test_format_6_has_a_replay_under_way() -> None:
+    frozen = (FROZEN / "format-6-replaying.snapshot").read_bytes()
+    assert decode(frozen) == REPLAYING
+    assert encode(REPLAYING) == frozen
 
 
 def test_format_6_has_orders_a_pause_and_replayed_letters() -> None:

@@ -4,6 +4,8 @@ import json
 import signal
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,9 @@ BAD = {number for number in range(COUNT) if number % 50 == 7}
 MISSED = {number for number in range(COUNT) if number % 20 == 3}
 
 
+_RAW = {"start": "earliest", "format": "raw", "flush": {"interval": "1s"}}
+
+
 class Service:
     """One table with `completion`, whose map takes the time from `paths`."""
 
@@ -60,7 +65,8 @@ class Service:
         self.table, self.letters = f"{name}.events", f"{name}.dead_letters"
         self.ledger = LedgerText(self.tree, ledger_root(self.uri), self.table)
 
-    def map(self, *paths: str) -> Path:
+    def map(self, *paths: str, beside: str = "") -> Path:
+        """Write the map; `beside` is a topic that a second table reads."""
         table = {
             "table": self.table,
             "topics": [self.name],
@@ -77,10 +83,13 @@ class Service:
             self.name,
             self.kafka.bootstrap,
             self.uri,
-            [table],
+            [table, *([{"table": f"{self.name}.beside", "topics": [beside], **_RAW}] if beside else [])],
             hive={"url": f"hive://{self.hive.address}"},
             dead_letters={"table": self.letters},
         )
+
+    def is_at(self, ends: dict[tuple[str, int], int]) -> bool:
+        return self.ledger.ends() == ends
 
     def rows(self) -> Counter[int]:
         """What Hive's readers see."""
@@ -101,8 +110,10 @@ class Service:
         with Running(config) as live:
             live.wait_until(lambda: self.ledger.generation() > before, "the table taken over", 120)
             live.wait_until(lambda: not self.ledger.newest()["open"], "certified", 120)
-            refused = command("dead-letters replay", config, "--table", self.table)
-            assert refused.code == 72 and "stop that run first" in refused.log
+            generation = self.ledger.generation()
+            answer = self.replay(config)
+            assert (answer["files"], answer["order"]["kind"]) == (0, "replay")
+            assert self.ledger.generation() == generation, "the run was fenced"
             assert live.terminate() == 143
 
     def verified(self, config: Path) -> list[str]:
@@ -187,3 +198,85 @@ def test_letters_become_rows_once_after_a_changed_map_through_kills_at_every_ste
     paths = [file["path"] for one in where for file in one["files"]]
     gone = {path.replace("_kafka2hive_", "").removesuffix(HIDDEN) for path in hidden}
     assert paths and not set(paths) & gone
+
+
+MID_REPLAY = Failpoint("before hiding a file of the second batch", "rename", HIDING, BEFORE, count=6)
+PARTS = 12
+
+
+@pytest.mark.timeout(900)
+def test_a_live_run_replays_by_order_while_records_flow_and_another_run_goes_on_after_a_kill(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    service = Service(kafka, hdfs, hive, hive_database, tmp_path)
+    beside = f"{hive_database}_beside"
+    kafka.create_topic(hive_database, 1)
+    kafka.create_topic(beside, 1)
+    old = service.map("$.at", beside=beside)
+    other = LedgerText(service.tree, ledger_root(service.uri), f"{hive_database}.beside")
+    with Running(old) as run:
+        for part in range(PARTS):  # each is an epoch with a file of letters
+            first, end_of_part = (COUNT * number // PARTS for number in (part, part + 1))
+            produce(kafka.bootstrap, hive_database, [record(n) for n in range(first, end_of_part)], 1)
+            end = {(hive_database, 0): end_of_part}
+            run.wait_until(partial(service.is_at, end), f"at {end}")
+        letters = service.letter_places()
+        assert sum(letters.values()) == len(BAD | MISSED)
+
+        # a map that the run does not have is refused, and nothing changes
+        config = service.map("$.at", "$.when", beside=beside)
+        refused = command("dead-letters replay", config, "--table", service.table)
+        assert refused.code == 78 and "order.other_map" in refused.log, refused.log
+        assert "restart the run with the new map" in refused.log
+        assert service.letter_places() == letters
+        assert run.terminate() == 143
+
+    # the run with the new map is killed in mid-replay, when nobody waits for the answer any more
+    trap = Failpoint(**asdict(MID_REPLAY) | {"mark": str(tmp_path / "mark")})
+    generation = service.ledger.generation()
+    with Running(config, program=TRAPPED, env=environment(trap)) as killed:
+        killed.wait_until(lambda: service.ledger.generation() > generation, "the table taken over")
+        waited = command_as_process(
+            "dead-letters replay", config, "--table", service.table, "--timeout", "100ms"
+        )
+        assert waited.code == 69 and "order.unanswered" in waited.log, waited.log
+        assert killed.wait() == -9 and trap.was_hit()
+    (running,) = service.ledger.newest()["replaying"]
+    assert 0 < running["files"] < PARTS
+    assert not service.ledger.newest()["order"][1:]
+    rows, seen = service.rows(), service.letter_places()
+    assert max(rows.values()) == 1
+    assert sum(rows[number] for number in MISSED) + sum(seen.values()) >= len(letters)  # never with neither
+
+    # the next run goes on, while records of both tables flow
+    everything, more = set(range(COUNT)), 0
+    with Running(config) as run:
+        while len(orders := service.ledger.newest()["order"]) < 2:
+            assert run.alive, run.tail()
+            produce(kafka.bootstrap, beside, [b"record %d" % more], 1)
+            produce(kafka.bootstrap, hive_database, [record(COUNT + more)], 1)
+            more += 1
+        produced = {COUNT + number for number in range(more)}
+        everything |= produced
+        end = {(hive_database, 0): len(everything)}
+        run.wait_until(lambda: service.ledger.ends() == end, f"at {end}")
+        run.wait_until(lambda: other.ends() == {(beside, 0): more}, "beside")
+        counts = json.loads(orders[1]["result"].removeprefix("done "))
+        assert (counts["letters"], counts["written"]) == (len(BAD | MISSED), len(MISSED))
+        assert (counts["files"], counts["again"], counts["unchanged"]) == (PARTS, len(BAD), 0)
+        assert service.ledger.newest()["replaying"] == []
+
+        bad = {n for n in everything if n % 50 == 7}
+        run.wait_until(lambda: service.rows() == ids(everything - bad), "each a row once")
+        assert sum(service.letter_places().values()) == len(bad)
+        generation = service.ledger.generation()
+        shown = command("dead-letters replay", config, "--table", service.table)
+        assert shown.code == 0 and "fail again and stay where they are" in shown.out, shown.log
+        assert service.ledger.generation() == generation, "the run was fenced"
+        assert run.terminate() == 143
+    history = service.ledger.history()
+    replayed = [s["header"][0]["written_at"] for s in history if s["replayed"]]
+    assert len(replayed) >= 3
+    others = [s["header"][0]["written_at"] for s in other.history() if s["account"]]
+    assert any(replayed[-2] <= at <= replayed[-1] for at in others), (replayed, others)
+    assert service.verified(config) == []

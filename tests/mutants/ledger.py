@@ -405,4 +405,31 @@ LEDGER = (
             ("            elif same_location(where, partition.location):", "            elif where:"),
         ),
     ),
+    *mistakes(
+        "kafka2hive.ledger.history",
+        "tests/unit/ledger/test_audit_of_replays.py",
+        (
+            "letters that are replayed are letters to replay",
+            ("            if file.final not in self._gone and snapshot", "            if snapshot"),
+        ),
+        (
+            "letters of a replay have the bounds of that epoch",
+            ("if asking and (source := sources.get(file.task)):", "if asking and (source := None):"),
+        ),
+        (
+            "letters have no bounds",
+            ("                self._bounds[path] = snapshot.bounds\n", "                pass\n"),
+        ),
+    ),
+    *mistakes(
+        "kafka2hive.service.verify.snapshot_lines",
+        "tests/unit/ledger/test_audit_of_replays.py",
+        (
+            "a replay under way may say anything",
+            (
+                '    if now != expected:\n        yield of_epoch(after, "verify.order", f"replaying',
+                '    if False:\n        yield of_epoch(after, "verify.order", f"replaying',
+            ),
+        ),
+    ),
 )

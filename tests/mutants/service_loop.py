@@ -7,6 +7,8 @@ EPOCHS = "kafka2hive.service.run.epochs"
 MANIFESTS = "kafka2hive.service.tables.manifests"
 ONCE = "kafka2hive.service.run.once"
 OWNED_TABLES = "kafka2hive.service.run.owned_tables"
+REPLAYS = "kafka2hive.service.run.replays"
+REPLAYED = "kafka2hive.service.tables.replays"
 TABLE_STEPS = "kafka2hive.service.run.table_steps"
 
 SERVICE_LOOP = (
@@ -450,6 +452,81 @@ SERVICE_LOOP = (
                 "        if table.aside is not None:  # its columns may be Hive's, and altered since\n",
                 "        if False:\n",
             ),
+        ),
+    ),
+    *mistakes(
+        REPLAYS,
+        "tests/unit/service/run/test_replays.py",
+        (
+            "letters always come before records",
+            ("work.untouched, work.rests = untouched, True", "work.untouched = untouched"),
+        ),
+        ("a batch has all files", ("islice(work.files, slots)", "work.files")),
+        ("letters that must be alone never rest", ("if name in taken or work.alone:", "if name in taken:")),
+        (
+            "letters whose tasks died are tried with all others",
+            ("            work.alone = True\n", ""),
+        ),
+        (
+            "letters whose tasks die are tried for ever",
+            ("if set(tables) == {name}:", "if False:"),
+        ),
+        ("an order that was withdrawn goes on", ("if work.order.id not in waiting:", "if False:")),
+        ("an order that is refused stays in the inbox", ("            self._ended.append(order)\n", "")),
+        (
+            "a failure of letters sets the table aside",
+            (
+                "            self._refuse(work, batch.failure.error, table)\n            return\n",
+                "            raise batch.failure.error\n",
+            ),
+        ),
+        (
+            "what was replayed before a failure is not said",
+            (' ({before})"', '"'),
+        ),
+        (
+            "letters of a table with sql are decoded",
+            (
+                '        if table.rule.sql is not None:\n            raise ConfigError(\n                "sql',
+                '        if False:\n            raise ConfigError(\n                "sql',
+            ),
+        ),
+        (
+            "what could not be read is not logged",
+            ("untouched.not_read[len(work.untouched.not_read) :]", "work.untouched.not_read"),
+        ),
+    ),
+    *mistakes(
+        EPOCHS,
+        "tests/unit/service/run/test_replays.py",
+        (
+            "records come before letters",
+            ("self._replays.first() if only is None else frozenset[str]()", "frozenset[str]()"),
+        ),
+        (
+            "a failed epoch with letters blames the tables of records",
+            (
+                "            if self._replays.failed(in_flight.tables, reason):\n                return\n",
+                "            self._replays.failed(in_flight.tables, reason)\n",
+            ),
+        ),
+        (
+            "a run of --once ends before its next order",
+            ("            if epoch is None and ended:\n", "            if False:\n"),
+        ),
+        ("letters alone are planned with one slot", (" and not self._replays.is_waiting:", ":")),
+    ),
+    *mistakes(
+        REPLAYED,
+        "tests/unit/service/run/test_replays.py",
+        ("rules do not include where dead letters go", ("{dead.table} {dead.location} ", "")),
+        (
+            "all files that could not be read are in the ledger",
+            ("untouched.not_read[:_MOST_NAMED]", "untouched.not_read"),
+        ),
+        (
+            "a file whose letters stay counts as replayed",
+            ("if account.dead_lettered < account.read:", "if True:"),
         ),
     ),
 )

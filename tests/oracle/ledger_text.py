@@ -27,6 +27,7 @@ _TAGS = (
     "paused",
     "bounds",
     "replayed",
+    "replaying",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]

@@ -122,6 +122,8 @@ DAMAGE = (
 
 ORDERS = (
     "an operator killed",
+    "a replay of another map refused",
+    "a replay of several epochs",
     "an order done by a command",
     "an order done by a run",
     "an order done of a table that was paused",
@@ -132,6 +134,8 @@ ORDERS = (
     "crashes",
     "ended beside a paused table",
     "epochs of other tables while one is paused",
+    "files replayed by order",
+    "files whose letters stay",
     "late promote that hit",
     "orders answered",
     "orders put aside",

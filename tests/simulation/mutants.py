@@ -57,6 +57,9 @@ TASKS = "tests.simulation.tasks"
 INBOX = LEDGER + "inbox"
 ORDERS = SERVICE + "tables.orders"
 INBOX_WATCH = SERVICE + "run.inbox_watch"
+REPLAYS = SERVICE + "run.replays"
+REPLAYED = SERVICE + "tables.replays"
+HISTORY = LEDGER + "history"
 ORDER = SERVICE + "recover.order"
 
 
@@ -1387,6 +1390,56 @@ MUTANTS = (
         "a table that is paused again is paused since then",
         ORDERS,
         ("            pause = owned.state.paused or Pause(", "            pause = Pause("),
+    ),
+    _of_orders(
+        "a replay is recorded before its letters are decoded",
+        REPLAYS,
+        ("        if work.files is not None and not work.files:\n", "        if work.files is not None:\n"),
+    ),
+    _of_orders(
+        "a replay that another run has begun starts its counts again",
+        REPLAYS,
+        ("        if known is None or known.order != order.id:\n", "        if True:\n"),
+    ),
+    _of_orders(
+        "a replay counts its last batch alone",
+        REPLAYS,
+        ("            work.running = running\n", ""),
+    ),
+    _of_orders(
+        "a run replays by its own map",
+        REPLAYS,
+        ("        if wanted.rules != rules_digest(table.rule, self._wiring.map):\n", "        if False:\n"),
+    ),
+    _of_orders(
+        "a replay decodes letters of later epochs",
+        HISTORY,
+        (" and snapshot.epoch <= self._through:", ":"),
+    ),
+    _of_orders(
+        "a replay leaves out what a batch was too small for",
+        REPLAYS,
+        ("        for _ in planned:\n            work.files.popleft()\n", "        work.files.clear()\n"),
+    ),
+    _of_orders(
+        "a replay stays under way after its end",
+        DRAFT,
+        ("or any(o.id == running.order for o in change.orders) else", "else"),
+    ),
+    _of_orders(
+        "a command answers a replay that it has not done",
+        ORDER,
+        ("_LEFT_TO_A_RUN = (GiveUpRegistration, ReplayLetters)", "_LEFT_TO_A_RUN = GiveUpRegistration"),
+    ),
+    _of_orders(
+        "late letters of a replay are decoded without bounds",
+        REPLAYED,
+        ("            bounds=self.bounds,\n", ""),
+    ),
+    _of_orders(
+        "a replay is recorded as an order that takes one snapshot",
+        ORDERS,
+        (" and find_recorded(state, order.id) is None\n        apart", " and False\n        apart"),
     ),
     _of_orders(
         "orders are done in any order",

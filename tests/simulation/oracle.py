@@ -21,7 +21,14 @@ from tests.simulation.code import Production
 from tests.simulation.ledger_caller import KEEP, LedgerCaller
 from tests.simulation.metastore import Hive
 from tests.simulation.namenode import FileNode
-from tests.simulation.places import LEDGER, LOCATION, STAGING, WAREHOUSE, location_of
+from tests.simulation.places import (
+    DEAD_LETTER_TABLE,
+    LEDGER,
+    LOCATION,
+    STAGING,
+    WAREHOUSE,
+    location_of,
+)
 from tests.simulation.snapshot_text import SnapshotText, ToldCertificate, ToldFile, read_snapshot
 from tests.simulation.tasks import records_in
 from tests.simulation.topic import account_of, place_of, records_by_place, replay_of, row_place_of
@@ -74,6 +81,12 @@ def without_replayed(
     """
     files: dict[str, ToldFile] = {}
     filtered: Counter[tuple[HivePartition, str]] = Counter()
+    closed = {
+        (each.range.topic_partition.number, offset): s.late_before_ms
+        for s in snapshots
+        for each in s.accounts
+        for offset in range(each.range.start, each.range.end)
+    }
     for snapshot in snapshots:
         for one in snapshot.replayed:
             file = files.pop(one.path, None)
@@ -88,7 +101,7 @@ def without_replayed(
             )
             if not content:
                 raise Violation(f"epoch {snapshot.epoch} replays {one.path}, which is not hidden")
-            by_record = {r: replay_of(r, snapshot.epoch) for r in records_in(content)}
+            by_record = {r: _fate(r, snapshot, closed) for r in records_in(content)}
             fates = Counter(by_record.values())
             filtered.update((file.hive_partition, r) for r, fate in by_record.items() if fate == "filtered")
             told = {"row": one.written, "filtered": one.filtered, "again": one.again}
@@ -96,6 +109,12 @@ def without_replayed(
                 raise Violation(f"epoch {snapshot.epoch} has {one}, the file holds {dict(fates)}")
         files.update({file.final: file for file in snapshot.files})
     return list(files.values()), filtered
+
+
+def _fate(record: str, snapshot: SnapshotText, closed: Mapping[tuple[int, int], int | None]) -> str:
+    """Return what the epoch that replays the letter makes of it; `closed` has the bounds of late rows by its place."""
+    number, offset = map(int, record.split(":"))
+    return replay_of(record, snapshot.epoch, snapshot.table, closed.get((number, offset)))
 
 
 def _recover(world: World, hive: Hive, code: Production, name: str) -> LedgerCaller:
@@ -384,8 +403,10 @@ def _origin(world: World, place: HivePartition, record: str) -> HivePartition:
     if not world.replays or "#" in record:
         return place
     number, offset = map(int, record.split(":"))
-    origin = place_of(number, offset)
-    return origin if origin is not None and place == row_place_of(number, offset) else place
+    if place.table == DEAD_LETTER_TABLE:
+        return place
+    origin = place_of(number, offset, place.table)
+    return origin if origin is not None and place == row_place_of(number, offset, place.table) else place
 
 
 def bucket_of(place: HivePartition, table: str, moved_to: str) -> HivePartition:

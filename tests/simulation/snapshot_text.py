@@ -101,6 +101,18 @@ class ToldReplay(NamedTuple):
     again: int
 
 
+class ToldProgress(NamedTuple):
+    """A `replaying` line."""
+
+    order: str
+    through: int
+    files: int
+    letters: int
+    written: int
+    filtered: int
+    again: int
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotText:
     """The lines of one snapshot. `checksum` is that of its bytes, `tracking` the epoch since which partitions are tracked.
@@ -137,6 +149,7 @@ class SnapshotText:
     through: str
     late_before_ms: int | None
     replayed: tuple[ToldReplay, ...]
+    replaying: ToldProgress | None
 
     def position(self, topic_partition: TopicPartition) -> Position | None:
         """Return the position, None if the table has never read the topic partition."""
@@ -186,6 +199,10 @@ def read_snapshot(data: bytes) -> SnapshotText:
         late_before_ms=next((line["late_before_ms"] for line in lines["bounds"]), None),
         replayed=tuple(
             ToldReplay(*(line[name] for name in ToldReplay._fields)) for line in lines["replayed"]
+        ),
+        replaying=next(
+            (ToldProgress(*(line[name] for name in ToldProgress._fields)) for line in lines["replaying"]),
+            None,
         ),
     )
 

@@ -31,12 +31,13 @@ def place_of(number: int, offset: int, table: str = TABLE, row: int = 0) -> Hive
     if offset % 13 == 5:
         return None
     if offset % 11 == 7:
-        return _letters(offset, table)
+        return letters_place(offset, table)
     path = f"dt={offset // 6}/hr={(number + offset + row) % 2}"
     return HivePartition(table, path, join(location_of(table), path))
 
 
-def _letters(offset: int, table: str) -> HivePartition:
+def letters_place(offset: int, table: str) -> HivePartition:
+    """Return the partition of a dead letter."""
     path = f"source_table={table}/dt={offset // 22}"
     return HivePartition(DEAD_LETTER_TABLE, path, join(DEAD_LETTER_LOCATION, path))
 
@@ -56,15 +57,20 @@ def is_late(number: int, offset: int, table: str, late_before_ms: int | None) ->
     )
 
 
-def row_place_of(number: int, offset: int) -> HivePartition:
+def row_place_of(number: int, offset: int, table: str = TABLE) -> HivePartition:
     """Return the partition of the row that a dead letter becomes when it is replayed."""
     path = f"dt={offset // 6}/hr={(number + offset) % 2}"
-    return HivePartition(TABLE, path, join(location_of(TABLE), path))
+    return HivePartition(table, path, join(location_of(table), path))
 
 
-def replay_of(record: str, epoch: int) -> str:
-    """Return what a letter becomes if `epoch` replays it: it depends on the epoch, so that a map may mend or miss it."""
+def replay_of(record: str, epoch: int, table: str = TABLE, late_before_ms: int | None = None) -> str:
+    """Return what a letter becomes if `epoch` replays it: it depends on the epoch, so that a map may mend or miss it.
+
+    A late one stays a letter, by the bound of the epoch that read it.
+    """
     number, offset = map(int, record.split(":"))
+    if is_late(number, offset, table, late_before_ms):
+        return "again"
     return ("row", "again", "row", "filtered")[(number + offset + epoch) % 4]
 
 
@@ -77,7 +83,7 @@ def records_by_place(
         number = r.topic_partition.number
         for offset in range(r.start, r.end):
             if is_late(number, offset, table, late_before_ms):
-                places.setdefault(_letters(offset, table), []).append(f"{number}:{offset}")
+                places.setdefault(letters_place(offset, table), []).append(f"{number}:{offset}")
                 continue
             place = place_of(number, offset, table)
             if place is not None:

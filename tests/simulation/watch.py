@@ -156,7 +156,7 @@ class WatchedNameNode(NameNode):
             raise Violation(f"R11: {source} is hidden as {target}")
         texts = [
             node.content
-            for names in (self.directory(self.generations[-1]) or {},)
+            for names in (self.directory(path) or {} for path in self.generations)
             for name, node in names.items()
             if isinstance(node, FileNode) and name.endswith((".pending", ".final")) and node.content
         ]

@@ -98,6 +98,12 @@ def replay(
         typer.Option("--since", help="Only those of records with this timestamp (UTC) or a later one."),
     ] = None,
     plan: Plan = False,
+    timeout: Annotated[
+        str,
+        typer.Option(
+            "--timeout", metavar="DURATION", help="How long to wait for a live run to do it, e.g. 1h."
+        ),
+    ] = "10m",
     takeover: Takeover = False,
     json: Json = False,
     color: Color = True,
@@ -105,18 +111,22 @@ def replay(
     log_level: Level = None,
     audit_log: AuditLog = None,
 ) -> None:
-    """After a changed map: decode dead letters again, so that they become rows. What fails again stays a dead letter."""
+    """After a changed map: decode dead letters again, so that they become rows. What fails again stays a dead letter.
+
+    While a run is alive, that run does it, between its epochs, if it was started with the same rules for the table.
+    """
     from kafka2hive.cli.render.dead_letters import render_replay, replay_document
     from kafka2hive.cli.terminal.outcome import show as show_result
-    from kafka2hive.cli.terminal.outcome import with_changes
+    from kafka2hive.cli.terminal.outcome import tell_line, with_changes
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.recover.replay import ReplayRequest, replay_service
     from kafka2hive.service.wiring import wire
 
+    seconds = options.parsed_seconds(timeout, "--timeout")
     request = ReplayRequest(table=table, reason=reason, since=since, plan_only=plan, take_over=takeover)
 
     def command(service_map: ServiceMap) -> int:
-        result = replay_service(wire(service_map), request)
+        result = replay_service(wire(service_map), request, seconds=seconds, note=tell_line)
         document = partial(replay_document, service_map.service, request, result)
         show_result(json, color, document, partial(render_replay, request, result))
         return 0

@@ -1,6 +1,7 @@
 """Text and JSON documents of `dead-letters`."""
 
 from base64 import b64encode
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
@@ -75,6 +76,11 @@ def render_replay(request: "ReplayRequest", result: "ReplayResult", screen: Scre
     for refusal in result.refusals:
         example = f"{refusal.topic_partition}@{refusal.offset}: {refusal.detail}"
         parts.append(Text(f"  {refusal.count:,} {refusal.code}, e.g. {example}"))
+    if result.order is not None:
+        order = result.order
+        parts.append(f"order {order.id} was carried out by the run, and recorded in epoch {order.epoch}")
+        if account.dead_lettered or result.unchanged:
+            parts.append(f"`kafka2hive dead-letters list --table {request.table}` shows why letters stay")
     if result.epochs:
         parts.append(f"committed as epoch {', '.join(map(str, result.epochs))}")
     if result.unregistered:
@@ -82,6 +88,8 @@ def render_replay(request: "ReplayRequest", result: "ReplayResult", screen: Scre
             f"{counted(result.unregistered, 'registration')} in Hive pending: the next run or `recover` repeats them"
         )
     parts += [Text(f"not read: {path} {why}", style="yellow") for path, why in result.not_read]
+    if more := result.not_read_files - len(result.not_read):
+        parts.append(Text(f"not read: {counted(more, 'more file')}, named in the run's log", style="yellow"))
     return render(screen, parts)
 
 
@@ -116,6 +124,8 @@ def replay_document(service: str, request: "ReplayRequest", result: "ReplayResul
         epochs=result.epochs,
         unregistered=result.unregistered,
         not_read=[{"path": path, "why": why} for path, why in result.not_read],
+        not_read_files=result.not_read_files,
+        order=None if result.order is None else asdict(result.order),
     )
 
 

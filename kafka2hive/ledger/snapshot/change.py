@@ -16,6 +16,7 @@ from kafka2hive.model.snapshot import (
     Pause,
     RecordedOrder,
     ReplayedFile,
+    RunningReplay,
 )
 
 
@@ -104,10 +105,14 @@ class Repair(_CommonParts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay(_CommonParts):
-    """Dead-letter files that are `replayed`: `files` hold their letters' rows, and the letters that are letters again."""
+    """Dead-letter files that are `replayed`: `files` hold their letters' rows, and the letters that are letters again.
+
+    `running` is the order that does it, with what it has done up to and in this epoch; None if no order does.
+    """
 
     files: tuple[DataFile, ...]
     replayed: tuple[ReplayedFile, ...]
+    running: RunningReplay | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

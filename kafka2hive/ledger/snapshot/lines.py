@@ -18,6 +18,7 @@ from kafka2hive.model.snapshot import (
     Pause,
     RecordedOrder,
     ReplayedFile,
+    RunningReplay,
     Snapshot,
     Tracking,
 )
@@ -277,7 +278,7 @@ ORDER = Line(
     since=6,
     doc="an [order](#a-live-service-takes-orders) of an operator that the table's owner has done or refused; the last 100",
     note="""`by` and `given` are who gave it and when, `at` is when this epoch did it.
-`result` is `done`, or the error for which nothing was done.""",
+`result` is `done`, for a replay with its counts, or the error for which nothing, or nothing more, was done.""",
 )
 
 PAUSED = Line(
@@ -332,6 +333,27 @@ The data files of `task` hold `written + more_rows` rows, its dead-letter files 
 The file is hidden after the promote ([R11](#dead-letters-come-back)).""",
 )
 
+REPLAYING = Line(
+    "replaying",
+    RunningReplay,
+    Field("order"),
+    Field("through"),
+    Field("files"),
+    Field("letters", "account.read"),
+    Field("written", "account.written"),
+    Field("more_rows", "account.more_rows"),
+    Field("filtered", "account.filtered"),
+    Field("tombstones", "account.tombstones"),
+    Field("again", "account.dead_lettered"),
+    attribute="replaying",
+    life=Life.STATE,
+    since=6,
+    is_single=True,
+    doc="an [order](#a-live-service-takes-orders) to replay the letters of epochs up to `through` is under way",
+    note="""The counts are the sums of the `replayed` lines that the order has caused.
+The epoch that records the order as done or refused has no such line.""",
+)
+
 LINES = (
     FILE,
     HEADER,
@@ -352,6 +374,7 @@ LINES = (
     PAUSED,
     BOUNDS,
     REPLAYED,
+    REPLAYING,
 )
 """In the order of the text. Each snapshot has one header; of all other kinds it may have no line."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from kafka2hive.ledger.epoch import publish
-from kafka2hive.ledger.inbox import GiveUpRegistration, Inbox, Instruction, Order, new_order
+from kafka2hive.ledger.inbox import GiveUpRegistration, Inbox, Instruction, Order, ReplayLetters, new_order
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import (
@@ -21,8 +21,9 @@ from kafka2hive.model.errors import (
     TableError,
     TakeOverLost,
 )
-from kafka2hive.model.paths.ledger import LedgerPaths
-from kafka2hive.model.snapshot import ORDER_DONE, RecordedOrder, Snapshot
+from kafka2hive.model.paths.ledger import LedgerPaths, order_name
+from kafka2hive.model.snapshot import RecordedOrder, Snapshot
+from kafka2hive.model.text import counted
 from kafka2hive.service.process import user_name
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, RecoverResult, Recovery
@@ -37,6 +38,14 @@ ANSWER_SECONDS = 120.0
 _LOOK_SECONDS = 1.0
 _OWNER_SECONDS = 15.0
 """How often to look again whether a run is alive."""
+
+
+_LEFT_TO_A_RUN = (GiveUpRegistration, ReplayLetters)
+"""The first needs Hive's answers, the second decodes records."""
+
+
+class NobodyOwns(Exception):
+    """No run is alive that could do the order, which was withdrawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +69,8 @@ def give_order(
 
     A crash leaves an order that the table's next owner carries out, once. Raises ConfigError (no such table, an order that the
     owner refuses), ServiceUnavailable (`order.unanswered`: it waits in the inbox; or the file system does not answer),
-    ManualActionRequired (no run is alive, and the ledger cannot be taken over), TableError, AmbiguousOutcome.
+    ManualActionRequired (no run is alive, and the ledger cannot be taken over), TableError, AmbiguousOutcome; of a replay
+    also NobodyOwns.
     """
     paths = _known_table(wiring, table)
     service, clock = wiring.map.service, wiring.ports.clock
@@ -83,6 +93,8 @@ def give_order(
             try:
                 with RepairHeartbeat(wiring) as heartbeat:
                     carry_out_waiting(wiring, paths, heartbeat.begin)
+                if isinstance(instruction, ReplayLetters):
+                    _withdraw(wiring, inbox, paths, order)
             except (OwnedByLiveRun, TakeOverLost, Fenced, TableError) as taken:
                 owner = taken.message
                 note(f"waiting: {owner}")
@@ -94,6 +106,20 @@ def give_order(
             clock.sleep(_LOOK_SECONDS)
 
 
+def _withdraw(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) -> None:
+    """Take the order out of the inbox unless a run that has ended did it. Raises NobodyOwns."""
+    state = look(wiring.ports.files, paths).state
+    if find_recorded(state, order.id) is not None:
+        return
+    inbox.reject(order_name(order.id))
+    running = state.replaying
+    did = running.files if running is not None and running.order == order.id else 0
+    raise NobodyOwns(
+        f"the run has ended, after it had replaced {counted(did, 'file')} by the order:"
+        " this command does what is left, and counts only that"
+    )
+
+
 def _known_table(wiring: Wiring, table: str) -> LedgerPaths:
     """Return the paths of a table of this service that has a ledger. Raises ConfigError, and what reading the ledger raises."""
     present = {paths.table: paths for paths in ledger_tables(wiring)}
@@ -102,7 +128,7 @@ def _known_table(wiring: Wiring, table: str) -> LedgerPaths:
     if table not in present:
         raise ConfigError(
             "order.no_ledger",
-            f"{table} has no ledger yet, so there is nothing to pause or resume: nothing was changed",
+            f"{table} has no ledger yet, so no order can be given for it: nothing was changed",
             f"kafka2hive init --table {table}",
         )
     state = look(wiring.ports.files, present[table]).state
@@ -131,7 +157,7 @@ def _answer(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) -> O
         )
     if record is None:
         return None
-    if record.result != ORDER_DONE:
+    if not record.is_done:
         raise _refusal(record)
     return OrderAnswer(order, record, state)
 
@@ -140,14 +166,16 @@ def _refusal(record: RecordedOrder) -> Kafka2HiveError:
     """Return the error that the owner recorded, `[code] message` and perhaps a line with the remedy."""
     text, _, remedy = record.result.partition("\n  what to do: ")
     code, _, message = text.removeprefix("[").partition("] ")
-    kind = ConfigError if code.startswith("usage.") else ServiceUnavailable
+    is_usage = code.startswith("usage.") or code in ("order.other_map", "sql.needs_spark")
+    kind = ConfigError if is_usage else ServiceUnavailable
     return kind(code, message, remedy)
 
 
 def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[], None]) -> None:
     """Take the table over as `recover` does, and answer its waiting orders, if no run is alive. `announce`: see recover_table.
 
-    Orders that need Hive's answers are left to a run. Raises OwnedByLiveRun, TakeOverLost, Fenced, TableError (another command
+    Orders that need Hive's answers or decode records are left to a run.
+    Raises OwnedByLiveRun, TakeOverLost, Fenced, TableError (another command
     is at work), and what a start raises.
     """
     ports, service = wiring.ports, wiring.map.service
@@ -165,9 +193,7 @@ def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[],
         waiting, _ = inbox.look()
     except StorageError as error:
         raise AmbiguousOutcome("order.no_answer", f"listing {inbox.directory}: {error}") from error
-    mine = [
-        o for o in waiting if o.table == paths.table and not isinstance(o.instruction, GiveUpRegistration)
-    ]
+    mine = [o for o in waiting if o.table == paths.table and not isinstance(o.instruction, _LEFT_TO_A_RUN)]
     answer_orders(inbox, mine, lambda: owned.state, record)
 
 

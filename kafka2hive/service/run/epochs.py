@@ -13,7 +13,7 @@ from kafka2hive.model.offsets import OffsetRange, first_ranges
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.model.text import counted
 from kafka2hive.plan import TableBacklog, plan_epoch
-from kafka2hive.plan.contract import PlannedEpoch, TableManifest
+from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TaskPlan
 from kafka2hive.plan.failure_isolation import FailureIsolation
 from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.backlogs import Backlogs, contradicts
@@ -21,6 +21,7 @@ from kafka2hive.service.run.inbox_watch import NoInbox, OrderSource
 from kafka2hive.service.run.once import OnceTarget
 from kafka2hive.service.run.open_transactions import OpenTransactions
 from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.replays import Replays
 from kafka2hive.service.run.table_steps import TableSteps
 from kafka2hive.service.tables.kafka_view import KafkaOffsets, KafkaView
 from kafka2hive.service.tables.manifests import check_epoch, judge_manifests
@@ -37,22 +38,26 @@ log = logging.getLogger(__name__)
 class InFlightEpoch:
     """The planned epoch that Spark works on, since `began` (monotonic seconds).
 
-    By table: `ranges` are those of all its tasks, `bounds` their bounds of event time.
+    By table: `ranges` are those of all its tasks, `bounds` their bounds of event time. Tables of `replays` have tasks that
+    decode dead letters.
     """
 
     epoch: PlannedEpoch
     began: float
     ranges: Mapping[str, tuple[OffsetRange, ...]]
     bounds: Mapping[str, EventBounds | None]
+    replays: frozenset[str]
 
     @staticmethod
     def of(epoch: PlannedEpoch, began: float) -> "InFlightEpoch":
         ranges: dict[str, tuple[OffsetRange, ...]] = {}
         bounds: dict[str, EventBounds | None] = {}
-        for task in (t for plan in epoch.tasks for t in plan.tables):
+        tasks = [task for plan in epoch.tasks for task in plan.tables]
+        for task in tasks:
             ranges[task.table] = (*ranges.get(task.table, ()), *task.ranges)
             bounds[task.table] = task.bounds
-        return InFlightEpoch(epoch, began, ranges, bounds)
+        replays = frozenset(task.table for task in tasks if task.replay is not None)
+        return InFlightEpoch(epoch, began, ranges, bounds, replays)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -99,6 +104,7 @@ class EpochLoop:
         self._steps = TableSteps(
             wiring=wiring, owned_tables=owned_tables, registrar=registrar, reporter=reporter, lock=self._lock
         )
+        self._replays = Replays(wiring, owned_tables, self._steps, once=once)
         self._backlogs = Backlogs(self._steps.publish)
         self.settings = self._steps.settings
         """What the tasks must know about each table; tables that are taken over later are added."""
@@ -141,7 +147,7 @@ class EpochLoop:
             self._reporter.epoch(
                 EpochReport(
                     number,
-                    tuple(reports),
+                    tuple(report for report in reports if report is not None),
                     tasks_seconds=tasks_done - in_flight.began,
                     publish_seconds=self._clock.monotonic() - tasks_done,
                     tables=tuple(self._owned_tables.tables.values()),
@@ -151,10 +157,15 @@ class EpochLoop:
             )
 
     def on_failed(self, number: int, reason: str) -> None:
-        """Handle an epoch whose job failed as a whole: commit nothing, and isolate the failing table."""
+        """Handle an epoch whose job failed as a whole: commit nothing, and isolate the failing table.
+
+        Replays are not isolated: they are tried again alone, and end if they fail then.
+        """
         with self._lock:
             in_flight = self._finish(number)
             log.error("epoch %d failed in its tasks, nothing of it is committed: %s", number, reason)
+            if self._replays.failed(in_flight.tables, reason):
+                return
             self._isolation = self._isolation.failed(in_flight.tables)
             if self._isolation.everyone_failed():
                 log.error("every table's tasks fail: something they share is broken (Kafka, HDFS, workers)")
@@ -210,12 +221,17 @@ class EpochLoop:
             self._steps.start_due(with_sql=with_sql)
             if self._once is None:
                 self._steps.take_up_repaired()
-            self._orders.take(self._owned_tables, self._steps)
+            self._orders.take(self._owned_tables, self._steps, self._replays)
+            ended = self._replays.step()
+            for order in ended:
+                self._orders.done(order)
             self._owned_tables.refresh(topics)  # a ledger may read others than was known before its start
             backlogs = self._compare()
             epoch = self._plan_due(backlogs)
             if epoch is None and not (with_sql and self._owned_tables.routed_by(self._kafka.topics)):
                 continue  # tables with SQL are left to start, or the look has met other topics than those routed
+            if epoch is None and ended:
+                continue  # the next order may be for a table whose replay has ended
             self._record(backlogs)
             if epoch is not None:
                 return epoch
@@ -289,27 +305,37 @@ class EpochLoop:
 
     def _plan_due(self, backlogs: Sequence[TableBacklog]) -> PlannedEpoch | None:
         only = self._isolation.next_only()
+        slots = self._count_slots(backlogs)
+        plans = self._replays.alone(slots) if only is None else ()
+        if plans:
+            return self._begin(plans)
+        later = self._replays.first() if only is None else frozenset[str]()
         plans = plan_epoch(
-            backlogs,
+            [each for each in backlogs if each.table not in later],
             self._wiring.map.limits,
-            self._count_slots(backlogs),
+            slots,
             self._clock.epoch_ms(),
             drain=self._once is not None,
             only_tables=only,
         )
+        if only is None:
+            plans += self._replays.beside(plans, slots)
         if not plans:
             if only is None:
                 return None
             # nothing waits for these tables: with `once`, to say "nothing is due" now would leave out all the others
             self._isolation = self._isolation.succeeded(only)
             return self._plan_due(backlogs)
+        return self._begin(plans)
+
+    def _begin(self, plans: tuple[TaskPlan, ...]) -> PlannedEpoch:
         self._planned += 1
         self._in_flight = InFlightEpoch.of(PlannedEpoch(self._planned, plans), self._clock.monotonic())
         return self._in_flight.epoch
 
     def _count_slots(self, backlogs: Sequence[TableBacklog]) -> int:
-        """Return how many tasks the epoch may have, without asking Spark if no records wait."""
-        if all(b.records == 0 for b in backlogs):
+        """Return how many tasks the epoch may have, without asking Spark if neither records nor letters wait."""
+        if all(b.records == 0 for b in backlogs) and not self._replays.is_waiting:
             return 1
         most = self._slots()
         if most != self.most_tasks:
@@ -319,9 +345,13 @@ class EpochLoop:
 
     def _publish(
         self, in_flight: InFlightEpoch, table: Table, manifests: Sequence[TableManifest]
-    ) -> TableReport:
+    ) -> TableReport | None:
+        """Publish the table's part of the epoch; a replay has no report, because it reads no records."""
         owned = table.owned
         check_epoch(table.name, manifests, owned.ledger)
+        if table.name in in_flight.replays:
+            self._replays.publish(table, manifests)
+            return None
         outcome = judge_manifests(
             table=table.name,
             planned=in_flight.ranges[table.name],

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from kafka2hive.config.keys import HiveOptions
-from kafka2hive.ledger.snapshot.change import Change, DataEpoch
+from kafka2hive.ledger.snapshot.change import Change, DataEpoch, Replay
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable, TableError
 from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable, Session, StatementFailed
 from kafka2hive.model.snapshot import ComparedTable
@@ -82,7 +82,7 @@ class HiveGate(Gate):
 
     def check(self, table: Table, change: Change) -> None:
         self._require(table, table.name, conform=True)
-        files = change.files if isinstance(change, DataEpoch) else ()
+        files = change.files if isinstance(change, DataEpoch | Replay) else ()
         if any(f.hive_partition.table == self._dead_letters for f in files):
             self._with_letters.add(table.name)
             self._require(table, self._dead_letters, conform=True)

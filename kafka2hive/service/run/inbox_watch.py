@@ -10,8 +10,9 @@ from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.paths.ledger import order_name
 from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.replays import Replays
 from kafka2hive.service.run.table_steps import TableSteps
-from kafka2hive.service.tables.orders import answer_orders
+from kafka2hive.service.tables.orders import answer_orders, apart_from_replays
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -24,15 +25,22 @@ LOOK_SECONDS = 5.0
 class OrderSource(Protocol):
     """Where a run's orders come from."""
 
-    def take(self, owned_tables: OwnedTables, steps: TableSteps) -> None:
-        """Answer the orders that wait. Raises what ends the run."""
+    def take(self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays) -> None:
+        """Answer the orders that wait, and begin replays. Raises what ends the run."""
+        ...
+
+    def done(self, order: Order) -> None:
+        """Put an order away that a snapshot records."""
         ...
 
 
 class NoInbox:
     """A run without orders."""
 
-    def take(self, owned_tables: OwnedTables, steps: TableSteps) -> None:
+    def take(self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays) -> None:
+        """Do nothing."""
+
+    def done(self, order: Order) -> None:
         """Do nothing."""
 
 
@@ -49,8 +57,8 @@ class InboxWatch:
         self._looked_at = -math.inf
         self._unreadable = False
 
-    def take(self, owned_tables: OwnedTables, steps: TableSteps) -> None:
-        """Answer the orders that wait, and put aside what is none. No epoch may be under way."""
+    def take(self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays) -> None:
+        """Answer the orders that wait, begin replays, and put aside what is no order. No epoch may be under way."""
         now = self._clock.monotonic()
         if now - self._looked_at < LOOK_SECONDS:
             return
@@ -63,6 +71,7 @@ class InboxWatch:
             self._unreadable = True
             return
         self._unreadable = False
+        replays.keep({order.id for order in orders})
         by_table: dict[str, list[Order]] = {}
         for order in orders:
             if order.table in owned_tables.tables:
@@ -76,15 +85,23 @@ class InboxWatch:
             self._put_aside(misfit)
 
         def answer(table: Table) -> None:
+            at_once, to_replay = apart_from_replays(by_table[table.name], table.owned.state)
             answer_orders(
                 self._inbox,
-                by_table[table.name],
+                at_once,
                 lambda: table.owned.state,
                 lambda order: steps.carry_out(table, order),
             )
+            for order in to_replay[:1]:
+                replays.begin(table, order)
 
         held = [owned_tables.tables[name] for name in sorted(by_table)]
         steps.each([table for table in held if isinstance(table.ownership, Owned)], answer)
+
+    def done(self, order: Order) -> None:
+        """Put an order away that a snapshot records; the next order of its table need not wait for the next look."""
+        self._inbox.done(order)
+        self._looked_at = -math.inf
 
     def _may_be_ours(self, table: str) -> bool:
         """Return whether the table has a ledger of this service: another run of it, with other topics, may take its orders."""

@@ -23,6 +23,7 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.paths.ledger import Generation
+from kafka2hive.model.snapshot import ORDER_DONE
 from kafka2hive.model.text import counted
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.run.completion import CompletionTracker
@@ -241,7 +242,7 @@ class OwnedTables:
             self.forget(table)
             raise
 
-    def carry_out(self, table: Table, order: Order) -> frozenset[HivePartition]:
+    def carry_out(self, table: Table, order: Order, result: str = ORDER_DONE) -> frozenset[HivePartition]:
         """Commit the snapshot that records an order, whatever Hive says of the table, because it has no data.
 
         Returns the registrations that were given up. A table that is set aside stays so, unless it waited for those.
@@ -249,7 +250,7 @@ class OwnedTables:
         owned = table.owned
         refusals = {**self._refusals_elsewhere, **table.hive.refusals}
         now = self._wiring.ports.clock.now()
-        change = change_for(order, owned.ledger, now, owned.registered, refusals)
+        change = change_for(order, owned.ledger, now, owned.registered, refusals, result)
         published = self._commit(table, owned, change)
         table.ownership = replace(owned, ledger=published.owned, registered=frozenset())
         self.completion.note_certificates(table)

@@ -17,6 +17,7 @@ from kafka2hive.model.errors import (
     TableError,
     TakeOverLost,
 )
+from kafka2hive.model.snapshot import ORDER_DONE
 from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.stopped_tables import StoppedTables
@@ -136,9 +137,12 @@ class TableSteps:
         self._owned_tables.clean_up(table)
         return published
 
-    def carry_out(self, table: Table, order: Order) -> None:
-        """Commit the snapshot that records an operator's order as done or refused. Raises as `publish`."""
-        self._registrar.give_up(self._owned_tables.carry_out(table, order))
+    def carry_out(self, table: Table, order: Order, result: str = ORDER_DONE) -> None:
+        """Commit the snapshot that records an operator's order as done or refused. Raises as `publish`.
+
+        `result` is that of a replay, which earlier epochs have done.
+        """
+        self._registrar.give_up(self._owned_tables.carry_out(table, order, result))
 
     def hear_registrar(self) -> None:
         for event in self._registrar.take_events():

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import assert_never
 
-from kafka2hive.ledger.inbox import GiveUpRegistration, Inbox, Order, PauseTable, ResumeTable
+from kafka2hive.ledger.inbox import GiveUpRegistration, Inbox, Order, PauseTable, ReplayLetters, ResumeTable
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Change, PauseUpdate, RegistrationUpdate
 from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ServiceUnavailable, TableError
@@ -21,13 +21,23 @@ def answer_orders(
     """Answer the orders to one table, in turn: publish the snapshot that records one, then move its file to `done/`.
 
     A crash in between leaves the file, and the next owner finds its id in the snapshot. So no further order is answered
-    before a file has left the inbox: a snapshot needs to list only the last orders. Raises what `publish` raises.
+    before a file has left the inbox: a snapshot needs to list only the last orders. A replay takes many epochs and is not
+    given to this function before it is recorded (apart_from_replays). Raises what `publish` raises.
     """
     for order in orders:
         if find_recorded(state(), order.id) is None:
             publish(order)
         if not inbox.done(order):
             return
+
+
+def apart_from_replays(orders: Iterable[Order], state: Snapshot) -> tuple[list[Order], list[Order]]:
+    """Return the orders that one snapshot answers, or whose answer `state` records, and the replays, which take many."""
+    apart: tuple[list[Order], list[Order]] = [], []
+    for order in orders:
+        takes_many = isinstance(order.instruction, ReplayLetters) and find_recorded(state, order.id) is None
+        apart[takes_many].append(order)
+    return apart
 
 
 def find_recorded(state: Snapshot, order_id: str) -> RecordedOrder | None:
@@ -40,10 +50,12 @@ def change_for(
     now: str,
     registered: frozenset[HivePartition] = frozenset(),
     refusals: Mapping[HivePartition, TableError] | None = None,
+    result: str = ORDER_DONE,
 ) -> Change:
     """Return the change whose snapshot carries the order out, or records why nothing was done. Pure.
 
     `registered` are pending registrations that Hive has confirmed since the newest snapshot, `refusals` its latest refusals.
+    `result` is that of an order whose work earlier epochs have done.
     """
     done = (_record(order, owned, now, ORDER_DONE),)
     match order.instruction:
@@ -62,6 +74,8 @@ def change_for(
                     orders=(_record(order, owned, now, str(error)),), registered=registered
                 )
             return RegistrationUpdate(forgotten=given_up, orders=done, registered=registered)
+        case ReplayLetters():
+            return RegistrationUpdate(orders=(_record(order, owned, now, result),), registered=registered)
         case _:
             assert_never(order.instruction)
 

@@ -17,8 +17,17 @@ from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import staging_directory
-from kafka2hive.model.snapshot import MOST_ORDERS, ORDER_DONE, REBUILT, EventBounds, Pause, Snapshot
+from kafka2hive.model.snapshot import (
+    MOST_ORDERS,
+    ORDER_DONE,
+    REBUILT,
+    EventBounds,
+    Pause,
+    RunningReplay,
+    Snapshot,
+)
 from kafka2hive.model.text import utc_text
+from kafka2hive.service.tables.replays import advanced
 from kafka2hive.service.verify.result import Finding, of_epoch
 
 _COMPLETENESS = "verify.completeness"
@@ -40,6 +49,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield from _topics(before, after)
             yield from _decisions(before, after)
             yield from _orders(before, after)
+            yield from _replaying(before, after)
             yield from _registrations(before, after)
             yield from _completeness(before, after)
             yield from _bounds(before, after)
@@ -148,6 +158,20 @@ def _orders(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
         yield of_epoch(
             after, "verify.order", f"it has read records, and was paused in epoch {before.paused.epoch}"
         )
+
+
+def _replaying(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Audit that an order to replay letters counts what its epochs have replayed, until the order is recorded."""
+    expected, now = before.replaying, after.replaying
+    new = {each.id for each in after.orders if each.epoch == after.epoch}
+    if expected is not None and expected.order in new:
+        expected = None
+    elif after.replayed and now is not None and now != expected:
+        if expected is None or expected.order != now.order:
+            expected = RunningReplay(order=now.order, through=min(now.through, before.epoch))
+        expected = advanced(expected, after.replayed)
+    if now != expected:
+        yield of_epoch(after, "verify.order", f"replaying is {now}, its lines make it {expected}")
 
 
 def _registrations(before: Snapshot, after: Snapshot) -> Iterator[Finding]:

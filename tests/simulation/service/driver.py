@@ -22,12 +22,21 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
-from kafka2hive.model.offsets import RangeAccounting
+from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting
+from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
-from kafka2hive.model.paths.table_directory import OWNER_MARKER
+from kafka2hive.model.paths.path import base_name, join
+from kafka2hive.model.paths.table_directory import OWNER_MARKER, staging_directory
 from kafka2hive.model.snapshot import OpenPartition
 from kafka2hive.model.text import utc_text
-from kafka2hive.plan.contract import ClientCounts, PlannedEpoch, TableFailure, TableManifest
+from kafka2hive.plan.contract import (
+    LETTERS_MISSING,
+    ClientCounts,
+    PlannedEpoch,
+    TableFailure,
+    TableManifest,
+    TableTask,
+)
 from kafka2hive.service.inspect.status import StatusResult, status
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.process import process_of
@@ -45,6 +54,7 @@ from kafka2hive.service.tables.registrar import Registrar
 from kafka2hive.service.tables.report import Reporter, TablePublication, TableStart
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import NotFound, StorageError
 from tests.simulation import tasks
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.filesystem import SimulatedFileSystem
@@ -53,7 +63,7 @@ from tests.simulation.places import DEAD_LETTER_TABLE, LEDGERS, location_of
 from tests.simulation.service.kafka import Cluster, SimulatedKafka
 from tests.simulation.service.maps import BY_PATTERN, COLUMNS, RIVALS, TABLES, columns_text, map_of
 from tests.simulation.tasks import Share, TaskFailed
-from tests.simulation.topic import BEGAN_MS, account_of
+from tests.simulation.topic import BEGAN_MS, account_of, letters_place, replay_of, row_place_of
 from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
@@ -74,7 +84,8 @@ class Surroundings:
     still. If `refuses_late`, late rows of the table with certificates become dead letters. `sources` has the topic that the table
     by a pattern reads, once it is committed. `moved` has the locations of tables whose map has another one than at the beginning,
     `moved_partitions` the locations that somebody has changed in Hive.
-    If `takes_orders`, runs look into their inboxes.
+    If `takes_orders`, runs look into their inboxes. `versions` has each process's owner names and the version of its map, `tried`
+    the files of letters that a process has decoded, each with the process.
     """
 
     world: World
@@ -89,6 +100,12 @@ class Surroundings:
     moved: dict[str, str] = field(default_factory=dict)
     moved_partitions: dict[str, str] = field(default_factory=dict)
     takes_orders: bool = False
+    versions: list[tuple[set[str], int]] = field(default_factory=list)
+    tried: set[tuple[str, str]] = field(default_factory=set)
+
+    def version_of(self, owner: str) -> int:
+        """Return the version of the map of the process with this owner name."""
+        return next(version for names, version in self.versions if owner in names)
 
     def location(self, table: str) -> str:
         """Return the table's location in the map."""
@@ -183,9 +200,9 @@ class WatchedTables(OwnedTables):
             self.process.world.count["pending registrations carried"] += 1
         return started
 
-    def carry_out(self, table: Table, order: Any) -> Any:
+    def carry_out(self, table: Table, order: Any, result: str = "done") -> Any:
         before = table.aside is not None and not table.hive.refusals
-        published = super().carry_out(table, order)
+        published = super().carry_out(table, order, result)
         if before and table.aside is None:
             raise Violation(f"{table.name} was set aside, and an order has ended that")
         self.process.check_visible(table.owned)
@@ -274,6 +291,7 @@ class Process:
             AnyOrder(world.below),
             new_lock=NoLock,
         )
+        around.versions.append((self.wiring.owner_names, self.version))
         owner = self.wiring.new_owner()
         self.me = process_of(owner)
         root = self.wiring.map.storage.ledger_root
@@ -404,6 +422,13 @@ class Process:
         for plan in epoch.tasks:
             for t in plan.tables:
                 location = self.tables.tables[t.table].location
+                if t.replay is not None:
+                    try:
+                        manifests.append(self._replayed(plan.index, t, location))
+                    except TaskFailed as failed:
+                        self.loop.on_failed(epoch.number, str(failed))
+                        return
+                    continue
                 closed = None if t.bounds is None else t.bounds.late_before_ms
                 names = (t.ledger_id, t.generation, t.epoch)
                 share = Share(plan.index, *names, t.ranges, t.table, location, closed)
@@ -445,6 +470,57 @@ class Process:
                     )
                 )
         self.loop.on_epoch(epoch.number, manifests)
+
+    def _replayed(self, index: int, t: TableTask, location: str) -> TableManifest:
+        """Decode the letters of a file. As for retention (W3), no RPC about it may be under way when its place becomes free.
+
+        Raises TaskFailed.
+        """
+        world, wanted = self.world, t.replay
+        assert wanted is not None
+        share = Share(index, t.ledger_id, t.generation, t.epoch, t.ranges, t.table, location)
+        manifest = TableManifest(table=t.table, task=index, generation=t.generation, epoch=t.epoch)
+        self.around.tried.add((self.name, wanted.path))
+        parsed = DataFileName.parse(base_name(wanted.path))
+        assert parsed is not None
+        staged = join(staging_directory(location), parsed[0].in_state("pending"))
+        if any(parsed[0].uuid in request.path for request in world.late) or world.namenode.node(staged):
+            return replace(manifest, failure=TableFailure(LETTERS_MISSING, "is not there"))
+        try:
+            records = tasks.records_in(self.files.read(wanted.path))
+        except NotFound:
+            world.count["letters not there"] += 1
+            return replace(manifest, failure=TableFailure(LETTERS_MISSING, "is not there"))
+        except StorageError as error:
+            if world.below(2):
+                raise TaskFailed(str(error)) from error
+            return replace(manifest, failure=TableFailure("task.storage", str(error)))
+        closed = None if t.bounds is None else t.bounds.late_before_ms
+        fates: dict[str, list[str]] = {"row": [], "again": [], "filtered": []}
+        for record in records:
+            fates[replay_of(record, t.epoch, t.table, closed)].append(record)
+        account = OffsetAccounting(
+            read=len(records),
+            written=len(fates["row"]),
+            filtered=len(fates["filtered"]),
+            dead_lettered=len(fates["again"]),
+        )
+        accounts = (RangeAccounting(index, t.ranges[0], account),)
+        manifest = replace(manifest, accounts=accounts, chosen=len(records))
+        if len(fates["again"]) == len(records):
+            world.count["files whose letters stay"] += 1
+            return manifest
+        places: dict[HivePartition, list[str]] = {}
+        for record in fates["again"]:
+            places.setdefault(letters_place(int(record.split(":")[1]), t.table), []).append(record)
+        for record in fates["row"]:
+            number, offset = map(int, record.split(":"))
+            places.setdefault(row_place_of(number, offset, t.table), []).append(record)
+        files = tasks.stage_places(world, self.files, share, places)
+        if files is None:
+            raise TaskFailed(str(share))
+        world.count["files replayed by order"] += 1
+        return replace(manifest, files=files)
 
     def _register(self) -> None:
         """Do the work of the registrar's thread, while the main greenlet rests."""
@@ -508,7 +584,7 @@ class Process:
                 raise Violation(f"{self.name} has seen one topic for {table.name}: {error}")
         elif error.code == "kafka.unknown_topic":
             self.world.count["a topic of the map is not there"] += 1
-            if not self.kafka.lacked.intersection({*TOPICS_OF[table.name], *table.topics}):
+            if not self.kafka.lacked.intersection({*TOPICS_OF[table.name], *table.topics, *table.vanished}):
                 raise Violation(f"{self.name} misses a topic of {table.name} that is there: {error}")
         elif error.code == "table.paused":
             self.world.count["ended beside a paused table"] += 1

@@ -23,6 +23,7 @@ from tests.simulation.oracle import (
     check_records,
     check_tidiness,
     history,
+    without_replayed,
 )
 from tests.simulation.places import LEDGER, location_of
 from tests.simulation.service.maps import (
@@ -218,11 +219,11 @@ def judge_tables(around: Any) -> None:
             check_certificates(world, snapshots, world.uncertifiable == location)
             if table == COMPLETED and world.uncertifiable != location:
                 _check_all_certified(snapshots[-1])
-            files = [file for snapshot in snapshots for file in snapshot.files]
+            files, filtered = without_replayed(world, snapshots)
             newest = snapshots[-1]
             if table == BY_PATTERN:
                 topics = _source(snapshots)
-            check_records(world, files, snapshots)
+            check_records(world, files, snapshots, filtered)
             check_late(around, snapshots)
             ends = {p.topic_partition: p.end for p in newest.positions}
             for tp in around.cluster.topic_partitions(tuple(filter(around.cluster.has, topics))):

@@ -4,10 +4,12 @@ Before the end every table is resumed by one more order. Then each order that ar
 and no table may have read a record while it was paused.
 """
 
+import json
 from collections.abc import Callable
 from itertools import pairwise
 
-from kafka2hive.model.paths.ledger import LedgerPaths, inbox_directory, order_name
+from kafka2hive.model.paths.data_file import DataFileName
+from kafka2hive.model.paths.ledger import LedgerPaths, inbox_directory, order_name, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, join
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
@@ -15,12 +17,14 @@ from tests.simulation.namenode import FileNode
 from tests.simulation.oracle import history
 from tests.simulation.places import LEDGER
 from tests.simulation.schedule import Outcome, outcome_of
-from tests.simulation.service.maps import TABLES
+from tests.simulation.service.maps import SERVICES, TABLES, TOPICS
 from tests.simulation.service.oracle import judge
 from tests.simulation.service.schedule import ServiceSchedule
+from tests.simulation.snapshot_text import SnapshotText, ToldOrder, ToldProgress
 from tests.simulation.watch import Violation
 
 NOBODYS = "db.nobodys"
+KINDS = ("pause", "resume", "replay", "replay", "replay")
 MISFITS = {
     "note.txt": b"do not touch",
     order_name("0" * 32): b"{",
@@ -46,12 +50,39 @@ class OrderSchedule(ServiceSchedule):
     """A schedule of services, with operators."""
 
     def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
+        self.has_letters = seed % 2 == 1
         super().__init__(seed, code, trace)
         self.around.takes_orders = True
+        self.world.replays = True
         self.given: dict[str, tuple[str, str, str]] = {}
         """By id of each order that was tried: service, table, kind."""
+        self.versions: dict[str, set[int]] = {}
+        """By id of each order to replay letters: the versions of the maps with which it was given."""
+        self.newest: dict[str, int] = {}
+        """By id of each order: the newest finished epoch of its table when it was given first."""
+        self.replaying: dict[str, str] = {}
+        """By id of each order to replay letters, for the judge: the owner that has replayed letters last."""
         self.arrived: set[str] = set()
         self.operators: list[Actor] = []
+
+    def run(self) -> None:
+        if self.has_letters:
+            self._write_letters()
+        super().run()
+
+    def _write_letters(self) -> None:
+        """Produce and dump records, so that there are files of letters before the runs begin."""
+        cluster = self.around.cluster
+        cluster.growing = False
+        for number in range(4):
+            for tp in cluster.topic_partitions(tuple(filter(cluster.has, TOPICS))):
+                cluster.grow(tp, 14)
+            for service in SERVICES:
+                name = f"{service}0{number}"
+                self.code.service.Process(
+                    self.around, name, self.code.service.Order(service, once=True)
+                ).run()
+        cluster.growing = True
 
     def _start(self, service: str, *, once: bool) -> None:
         super()._start(service, once=once)
@@ -77,25 +108,26 @@ class OrderSchedule(ServiceSchedule):
         repeated = [i for i, told in self.given.items() if told[:2] == (service, table)]
         twice = bool(repeated) and world.below(6) == 0
         order_id = repeated[-1] if twice else world.uuid()
-        instruction = self.code.repair.INSTRUCTIONS[world.below(2)]
+        kind = KINDS[world.below(len(KINDS) if self.has_letters else 2)]
         if twice:
-            instruction = next(i for i in self.code.repair.INSTRUCTIONS if i.kind == self.given[order_id][2])
+            kind = self.given[order_id][2]
             world.count["an order given twice"] += 1
-        self._operate(service, table, order_id, instruction, carries_out=world.below(4) == 0)
+        self._operate(service, table, order_id, kind, carries_out=world.below(4) == 0)
 
     def _has_ledger(self, table: str) -> bool:
         return bool(self.world.namenode.directory(LedgerPaths(LEDGER.root, table).table_directory))
 
-    def _operate(
-        self, service: str, table: str, order_id: str, instruction: object, *, carries_out: bool
-    ) -> None:
+    def _operate(self, service: str, table: str, order_id: str, kind: str, *, carries_out: bool) -> None:
         world = self.world
-        self.given[order_id] = (service, table, getattr(instruction, "kind", ""))
+        self.given[order_id] = (service, table, kind)
         at = f"{len(self.given):06d}"
         owned_here = table in TABLES[service]
         world.count["an order for another service's table"] += not owned_here
 
         def run(actor: Actor) -> None:
+            self.versions.setdefault(order_id, set()).add(process.version)
+            self.newest.setdefault(order_id, newest_epoch(self, table))
+            instruction = self.code.repair.instruction_of(process, table, kind)
             if self.code.repair.run_order(
                 process, order_id, table, instruction, at, carries_out=carries_out and owned_here
             ):
@@ -148,16 +180,23 @@ class OrderSchedule(ServiceSchedule):
             world.execute_late()
         for service, tables in TABLES.items():
             for table in filter(self._has_ledger, tables):
-                order_id = world.uuid()
-                self.given[order_id] = (service, table, "resume")
-                process = self.code.service.Process(
-                    self.around, f"last{table}", self.code.service.Order(service, once=True)
-                )
-                resume = self.code.repair.INSTRUCTIONS[1]
-                at = f"{len(self.given):06d}"
-                if not self.code.repair.run_order(process, order_id, table, resume, at, carries_out=False):
+                if not self._give(service, table, "resume"):
                     raise Violation(f"without faults no order can be given for {table}")
-                self.arrived.add(order_id)
+
+    def _give(self, service: str, table: str, kind: str) -> bool:
+        """Give an order at once, and return whether it has arrived."""
+        order_id = self.world.uuid()
+        self.given[order_id] = (service, table, kind)
+        order = self.code.service.Order(service, once=True)
+        process = self.code.service.Process(self.around, f"{kind} {table}", order)
+        self.versions[order_id] = {process.version}
+        self.newest[order_id] = newest_epoch(self, table)
+        wanted = self.code.repair.instruction_of(process, table, kind)
+        at = f"{len(self.given):06d}"
+        arrived = self.code.repair.run_order(process, order_id, table, wanted, at, carries_out=False)
+        if arrived:
+            self.arrived.add(order_id)
+        return bool(arrived)
 
 
 def check_orders(schedule: OrderSchedule) -> None:
@@ -185,6 +224,7 @@ def _check_table(schedule: OrderSchedule, service: str, table: str) -> set[str]:
     """Check the history of one table, and return the ids of the orders that it has done."""
     world, ids, paused = schedule.world, set[str](), None
     snapshots = history(world, LedgerPaths(LEDGER.root, table))
+    check_replays(schedule, snapshots)
     for before, after in pairwise(snapshots):
         new = [each for each in after.orders if each.id not in {known.id for known in before.orders}]
         if after.orders != before.orders + tuple(new):
@@ -192,7 +232,13 @@ def _check_table(schedule: OrderSchedule, service: str, table: str) -> set[str]:
                 f"{table}: epoch {after.epoch} has the orders {after.orders}, before {before.orders}"
             )
         for each in new:
-            if each.epoch != after.epoch or each.id in ids or each.result != "done":
+            refused = each.kind == "replay" and each.result.startswith("[")
+            world.count["a replay refused"] += refused
+            if (
+                each.epoch != after.epoch
+                or each.id in ids
+                or not (refused or each.result.split(" ")[0] == "done")
+            ):
                 raise Violation(f"{table}: epoch {after.epoch} has the order {each}")
             if schedule.given.get(each.id) != (service, table, each.kind):
                 raise Violation(f"{table} has done {each}, given was {schedule.given.get(each.id)}")
@@ -200,6 +246,8 @@ def _check_table(schedule: OrderSchedule, service: str, table: str) -> set[str]:
             by_run = after.owner.startswith(("sim", "other"))
             world.count["an order done by a run" if by_run else "an order done by a command"] += 1
             world.count["an order done of a table that was paused"] += paused is not None
+            if each.kind == "replay":
+                continue
             paused = None if each.kind == "resume" else paused or each.id
             world.count["tables paused"] += each.kind == "pause"
         if after.paused != paused:
@@ -210,6 +258,104 @@ def _check_table(schedule: OrderSchedule, service: str, table: str) -> set[str]:
             raise Violation(f"{table}: epoch {after.epoch} has read {after.accounts}, and was paused")
     world.count["epochs of other tables while one is paused"] += _epochs_beside(schedule)
     return ids
+
+
+def newest_epoch(schedule: OrderSchedule, table: str) -> int:
+    """Return the newest finished epoch of the table."""
+    paths = schedule.world.namenode.files_below(LedgerPaths(LEDGER.root, table).table_directory)
+    parsed = [parse_snapshot_name(base_name(path)) for path in paths]
+    return max((each[0] for each in parsed if each and each[1] == "final"), default=-1)
+
+
+def check_replays(schedule: OrderSchedule, snapshots: list[SnapshotText]) -> None:
+    """Check what orders to replay letters have done: by the right map, only letters from before it, and counted truly."""
+    for before, after in pairwise(snapshots):
+        now, then = after.replaying, before.replaying
+        new = [each for each in after.orders if each.id not in {known.id for known in before.orders}]
+        if then is not None and then.order in {each.id for each in new}:
+            if now is not None:
+                raise Violation(f"{after.table}: {now} is under way after its end")
+        elif now != then and not after.replayed:
+            raise Violation(f"{after.table}: epoch {after.epoch} has {now}, the one before {then}")
+        if after.replayed:
+            _check_batch(schedule, before, after)
+        for each in new:
+            if each.kind == "replay":
+                _check_end(schedule, snapshots, before, after, each)
+
+
+def _check_batch(schedule: OrderSchedule, before: SnapshotText, after: SnapshotText) -> None:
+    now, then = after.replaying, before.replaying
+    if now is None or now.order not in schedule.given:
+        raise Violation(f"{after.table}: epoch {after.epoch} replays letters without an order")
+    if then is None or then.order != now.order:
+        then = ToldProgress(now.order, min(now.through, before.epoch), 0, 0, 0, 0, 0)
+    else:
+        schedule.world.count["a replay of several epochs"] += 1
+        went_on = schedule.replaying.get(now.order, after.owner) != after.owner
+        schedule.world.count["a replay that another run has gone on with"] += went_on
+    schedule.replaying[now.order] = after.owner
+    mine = after.replayed
+    wanted = ToldProgress(
+        now.order,
+        then.through,
+        then.files + len(mine),
+        then.letters + sum(one.letters for one in mine),
+        then.written + sum(one.written for one in mine),
+        then.filtered + sum(one.filtered for one in mine),
+        then.again + sum(one.again for one in mine),
+    )
+    if now != wanted:
+        raise Violation(f"{after.table}: epoch {after.epoch} has {now}, its lines make {wanted}")
+    for one in mine:
+        parsed = DataFileName.parse(base_name(one.path))
+        if parsed is None or parsed[0].epoch > now.through:
+            raise Violation(
+                f"{after.table}: the order of letters up to {now.through} has replayed {one.path}"
+            )
+    _check_map(schedule, now.order, after)
+
+
+def _check_map(schedule: OrderSchedule, order_id: str, after: SnapshotText) -> None:
+    if schedule.around.version_of(after.owner) not in schedule.versions[order_id]:
+        raise Violation(
+            f"{after.table}: {after.owner} does order {order_id} by another map than {schedule.versions[order_id]}"
+        )
+
+
+def _check_end(
+    schedule: OrderSchedule,
+    snapshots: list[SnapshotText],
+    before: SnapshotText,
+    after: SnapshotText,
+    each: ToldOrder,
+) -> None:
+    running = before.replaying if before.replaying and before.replaying.order == each.id else None
+    schedule.world.count["a replay of another map refused"] += "order.other_map" in each.result
+    if "order.other_map" in each.result:
+        if {schedule.around.version_of(after.owner)} == schedule.versions[each.id]:
+            raise Violation(f"{after.owner} refuses {each} of its own map")
+        return
+    if each.result.startswith("["):
+        return
+    _check_map(schedule, each.id, after)
+    if not each.result.startswith("done {"):
+        raise Violation(f"{after.table}: {each} has no counts")
+    counts = json.loads(each.result.removeprefix("done "))
+    told = [counts[name] for name in ("files", "letters", "written", "filtered", "again")]
+    if told != (list(running[2:]) if running else [0] * 5):
+        raise Violation(f"{after.table}: {each} says {told}, its epochs {running}")
+    gone = {one.path for snapshot in snapshots for one in snapshot.replayed if snapshot.epoch < after.epoch}
+    through = running.through if running else schedule.newest[each.id]
+    letters = {
+        file.final
+        for snapshot in snapshots
+        for file in snapshot.files
+        if file.kind == "dead_letter" and snapshot.epoch <= through
+    }
+    tried = {path for name, path in schedule.around.tried if name == after.owner.split("-")[0]}
+    if missed := letters - gone - tried:
+        raise Violation(f"{after.table}: {each} is done, not looked at are {sorted(missed)}")
 
 
 def _epochs_beside(schedule: OrderSchedule) -> bool:

@@ -6,7 +6,8 @@ Like driver.py, a mutant gets a copy of this module.
 from collections.abc import Callable
 from dataclasses import replace
 
-from kafka2hive.ledger.inbox import Inbox, Instruction, Order, PauseTable, ResumeTable
+from kafka2hive.config.route import route
+from kafka2hive.ledger.inbox import Inbox, Instruction, Order, PauseTable, ReplayLetters, ResumeTable
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import Kafka2HiveError
@@ -21,13 +22,23 @@ from kafka2hive.service.recover.reset import ResetRequest, reset
 from kafka2hive.service.recover.result import RecoverRequest
 from kafka2hive.service.recover.service import recover
 from kafka2hive.service.tables.registrar import RefusedByHive, register_now
+from kafka2hive.service.tables.replays import rules_digest
 from tests.simulation import tasks
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.metastore import SimulatedMetastore
 from tests.simulation.service.driver import Process
+from tests.simulation.service.maps import TABLES
 from tests.simulation.tasks import Share
 
-__all__ = ["RecoverRequest", "Registration", "RepairPresence", "run_order", "run_recover", "run_reset"]
+__all__ = [
+    "RecoverRequest",
+    "Registration",
+    "RepairPresence",
+    "instruction_of",
+    "run_order",
+    "run_recover",
+    "run_reset",
+]
 
 
 class RepairPresence:
@@ -69,7 +80,14 @@ def run_recover(
     return [table.error for table in result.tables if table.error is not None]
 
 
-INSTRUCTIONS: tuple[Instruction, ...] = (PauseTable(), ResumeTable())
+def instruction_of(process: Process, table: str, kind: str) -> Instruction:
+    """Return an order of this kind as the command gives it by its map; a table of another service has no rules there."""
+    if kind != ReplayLetters.kind:
+        return PauseTable() if kind == PauseTable.kind else ResumeTable()
+    service_map = process.wiring.map
+    topics = {topic for topics in TABLES[service_map.service].values() for topic in topics}
+    routed = route(service_map.tables, topics, frozenset(), {}).tables.get(table)
+    return ReplayLetters("", "", "" if routed is None else rules_digest(routed.rule, service_map))
 
 
 def run_order(

@@ -2,6 +2,7 @@
 
 import base64
 import shutil
+from collections import deque
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from kafka2hive.config.load import load_map
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
+from kafka2hive.ledger.look import look
 from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
@@ -21,10 +23,13 @@ from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import EventBounds
-from kafka2hive.plan.contract import TableTask, TaskPlan
+from kafka2hive.plan.contract import TableManifest, TableTask, TaskPlan
 from kafka2hive.service.recover.rebuild import rebuild_ledger
+from kafka2hive.service.tables.hive_schemas import MapTables
 from kafka2hive.service.tables.manifests import judge_manifests
+from kafka2hive.service.tables.replays import oldest_first, search_letters
 from kafka2hive.service.wiring import wire
+from kafka2hive.task import run_task
 from tests.harness.cli_ledger import TABLE, document, invoke, local, write_map
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import manifests_of
@@ -343,3 +348,41 @@ def test_letters_without_a_timestamp_are_no_rows_of_a_table_that_keeps_it(tmp_pa
     done = asked(dumped, "replay", "--table", TABLE)
     assert done["files"] == 0
     assert {g["reason"]: g["count"] for g in asked(dumped, "list")["groups"]}["json.type"] == 3
+
+
+def replayed_by_a_task(dumped: Dumped, reason: str = "") -> list[TableManifest]:
+    """What a live run's tasks make of all files of letters."""
+    wiring = wire(load_map(str(dumped.map), {}))
+    view, tables = look(wiring.ports.files, wiring.paths(TABLE)), MapTables(wiring, None)
+    (letters,) = deque(
+        search_letters(wiring.ports.files, view.paths, view.directory, view.state, view.state.epoch), maxlen=1
+    )
+    tasks = [each.task(view.state, None, PLANNED_AT_MS, reason, "") for each in oldest_first(letters)]
+    settings = tables.settings(TABLE)
+    found: list[TableManifest] = []
+    for index, task in enumerate(tasks):
+        found += run_task(
+            TaskPlan(index, (replace(task, epoch=4, ledger_id="a" * 32, generation=1),)), settings
+        )
+    return found
+
+
+def test_a_task_of_a_live_run_makes_of_letters_what_the_command_does(dumped: Dumped) -> None:
+    assert [(m.files, m.chosen) for m in replayed_by_a_task(dumped)] == [((), 4), ((), 1)]
+    corrected(dumped)
+    manifests = replayed_by_a_task(dumped)
+    files = [(f.kind, f.rows, f.task) for m in manifests for f in m.files]
+    assert files == [(FileKind.DATA, 2, 0), (FileKind.DEAD_LETTER, 2, 0), (FileKind.DATA, 1, 1)]
+    footers = [Footer.parse(pq.read_metadata(local(f.staged)).metadata) for m in manifests for f in m.files]
+    assert all(footer is not None and footer.replay for footer in footers)
+    assert [(m.files, m.chosen) for m in replayed_by_a_task(dumped, "json.syntax")] == [((), 1), ((), 0)]
+    staged = {local(f.staged) for m in manifests for f in m.files}
+    assert set(dumped.map.parent.rglob("_tmp/*")) == staged, "what only fails again was staged"
+
+
+def test_a_task_of_a_live_run_names_files_that_it_cannot_read(dumped: Dumped) -> None:
+    corrected(dumped)
+    dumped.letters[0].unlink()
+    dumped.letters[1].write_bytes(dumped.letters[1].read_bytes()[:-8])
+    codes = [m.failure.code for m in replayed_by_a_task(dumped) if m.failure is not None]
+    assert codes == ["replay.missing", "replay.damaged"]

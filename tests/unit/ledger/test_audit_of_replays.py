@@ -4,11 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.ledger.history import letter_files
+from kafka2hive.ledger.history import Letters, letter_files
 from kafka2hive.ledger.snapshot.change import Completeness, RegistrationUpdate, Replay
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting
-from kafka2hive.model.snapshot import ACCEPT_LOSS, ReplayedFile, Snapshot
+from kafka2hive.model.snapshot import (
+    ACCEPT_LOSS,
+    EventBounds,
+    RecordedOrder,
+    ReplayedFile,
+    RunningReplay,
+    Snapshot,
+)
 from kafka2hive.service.verify.history import audit_history
 from tests.unit.ledger.test_audit_of_losses import BEGINNING, DATA, LETTER, SECOND, file, following, loss
 
@@ -79,3 +86,49 @@ def test_rows_that_come_back_are_counted_as_open() -> None:
     tracked = replace(DATA, tracking=None)
     after = following(tracked, replace(CHANGE, completeness=Completeness()))
     assert [(o.files, o.rows, o.since) for o in after.open] == [(1, 1, 2)]
+
+
+def letters_of(newest: Snapshot, snapshots: list[Snapshot], through: int = 99) -> list[object]:
+    letters = Letters(newest, through)
+    for each in snapshots:
+        letters.add(each)
+    return list(letters.oldest_first())
+
+
+def test_letters_to_replay_have_the_bounds_by_which_their_records_were_read() -> None:
+    bounds = EventBounds(late_before_ms=1), EventBounds(late_before_ms=2)
+    data = replace(DATA, bounds=bounds[0])
+    replayed = replace(REPLAYED, bounds=bounds[1])
+    assert letters_of(data, [data]) == [(LETTER, bounds[0])]
+    assert letters_of(replayed, [replayed, data]) == [(AGAIN, bounds[0])]
+    assert letters_of(replayed, [data]) == []
+    assert letters_of(replayed, [replayed, data], through=DATA.epoch) == []
+    assert letters_of(data, [data], through=DATA.epoch) == [(LETTER, bounds[0])]
+    lost = replace(replayed, losses=(loss(AGAIN, ACCEPT_LOSS),))
+    assert letters_of(lost, [replayed, data]) == []
+
+
+def test_a_replay_by_order_counts_what_its_lines_say_until_the_order_is_recorded() -> None:
+    running = RunningReplay(order="o", through=DATA.epoch, files=1, account=ACCOUNT)
+    begun = following(DATA, replace(CHANGE, running=running))
+    assert found(begun) == set() and begun.replaying == running
+    still = following(begun, RegistrationUpdate())
+    assert still.replaying == running and found(begun, still) == set()
+    done = RecordedOrder(
+        id="o",
+        kind="replay",
+        given_by="a",
+        given_at="t",
+        done_at="t",
+        epoch=still.epoch + 1,
+        result="done {}",
+    )
+    ended = following(still, RegistrationUpdate(orders=(done,)))
+    assert ended.replaying is None and found(begun, still, ended) == set()
+    wrong = (
+        (replace(begun, replaying=replace(running, files=2)),),
+        (replace(begun, replaying=replace(running, through=begun.epoch)),),
+        (begun, replace(still, replaying=None)),
+        (begun, still, replace(ended, replaying=running)),
+    )
+    assert all("verify.order" in found(*each) for each in wrong)

@@ -307,6 +307,18 @@ def test_fields_that_no_column_takes_are_counted_with_a_place() -> None:
     assert found([b'{"id":1}']) == UnmappedFields(1, ())
 
 
+def test_the_fields_of_all_tasks_are_added_up_by_name() -> None:
+    settings = table_settings(format="json", columns=(("id", "bigint"),))
+    values = [b'{"id":1,"x":1,"y":1}', b'{"id":2,"x":1}', b'{"id":3,"x":1}', b'{"id":4,"z":1}']
+    log = FakeLog(dict(enumerate(values)), len(values))
+    tasks = [
+        run_task_of({("t", 1): log}, settings, [offsets("t", 1, begin, end)])[0]
+        for begin, end in ((0, 2), (2, 4))
+    ]
+    expected = UnmappedFields(4, (one("x", 3, 0), one("y", 1, 0), one("z", 1, 3)))
+    assert outcome_of(*tasks).unmapped == expected
+
+
 def test_there_is_a_bound_on_names_and_on_their_length() -> None:
     seen = found([orjson.dumps({"id": n, f"{n}{'x' * 1_000}": 1}) for n in range(8 * MOST_FIELDS)])
     assert len(seen.fields) == MOST_FIELDS

@@ -1,0 +1,281 @@
+"""Replays of dead letters that an operator has ordered of a live run (docs/protocol.md, A replay by order).
+
+The work of an order is cut into batches, each an epoch of its table whose tasks Spark runs beside those of the other tables.
+Only the ledger holds what an order has done, so a run that takes the table over does what is left.
+"""
+
+import logging
+import math
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from itertools import islice
+
+from kafka2hive.ledger.history import Letters
+from kafka2hive.ledger.inbox import Order, ReplayLetters
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.snapshot.change import Replay
+from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ManualActionRequired, TableError
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.snapshot import RunningReplay
+from kafka2hive.model.text import counted
+from kafka2hive.plan.contract import TableManifest, TaskPlan
+from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.table_steps import TableSteps
+from kafka2hive.service.tables.replays import (
+    FileOfLetters,
+    ReplayCounts,
+    Untouched,
+    advanced,
+    judge_batch,
+    oldest_first,
+    rules_digest,
+    search_letters,
+)
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import StorageError
+
+log = logging.getLogger(__name__)
+
+BATCH_LETTERS, BATCH_BYTES = 50_000, 32_000_000
+"""The most letters and bytes of the files of one epoch, unless one file has more."""
+SEARCH_SECONDS = 0.5
+"""How long the ledger's history is read before the other tables have their turn."""
+
+
+@dataclass(slots=True)
+class _Work:
+    """One order that is under way. `ledger` is the ledger's generation, after which the work begins again.
+
+    `files` are still to be looked at; None while the `search` for them goes on. `in_flight` has those of the epoch under
+    way, by task. `rests`: the table's records have the next turn. `alone`: an epoch with a batch of it and other tables failed.
+    """
+
+    order: Order
+    instruction: ReplayLetters
+    generation: int
+    running: RunningReplay
+    search: Iterator[Letters]
+    found: Letters | None = None
+    files: deque[FileOfLetters] | None = None
+    in_flight: dict[int, DataFile] = field(default_factory=dict)
+    untouched: Untouched = field(default_factory=Untouched)
+    rests: bool = False
+    alone: bool = False
+
+
+class Replays:
+    """The replays of a run's tables, one at a time for each. Each method is called by the epoch loop, under its lock."""
+
+    def __init__(self, wiring: Wiring, owned_tables: OwnedTables, steps: TableSteps, *, once: bool) -> None:
+        self._wiring = wiring
+        self._owned_tables = owned_tables
+        self._steps = steps
+        self._search_seconds = math.inf if once else SEARCH_SECONDS
+        self._works: dict[str, _Work] = {}
+        self._ended: list[Order] = []
+
+    def keep(self, waiting: Collection[str]) -> None:
+        """Forget orders whose ids are not in the inbox any more: somebody withdrew them."""
+        for name, work in list(self._works.items()):
+            if work.order.id not in waiting:
+                log.info("%s: order %s of %s was withdrawn", name, work.order.id, work.order.given_by)
+                del self._works[name]
+
+    def begin(self, table: Table, order: Order) -> None:
+        """Begin the order unless one of the table is under way. No epoch may be under way. Raises as TableSteps.carry_out."""
+        assert isinstance(order.instruction, ReplayLetters)
+        if table.name in self._works:
+            return
+        try:
+            self._check(table, order.instruction, _done_before(table.owned.state.replaying, order))
+        except Kafka2HiveError as error:
+            self._steps.carry_out(table, order, str(error))
+            self._ended.append(order)
+            return
+        owned = table.owned.ledger
+        known = owned.state.replaying
+        if known is None or known.order != order.id:
+            known = RunningReplay(order=order.id, through=owned.state.epoch)
+        text = "%s: order %s of %s: dead letters up to epoch %d are replayed"
+        log.info(text, table.name, order.id, order.given_by, known.through)
+        self._works[table.name] = self._work(order, order.instruction, owned, known)
+
+    def _check(self, table: Table, wanted: ReplayLetters, done: str) -> None:
+        """Raise ConfigError if this run cannot do what the order says, of which `done` says what was done before."""
+        if wanted.rules != rules_digest(table.rule, self._wiring.map):
+            raise ConfigError(
+                "order.other_map",
+                f"{table.name}: the run decodes by a map with other rules for the table than the command's: {done}",
+                "restart the run with the new map, then type the command again",
+            )
+        if table.rule.sql is not None:
+            raise ConfigError(
+                "sql.needs_spark",
+                f"{table.name} has sql, and its dead letters stay letters: {done}",
+            )
+        try:
+            if wanted.since:
+                datetime.fromisoformat(wanted.since)
+        except ValueError as error:
+            raise ConfigError("usage.since", f"--since {wanted.since}: {error}: {done}") from error
+
+    def _work(self, order: Order, wanted: ReplayLetters, owned: OwnedLedger, running: RunningReplay) -> _Work:
+        files = self._wiring.ports.files
+        search = search_letters(files, owned.paths, owned.directory, owned.state, running.through)
+        return _Work(order, wanted, owned.generation.number, running, search)
+
+    def step(self) -> list[Order]:
+        """Search for letters, and end the orders that have none left. Return the orders that a snapshot records since."""
+        serving = [t for t in self._owned_tables.serving() if t.name in self._works]
+        self._steps.each(serving, self._step)
+        ended, self._ended = self._ended, []
+        return ended
+
+    def _step(self, table: Table) -> None:
+        work = self._works[table.name]
+        ledger = table.owned.ledger
+        if work.generation != ledger.generation.number:
+            del self._works[table.name]  # the order is in the inbox, and begins again
+            return
+        if work.files is None:
+            try:
+                self._search(work)
+            except StorageError as error:
+                log.info("%s: the search for letters begins again: %s", table.name, error)
+                self._works[table.name] = self._work(work.order, work.instruction, ledger, work.running)
+                return
+            except ManualActionRequired as error:
+                self._end(table, work, str(error))
+                return
+        if work.files is not None and not work.files:
+            self._end(table, work, ReplayCounts.of(work.running, work.untouched).result)
+
+    def _search(self, work: _Work) -> None:
+        clock = self._wiring.ports.clock
+        until = clock.monotonic() + self._search_seconds
+        for found in work.search:
+            work.found = found
+            if clock.monotonic() > until:
+                return
+        assert work.found is not None
+        work.files, work.found = deque(oldest_first(work.found)), None
+
+    def _end(self, table: Table, work: _Work, result: str) -> None:
+        self._steps.carry_out(table, work.order, result)
+        del self._works[table.name]
+        self._ended.append(work.order)
+
+    def first(self) -> frozenset[str]:
+        """Return the tables whose letters have the next turn, before their records."""
+        return frozenset(name for name, work in self._ready() if not work.rests and not work.alone)
+
+    def _ready(self) -> list[tuple[str, _Work]]:
+        serving = {table.name for table in self._owned_tables.serving()}
+        return [(name, work) for name, work in self._works.items() if work.files and name in serving]
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there are letters to decode."""
+        return bool(self._ready())
+
+    def alone(self, slots: int) -> tuple[TaskPlan, ...]:
+        """Return the tasks of a batch that must be the only one of its epoch and has the next turn; empty if none has.
+
+        A batch has at most `slots` files, each of which is a task.
+        """
+        for name, work in self._ready():
+            if work.alone and not work.rests:
+                return tuple(self._batch(name, work, 0, slots))
+        return ()
+
+    def beside(self, others: Sequence[TaskPlan], slots: int) -> tuple[TaskPlan, ...]:
+        """Return the tasks of an epoch beside `others`, which read records: a batch of each table that is not among them."""
+        taken = {task.table for plan in others for task in plan.tables}
+        plans: list[TaskPlan] = []
+        for name, work in self._ready():
+            if name in taken or work.alone:
+                work.rests = False
+            else:
+                plans += self._batch(name, work, len(others) + len(plans), slots)
+        return tuple(plans) if plans or others else self.alone(slots)
+
+    def _batch(self, name: str, work: _Work, first: int, slots: int) -> list[TaskPlan]:
+        table = self._owned_tables.tables[name]
+        owned, now_ms = table.owned.ledger, self._wiring.ports.clock.epoch_ms()
+        plans: list[TaskPlan] = []
+        letters = size = 0
+        assert work.files is not None
+        for index, each in enumerate(islice(work.files, slots), first):
+            letters, size = letters + each.file.rows, size + each.file.length
+            if plans and (letters > BATCH_LETTERS or size > BATCH_BYTES):
+                break
+            wanted = work.instruction
+            task = each.task(owned.state, owned, now_ms, wanted.reason, wanted.since)
+            plans.append(TaskPlan(index, (task,)))
+            work.in_flight[index] = each.file
+        return plans
+
+    def publish(self, table: Table, manifests: Sequence[TableManifest]) -> None:
+        """Commit what the tasks of the table's batch made of its letters, or end the order if they failed.
+
+        Raises as TableSteps.publish; then the batch is done again.
+        """
+        work = self._works[table.name]
+        planned, work.in_flight = work.in_flight, {}
+        untouched = replace(work.untouched, not_read=list(work.untouched.not_read))
+        batch = judge_batch(planned, manifests, untouched)
+        if batch.failure is not None:
+            self._refuse(work, batch.failure.error, table)
+            return
+        if batch.replayed:
+            running = advanced(work.running, batch.replayed)
+            registered = table.owned.registered
+            change = Replay(
+                files=batch.files, replayed=batch.replayed, running=running, registered=registered
+            )
+            self._steps.publish(table, change)
+            work.running = running
+        for path, why in untouched.not_read[len(work.untouched.not_read) :]:
+            log.warning("%s: letters are not read: %s %s", table.name, path, why)
+        work.untouched, work.rests = untouched, True
+        assert work.files is not None
+        for _ in planned:
+            work.files.popleft()
+        log.info(
+            "%s: order %s: %s replayed, %s to look at",
+            table.name,
+            work.order.id,
+            counted(work.running.files, "file"),
+            len(work.files),
+        )
+
+    def failed(self, tables: Collection[str], reason: str) -> bool:
+        """Handle an epoch that failed as a whole. Return whether a batch was in it: then no table is to blame yet.
+
+        A batch that was alone in it ends its order.
+        """
+        mine = {name: work for name, work in self._works.items() if work.in_flight}
+        for name, work in mine.items():
+            work.in_flight = {}
+            work.alone = True
+            if set(tables) == {name}:
+                text = f"{name}: the tasks that decode its letters die or raise: {reason}"
+                error = TableError("task.killed", text, "look at the tasks' log")
+                self._steps.each([self._owned_tables.tables[name]], partial(self._refuse, work, error))
+        return bool(mine)
+
+    def _refuse(self, work: _Work, error: TableError, table: Table) -> None:
+        """End the order with the error; what it has done stays."""
+        done = work.running
+        before = f"{counted(done.files, 'file')} with {counted(done.account.read, 'letter')} replayed before"
+        self._end(table, work, str(TableError(error.code, f"{error.message} ({before})", error.remedy)))
+
+
+def _done_before(running: RunningReplay | None, order: Order) -> str:
+    if running is None or running.order != order.id:
+        return "nothing was done"
+    return f"it ends after {counted(running.files, 'file')} with {counted(running.account.read, 'letter')}"

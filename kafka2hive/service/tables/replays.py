@@ -1,0 +1,213 @@
+"""Replays of dead letters: what a run and a command have in common. Pure, but for the list of a ledger's files."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import orjson
+
+from kafka2hive.config.keys import ServiceMap, TableRule
+from kafka2hive.ledger.history import Letters, final_snapshots
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting
+from kafka2hive.model.paths.ledger import LedgerPaths
+from kafka2hive.model.snapshot import ORDER_DONE, EventBounds, ReplayedFile, RunningReplay, Snapshot
+from kafka2hive.plan.contract import (
+    LETTERS_DAMAGED,
+    LETTERS_MISSING,
+    LetterFile,
+    TableFailure,
+    TableManifest,
+    TableTask,
+)
+from kafka2hive.storage.port import FileSystem
+
+_MOST_NAMED = 3
+"""So many files that could not be read an order's result names."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileOfLetters:
+    """A dead-letter file of a ledger, and the bounds of event time by which the epoch that read its records decided."""
+
+    file: DataFile
+    bounds: EventBounds | None
+
+    def task(
+        self,
+        state: Snapshot,
+        owned: OwnedLedger | None,
+        planned_at_ms: int,
+        reason: str,
+        since: str,
+    ) -> TableTask:
+        """Return the task that decodes the chosen letters for the next epoch of `owned`; None: only to count them."""
+        return TableTask(
+            table=state.table,
+            ledger_id=state.ledger_id if owned else "",
+            generation=owned.generation.number if owned else 0,
+            epoch=owned.next_epoch if owned else 0,
+            planned_at_ms=planned_at_ms,
+            ranges=self.file.ranges,
+            bounds=self.bounds,
+            replay=LetterFile(
+                path=self.file.final,
+                rows=self.file.rows,
+                checksum=self.file.checksum,
+                reason=reason,
+                since=since,
+            ),
+        )
+
+
+def search_letters(
+    files: FileSystem, paths: LedgerPaths, directory: str, newest: Snapshot, through: int
+) -> Iterator[Letters]:
+    """Yield the dead-letter files of epochs up to `through` after each snapshot that was read; the last value is complete.
+
+    Raises ManualActionRequired (a damaged snapshot), StorageError, also NotFound if snapshots are archived meanwhile.
+    """
+    letters = Letters(newest, through)
+    yield letters
+    for snapshot in final_snapshots(files, paths, directory):
+        letters.add(snapshot)
+        yield letters
+
+
+def oldest_first(letters: Letters) -> list[FileOfLetters]:
+    return [FileOfLetters(file, bounds) for file, bounds in letters.oldest_first()]
+
+
+def account_of(file: DataFile, manifest: TableManifest) -> OffsetAccounting:
+    """Return what became of the letters, without the offsets of other records.
+
+    Raises AccountingMismatch unless it accounts for every letter that was committed.
+    """
+    total = sum((each.account for each in manifest.accounts), OffsetAccounting())
+    if total.read != file.rows:
+        raise AccountingMismatch(f"{file.final}: {total.read} letters decoded, {file.rows} committed")
+    return OffsetAccounting(
+        read=total.read,
+        written=total.written,
+        filtered=total.filtered,
+        tombstones=total.tombstones,
+        dead_lettered=total.dead_lettered,
+        more_rows=total.more_rows,
+    )
+
+
+@dataclass(slots=True)
+class Untouched:
+    """Files that a replay left as they are: all chosen letters fail again, or the file could not be read."""
+
+    files: int = 0
+    letters: int = 0
+    not_read: list[tuple[str, str]] = field(default_factory=list)
+
+    def note(self, file: DataFile, manifest: TableManifest) -> bool:
+        """Note the file if it is one of these, or has no chosen letter, and return whether it stays as it is."""
+        failure = manifest.failure
+        if failure is not None:
+            self.not_read.append((file.final, failure.message))
+            return True
+        if not manifest.chosen:
+            return True
+        account = account_of(file, manifest)
+        if account.dead_lettered < account.read:
+            return False
+        self.files += 1
+        self.letters += manifest.chosen
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayBatch:
+    """What the tasks of one batch made: `files` replace the files of `replayed`. `failure` ends the replay."""
+
+    files: tuple[DataFile, ...] = ()
+    replayed: tuple[ReplayedFile, ...] = ()
+    failure: TableFailure | None = None
+
+
+def judge_batch(
+    planned: Mapping[int, DataFile], manifests: Sequence[TableManifest], untouched: Untouched
+) -> ReplayBatch:
+    """Judge the manifests of a batch, whose files are planned by task. Raises AccountingMismatch, as account_of."""
+    files: list[DataFile] = []
+    replayed: list[ReplayedFile] = []
+    for manifest in sorted(manifests, key=lambda m: m.task):
+        file = planned[manifest.task]
+        if manifest.failure and manifest.failure.code not in (LETTERS_MISSING, LETTERS_DAMAGED):
+            return ReplayBatch(failure=manifest.failure)
+        if untouched.note(file, manifest):
+            continue
+        files += manifest.files
+        account = account_of(file, manifest)
+        replayed.append(ReplayedFile(path=file.final, task=manifest.task, account=account))
+    return ReplayBatch(tuple(files), tuple(replayed))
+
+
+def advanced(running: RunningReplay, replayed: Sequence[ReplayedFile]) -> RunningReplay:
+    """Return the order's progress after an epoch with these lines."""
+    total = sum((one.account for one in replayed), running.account)
+    return replace(running, files=running.files + len(replayed), account=total)
+
+
+_COUNTS = {"letters": "read", "written": "written", "more_rows": "more_rows", "filtered": "filtered"}
+_COUNTS |= {"tombstones": "tombstones", "again": "dead_lettered"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayCounts:
+    """The result of a replay by order: `files` were replaced, `account` says what became of their letters.
+
+    `unchanged` files have chosen letters, all of which fail again. Of `not_read_files` some are named in `not_read`.
+    """
+
+    files: int
+    account: OffsetAccounting
+    unchanged: int
+    unchanged_letters: int
+    not_read_files: int
+    not_read: tuple[tuple[str, str], ...]
+
+    @staticmethod
+    def of(running: RunningReplay, untouched: Untouched) -> "ReplayCounts":
+        return ReplayCounts(
+            files=running.files,
+            account=running.account,
+            unchanged=untouched.files,
+            unchanged_letters=untouched.letters,
+            not_read_files=len(untouched.not_read),
+            not_read=tuple(untouched.not_read[:_MOST_NAMED]),
+        )
+
+    @property
+    def result(self) -> str:
+        """The result of the order's line in the ledger."""
+        account = {name: getattr(self.account, attribute) for name, attribute in _COUNTS.items()}
+        own = {name: getattr(self, name) for name in _OWN}
+        return f"{ORDER_DONE} {orjson.dumps({'files': self.files} | account | own).decode()}"
+
+    @staticmethod
+    def parse(result: str) -> "ReplayCounts":
+        """Return the counts in an order's result, which is done."""
+        counts: dict[str, Any] = orjson.loads(result.removeprefix(ORDER_DONE))
+        account = OffsetAccounting(**{attribute: counts[name] for name, attribute in _COUNTS.items()})
+        own = {name: counts[name] for name in _OWN} | {"not_read": tuple(map(tuple, counts["not_read"]))}
+        return ReplayCounts(files=counts["files"], account=account, **own)
+
+
+_OWN = tuple(f.name for f in fields(ReplayCounts) if f.name not in ("files", "account"))
+
+
+def rules_digest(rule: TableRule, service_map: ServiceMap) -> str:
+    """Return the digest of all that decides what a record of the table becomes, as the map says it.
+
+    Not in it: columns that are read from Hive, the code of plug-ins, and the registry's schemas.
+    """
+    dead = service_map.dead_letters
+    text = f"{rule.settings(rule.columns)!r} {dead.table} {dead.location} {service_map.storage.warehouse}"
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,241 @@
+"""Decode the letters of a dead-letter file again, as a task of its ranges that reads nothing else (rule R11's task)."""
+
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from io import BytesIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kafka2hive.config.dead_letters import LATE, OUT_OF_RANGE
+from kafka2hive.config.keys import MetadataColumn
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import UNKNOWN_CHECKSUM, checksum_text
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.plan.contract import (
+    LETTERS_DAMAGED,
+    LETTERS_MISSING,
+    NEVER,
+    ClientCounts,
+    LetterFile,
+    TableFailure,
+    TableManifest,
+    TaskPlan,
+)
+from kafka2hive.storage.port import FileSystem, NotFound
+from kafka2hive.task.dead_letters import StoredLetters, letter_chunks
+from kafka2hive.task.failures import TableErrors, needs_spark
+from kafka2hive.task.fetch.consumer import process_consumer
+from kafka2hive.task.fetch.fetch import CHUNK_BYTES
+from kafka2hive.task.part import TablePart, TaskEnvironment, task_environment
+from kafka2hive.task.sink import OpenSink, PassingSink
+from kafka2hive.task.table import TableRun
+
+_BATCH_ROWS = 10_000
+_TIMES = "metadata.timestamp"
+"""The reason of records whose timestamp no letter can hold: they are never decoded again."""
+_UNREADABLE = (pa.ArrowException, OSError, KeyError)
+
+
+class LettersTask:
+    """A task whose records are the letters of dead-letter files, one file for each table's part of the plan."""
+
+    def __init__(self, plan: TaskPlan, environment: TaskEnvironment) -> None:
+        self._environment = environment
+        settings = environment.settings
+        known = {name: replace(table, schema_evolution="ignore") for name, table in settings.tables.items()}
+        self._parts = tuple(
+            TablePart(index=plan.index, task=task, settings=replace(settings, tables=known))
+            for task in plan.tables
+        )
+
+    def outputs(self) -> Iterator[TableManifest]:
+        """Yield the manifests; that of a file without a letter that becomes something else has no files."""
+        try:
+            for part in self._parts:
+                yield self._manifest(part)
+        finally:
+            self._environment.close()
+
+    def _manifest(self, part: TablePart) -> TableManifest:
+        files, progress = self._environment.files, self._environment.progress
+        with TableErrors() as errors:
+            tried = try_letters(part, files, progress)
+            if tried.failure is not None or not changes(tried):
+                return tried
+            return stage_letters(part, files, progress)
+        assert errors.failure is not None
+        return part.failed(errors.failure)
+
+
+def changes(manifest: TableManifest) -> bool:
+    """Return whether any letter becomes something else."""
+    return any(each.account.read > each.account.dead_lettered for each in manifest.accounts)
+
+
+def try_letters(
+    part: TablePart, files: FileSystem, progress: Callable[[], None] = lambda: None
+) -> TableManifest:
+    """Decode the file's letters without writing; the accounts of the manifest have no files.
+
+    Its failure is LETTERS_MISSING or LETTERS_DAMAGED if the file is not the one that was committed. Raises as replay_letters.
+    """
+    try:
+        return _decoded(part, files, progress, lambda _place, _schema: PassingSink(_ignore))
+    except NotFound:
+        return part.failed(TableFailure(LETTERS_MISSING, "is not there"))
+    except _DamagedLetters as error:
+        return part.failed(TableFailure(LETTERS_DAMAGED, error.why))
+    except _UNREADABLE as error:
+        return part.failed(TableFailure(LETTERS_DAMAGED, f"is damaged: {error}"))
+
+
+def stage_letters(
+    part: TablePart, files: FileSystem, progress: Callable[[], None] = lambda: None
+) -> TableManifest:
+    """Stage what the file's letters become. A crash leaves orphans.
+
+    Raises TableError (also if the file is not the one that was committed), NotFound, pa.ArrowException.
+    """
+    return _decoded(part, files, progress, None)
+
+
+class _DamagedLetters(TableError):
+    """A file of letters is not the one that was committed; `why` says what differs."""
+
+    def __init__(self, file: LetterFile, why: str) -> None:
+        self.why = why
+        remedy = "`kafka2hive verify --contents` names all such files; nothing was changed"
+        super().__init__("replay.damaged", f"{file.path} {why}", remedy)
+
+
+def _decoded(
+    part: TablePart, files: FileSystem, progress: Callable[[], None], open_sink: OpenSink | None
+) -> TableManifest:
+    file = _file_of(part)
+    data = files.read(file.path)
+    checksum = checksum_text(zlib.crc32(data))
+    if file.checksum not in (UNKNOWN_CHECKSUM, checksum):
+        raise _DamagedLetters(file, f"has {checksum}, but {file.checksum} was committed")
+    reader = pq.ParquetFile(BytesIO(data), coerce_int96_timestamp_unit="us")
+    if reader.metadata.num_rows != file.rows:
+        raise _DamagedLetters(
+            file, f"holds {reader.metadata.num_rows} letters, but {file.rows} were committed"
+        )
+    counts = Counter[str]()
+
+    def choose(rows: pa.Table) -> pa.Array:
+        mask = chosen_letters(part, file, rows)
+        counts["chosen"] += pc.sum(mask).as_py() or 0
+        return mask
+
+    manifest = replay_letters(
+        part, stored_letters(reader), choose, files, open_sink=open_sink, progress=progress
+    )
+    return replace(manifest, chosen=counts["chosen"])
+
+
+def _file_of(part: TablePart) -> LetterFile:
+    assert part.task.replay is not None
+    return part.task.replay
+
+
+def chosen_letters(part: TablePart, file: LetterFile, rows: pa.Table) -> pa.Array:
+    """Return the mask of the letters that are decoded again.
+
+    Not among them: letters that bounds refused which a rebuilt ledger does not have, and letters without the record's
+    timestamp if the table keeps it, because it may be one that no letter can hold.
+    """
+    mask = pc.not_equal(rows["reason"], _TIMES)
+    if file.reason:
+        mask = pc.and_(mask, pc.equal(rows["reason"], file.reason))
+    if file.since:
+        since = pa.scalar(datetime.fromisoformat(file.since), pa.timestamp("us"))
+        mask = pc.and_(mask, pc.greater_equal(rows["timestamp"].cast(pa.timestamp("us")), since))
+    mask = pc.fill_null(mask, False).combine_chunks()
+    if part.task.bounds is None:
+        refused = pc.is_in(rows["reason"], value_set=pa.array([LATE, OUT_OF_RANGE]))
+        mask = pc.and_(mask, pc.invert(refused.combine_chunks()))
+    if any(column is MetadataColumn.TIMESTAMP for column, _ in part.table.metadata):
+        mask = pc.and_(mask, pc.is_valid(rows["timestamp"]).combine_chunks())
+    return mask
+
+
+def _ignore(_rows: object, _ids: object, _paths: object) -> None:
+    """Take rows that are only counted."""
+
+
+Chosen = Callable[[pa.Table], pa.Array]
+"""Returns a mask of the letters that are decoded again; the others stay letters, with their reasons."""
+
+
+def replay_letters(
+    part: TablePart,
+    letters: Iterable[pa.Table],
+    chosen: Chosen,
+    files: FileSystem,
+    *,
+    open_sink: OpenSink | None = None,
+    progress: Callable[[], None] = lambda: None,
+) -> TableManifest:
+    """Decode the letters of a dead-letter file, which come in batches, as a task of its ranges that reads nothing else.
+
+    The accounts of the manifest count an offset without a letter as absent. Files are staged unless `open_sink` takes the
+    rows. A crash leaves orphans. Raises TableError if the table's task failed; its staged files are then orphans, too.
+    """
+    if part.table.sql is not None:
+        raise needs_spark(part.task.table)
+    no_kafka = partial(process_consumer, part.settings.kafka)
+    environment = task_environment(part.settings, files, no_kafka, progress, other_sink=open_sink)
+    counts = dict.fromkeys(part.ranges, 0)
+    with TableErrors() as errors:
+        run = TableRun(part, environment)
+        try:
+            for rows in letters:
+                mask = chosen(rows)
+                for chunk in letter_chunks(part.task.table, rows.filter(mask), part.ranges, CHUNK_BYTES):
+                    counts[chunk.segments[0].range] += len(chunk)
+                    for _ in run.take(chunk):
+                        pass  # rows go to the sink
+                rest = rows.filter(pa.array(~np.asarray(mask)))
+                for chunk in letter_chunks(part.task.table, rest, part.ranges, CHUNK_BYTES):
+                    counts[chunk.segments[0].range] += len(chunk)
+                    assert isinstance(chunk.records, StoredLetters)
+                    run.keep(chunk, chunk.records.reasons())
+            run.complete([_as_delivered(source, count) for source, count in counts.items()])
+            manifest = run.manifest()
+        except BaseException:
+            run.abandon()
+            raise
+        finally:
+            environment.close()
+    if errors.failure is not None:
+        raise errors.failure.error
+    return manifest
+
+
+def stored_letters(file: pq.ParquetFile) -> Iterator[pa.Table]:
+    """Yield the letters of a dead-letter file in batches of about CHUNK_BYTES, by the average sizes in its row groups."""
+    for number in range(file.num_row_groups):
+        group = file.metadata.row_group(number)
+        rows = max(1, group.num_rows * CHUNK_BYTES // max(group.total_byte_size, 1))
+        for batch in file.iter_batches(min(rows, _BATCH_ROWS), row_groups=[number]):
+            yield pa.Table.from_batches([batch])
+
+
+def _as_delivered(source: OffsetRange, letters: int) -> ClientCounts:
+    """Return the counts of a client that finds only the letters."""
+    return ClientCounts(
+        range=source,
+        begun=source.start,
+        records=letters,
+        absent=len(source) - letters,
+        position=source.end,
+        log_end=NEVER,
+    )
