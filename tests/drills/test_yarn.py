@@ -3,6 +3,8 @@
 The memory of executors and drivers is what docs/cluster.md tells, and YARN kills what uses more.
 """
 
+import shutil
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,16 +13,16 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
+import yaml
 from hdfs_native import Client
 
-import kafka2hive.cli.main
 from tests.drills.conftest import Figures
 from tests.drills.driver_kills import PATIENCE
 from tests.drills.executor_kills import WARN, Target, strike_until
 from tests.drills.form import Form
 from tests.drills.spark_workers import command_holds, kill_executor_of
 from tests.drills.supervised import EVERY_CHANGE
-from tests.harness.program import Running
+from tests.harness.program import PROGRAM, Running, command_as_process
 from tests.services.hdfs import Hdfs
 from tests.services.jvm import OPTIONS
 from tests.services.kafka_broker import KafkaBroker
@@ -34,7 +36,9 @@ EXECUTORS = {
     "spark.executor.cores": "1",
     "spark.executor.memory": "512m",
     "spark.executor.memoryOverhead": "768m",
+    "spark.scheduler.minRegisteredResourcesRatio": "0",  # begin with the first executor
 }
+ONE_EXECUTOR = {"spark.executor.instances": "1"}
 LOOPBACK = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -43,7 +47,6 @@ LOOPBACK = {
 }
 # the jars are on every node already: this one
 JARS = {"spark.yarn.jars": f"local:{SPARK_HOME}/jars/*"}
-DRIVER = {"spark.driver.memory": "512m", "spark.driver.memoryOverhead": "640m"}
 # an application master that fails before there is a Spark was seen to hang for minutes
 ATTEMPT_SECONDS = 300.0
 _MASTER = "org.apache.spark.deploy.yarn.ApplicationMaster"
@@ -52,9 +55,18 @@ _MASTER = "org.apache.spark.deploy.yarn.ApplicationMaster"
 @pytest.fixture(scope="module")
 def yarn(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs, form: Form) -> Iterator[Yarn]:
     """A ResourceManager and a NodeManager over the shared HDFS; only the long form pays for the better compiler."""
-    options = form.pick(OPTIONS, ())
-    with Yarn(tmp_path_factory.mktemp("yarn"), hdfs.site_properties, java_options=options) as cluster:
+    options, folder = form.pick(OPTIONS, ()), tmp_path_factory.mktemp("yarn")
+    with Yarn(folder, hdfs.site_properties, memory_mb=5120, java_options=options) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `kafka2hive pack` makes of this environment."""
+    folder = tmp_path_factory.mktemp("pack")
+    subprocess.run([*PROGRAM, "pack", str(folder)], check=True)
+    [file] = folder.iterdir()
+    return file
 
 
 def submitter(yarn: Yarn) -> dict[str, str]:
@@ -86,9 +98,9 @@ def _is_java(process: psutil.Process) -> bool:
 
 
 def strike_in_client_mode(
-    yarn: Yarn, target: Target, config: Path, environment: Mapping[str, str], kills: int
+    yarn: Yarn, target: Target, config: Path, environment: Mapping[str, str], kills: int, pack: Path
 ) -> Counter[str]:
-    """Executors are killed while they write; at last YARN kills the application, which ends the run with 69."""
+    """Executors are killed while they write; a second run is refused; at last YARN kills the application: 69."""
     with Running(config, env={**environment, **EVERY_CHANGE}) as run:
         run.wait_for_epoch(PATIENCE)
         prey = target.prey([node.pid for node in yarn.nodemanagers])
@@ -96,23 +108,44 @@ def strike_in_client_mode(
         felt = strike_until(run, prey, blows, lambda: target.send(EPOCH_RECORDS))
         assert not run.said("failed in its tasks"), "an epoch did not survive its executor"
         assert not run.said("physical memory limits"), "YARN killed a container for its memory"
+        assert_a_second_run_is_refused_at_once(yarn, config, environment, pack)
+        assert run.alive, run.tail()
         yarn.kill_applications(USER)
         assert run.wait(120) == 69, run.tail()
         assert run.said("[spark.ended]"), run.tail()
     return felt
 
 
+def assert_a_second_run_is_refused_at_once(
+    yarn: Yarn, config: Path, environment: Mapping[str, str], pack: Path
+) -> None:
+    """The tables belong to a live run: `submit --wait` ends with 72, and YARN tries no second time."""
+    arguments = ["--pack", str(pack), "--user", USER, "--wait"]
+    done = command_as_process("submit", config, *arguments, env=environment, seconds=ATTEMPT_SECONDS)
+    assert done.code == 72, done.log + yarn.logs()[-3_000:]
+    application, url = done.out.split()
+    assert url.startswith("http://"), done.out
+    assert yarn.attempts(application) == {1}
+
+
+def movable(config: Path, yarn: Yarn, folder: Path) -> Path:
+    """The same map with a variable and a directory that containers have only if somebody sends them."""
+    document = yaml.safe_load(config.read_text())
+    document["kafka"]["bootstrap.servers"] = "${BROKERS}"
+    document["storage"]["config_dir"] = str(shutil.copytree(yarn.conf, folder / "hadoop"))
+    moved = folder / "submitted.yaml"
+    moved.write_text(yaml.safe_dump(document))
+    return moved
+
+
 def strike_in_cluster_mode(
-    yarn: Yarn, target: Target, config: Path, environment: Mapping[str, str], kills: int
+    yarn: Yarn, target: Target, config: Path, environment: Mapping[str, str], kills: int, pack: Path
 ) -> int:
     """Each attempt's application master is killed once it has committed; the last one reads to the end. Epochs committed."""
-    submit = [str(SPARK_HOME / "bin/spark-submit"), "--master", "yarn", "--deploy-mode", "cluster"]
-    for key, value in {**DRIVER, **JARS, **LOOPBACK, "spark.yarn.maxAppAttempts": str(kills + 1)}.items():
-        submit += ["--conf", f"{key}={value}"]
-    program = [*submit, str(kafka2hive.cli.main.__file__)]
+    arguments = ["--pack", str(pack), "--user", USER, "--wait", "--once", "--attempts", str(kills + 1)]
     ledgers = target.scenario.ledgers_of()
     before = max(ledger.generation() for ledger in ledgers)
-    with Running(config, "--once", program=program, env=environment) as run:
+    with Running(config, *arguments, name="submit", env=environment) as run:
         for generation in range(before + 1, before + kills + 1):
             run.wait_until(
                 lambda at=generation: all(ledger.generation() == at for ledger in ledgers),  # type: ignore[misc]
@@ -120,6 +153,7 @@ def strike_in_cluster_mode(
                 ATTEMPT_SECONDS,
             )
             target.scenario.wait_until_moved(run, ATTEMPT_SECONDS)
+            shutil.rmtree(config.parent / "hadoop", ignore_errors=True)
             [master] = application_masters(yarn)
             master.kill()
         assert run.wait(ATTEMPT_SECONDS) == 0, run.tail() + yarn.logs()[-3_000:]
@@ -130,6 +164,7 @@ def strike_in_cluster_mode(
 @pytest.mark.timeout(7_200)
 def test_on_yarn_killed_executors_masters_and_applications_cost_no_record(
     yarn: Yarn,
+    pack: Path,
     kafka: KafkaBroker,
     hdfs: Hdfs,
     unique: str,
@@ -142,9 +177,11 @@ def test_on_yarn_killed_executors_masters_and_applications_cost_no_record(
     conf = EXECUTORS | LOOPBACK | JARS
     environment = submitter(yarn)
     config = target.config("yarn", EPOCH_RECORDS, conf | WARN)
-    felt = strike_in_client_mode(yarn, target, config, environment, kills)
-    config = target.config("yarn", EPOCH_RECORDS, conf)
-    epochs = strike_in_cluster_mode(yarn, target, config, environment, kills)
+    felt = strike_in_client_mode(yarn, target, config, environment, kills, pack)
+    config = movable(target.config("yarn", EPOCH_RECORDS, conf | ONE_EXECUTOR), yarn, tmp_path)
+    environment["BROKERS"] = kafka.bootstrap
+    target.send(6 * (kills + 1) * EPOCH_RECORDS // 2)
+    epochs = strike_in_cluster_mode(yarn, target, config, environment, kills, pack)
     assert owners(hdfs.client(), target) == {USER}
     target.assert_right()
     figures(kills=kills, **felt, masters_killed=kills, epochs=epochs)
