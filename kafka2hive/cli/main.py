@@ -15,6 +15,7 @@ import typer
 from kafka2hive import __version__
 from kafka2hive.cli.commands import (
     certificate,
+    compact,
     dead_letters,
     demo,
     init,
@@ -63,6 +64,7 @@ app.add_typer(offsets.app, name="offsets")
 app.command(epilog=run.EXIT_CODES)(run.run)
 app.command(epilog=recover.EXIT_CODES)(recover.recover)
 app.command(epilog=reset.EXIT_CODES)(reset.reset)
+app.command(epilog=compact.EXIT_CODES)(compact.compact)
 app.command(epilog=status.EXIT_CODES)(status.status)
 app.command(epilog=top.EXIT_CODES)(top.top)
 app.command(epilog=report.EXIT_CODES)(report.report)

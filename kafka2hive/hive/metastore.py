@@ -114,6 +114,14 @@ class HiveMetastore:
             return None
         return parse_description(rows).location
 
+    def set_location(self, partition: HivePartition) -> None:
+        """Set the location of a registered partition. Raises MetastoreUnavailable, MetastoreRefused."""
+        self._new.discard(partition)
+        self.session.run(
+            f"ALTER TABLE {hiveql.table_name(partition.table)} {hiveql.partition_spec(partition.path)}"
+            f" SET LOCATION {hiveql.literal(partition.location)}"
+        )
+
     def close(self) -> None:
         """End the session. Never fails."""
         self.session.close()

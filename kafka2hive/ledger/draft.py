@@ -7,6 +7,7 @@ from typing import Any, assert_never
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import (
     Change,
+    Compaction,
     DataEpoch,
     FirstPositions,
     NewColumns,
@@ -16,6 +17,7 @@ from kafka2hive.ledger.snapshot.change import (
     Replay,
 )
 from kafka2hive.ledger.snapshot.codec import checksum_of
+from kafka2hive.ledger.snapshot.compaction import with_early_partitions, with_late_data, with_moves
 from kafka2hive.ledger.snapshot.completeness import with_completeness
 from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import HEADER, LINES
@@ -40,7 +42,7 @@ class OffsetsDoNotJoin(ValueError):
 def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> Snapshot:
     """Return the snapshot of the owned ledger's next epoch.
 
-    Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen, BoundGoesBack.
+    Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen, BoundGoesBack, UnitsDoNotFit.
     """
     state = owned.state
     registered = change.registered.intersection(state.unregistered)
@@ -60,7 +62,14 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         **{**_NOTHING_YET, "registered": tuple(sorted(registered))},
     )
     changed = with_completeness(state, _apply(unchanged, change), change.completeness, owned.certified)
-    unregistered = (frozenset(state.unregistered) - registered | partitions_of(changed.files)) - {
+    rows = change if isinstance(change, DataEpoch | Replay) else None
+    changed = with_early_partitions(state, changed, rows.closes if rows else {}, owned.certified)
+    if rows is not None:
+        changed = with_late_data(changed, rows.moved)
+    if isinstance(change, Compaction):
+        changed = with_moves(changed, change)
+    left = {e.partition for e in state.early} - {e.partition for e in changed.early}
+    unregistered = (frozenset(state.unregistered) - registered - left | partitions_of(changed.files)) - {
         f.partition for f in changed.forgotten
     }
     return replace(changed, unregistered=tuple(sorted(unregistered)))
@@ -103,6 +112,8 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
             return replace(state, added=state.added + change.added)
         case PauseUpdate():
             return replace(state, paused=change.paused)
+        case Compaction():
+            return replace(state, files=change.files)
         case _:
             assert_never(change)
 

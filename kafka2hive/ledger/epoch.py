@@ -1,6 +1,7 @@
 """One epoch of one table, from commit to final. A start takes the same steps for a snapshot that is pending."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.commit import commit
@@ -14,6 +15,7 @@ from kafka2hive.model.errors import AmbiguousOutcome
 from kafka2hive.model.files import FileMoves
 from kafka2hive.model.paths.ledger import SnapshotState
 from kafka2hive.model.paths.path import base_name
+from kafka2hive.model.paths.table_directory import other_place
 from kafka2hive.storage.port import StorageError
 
 
@@ -46,6 +48,26 @@ def finalise(ports: Ports, owned: OwnedLedger) -> OwnedLedger:
     return owned.finalised()
 
 
+def anchor(ports: Ports, owned: OwnedLedger) -> None:
+    """Create the home of each partition that is early since this epoch, before Hive learns of it (K2).
+
+    MSCK SYNC PARTITIONS drops a partition without a directory at its home. It may be repeated.
+    """
+
+    def attempt(home: str) -> Answer:
+        try:
+            ports.files.mkdirs(home)
+        except StorageError as error:
+            log.warning("create %s: %s", home, error)
+            return answer_to(error)
+        return Answer.DONE
+
+    for each in owned.state.early:
+        if each.since == owned.state.epoch:
+            home = other_place(each.partition.location, each.partition.path)
+            retry(ports, "create", home, partial(attempt, home))
+
+
 @dataclass(frozen=True, slots=True)
 class Publication:
     """An owned ledger whose state is final, and how its files were moved."""
@@ -73,5 +95,6 @@ def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = fr
         return Publication(certify(ports, owned, given_up), FileMoves())
     moves = promote(ports, owned, owned.state.files, given_up)
     hide_replayed(ports, owned)
+    anchor(ports, owned)
     final = finalise(ports, owned)
     return Publication(certify(ports, final, given_up), moves)

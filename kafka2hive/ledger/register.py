@@ -1,13 +1,17 @@
-"""Register partitions with data in Hive: rule R8 of docs/protocol.md. A failure of Hive never stops data."""
+"""Register partitions with data in Hive, and keep their locations: rules R8, K6 and K7 of docs/protocol.md.
+
+A failure of Hive never stops data.
+"""
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.paths.path import same_location
+from kafka2hive.model.paths.table_directory import other_place
 
 log = logging.getLogger(__name__)
 
@@ -112,13 +116,67 @@ class _Work:
                 self.unavailable.add(partition)
             elif same_location(where, partition.location):
                 self.registered.add(partition)
+            elif same_location(where, other_place(partition.location, partition.path)):
+                self._set_location(partition)
             else:
                 self.misplaced[partition] = where
+
+    def _set_location(self, partition: HivePartition) -> None:
+        """Tell Hive where the ledger has the partition, which Hive has at its early place or its home (K6)."""
+        try:
+            self._metastore.set_location(partition)
+        except MetastoreUnavailable as error:
+            self._keep_pending(error, [partition])
+        except MetastoreRefused as error:
+            self.refused[partition] = str(error)
+        else:
+            self.registered.add(partition)
 
     def _keep_pending(self, error: MetastoreUnavailable, partitions: Sequence[HivePartition]) -> None:
         self.outage = error
         log.warning("registrations stay pending: %s", error)
         self.unavailable.update(partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class LocationCheck:
+    """The partitions that a look found at the place that the ledger does not have; `corrected` has those set right.
+
+    `outage` is the first error; the partitions after it were not looked at.
+    """
+
+    corrected: frozenset[HivePartition] = frozenset()
+    refused: dict[HivePartition, str] = field(default_factory=dict)
+    outage: MetastoreUnavailable | None = None
+
+
+def keep_locations(
+    metastore: Metastore,
+    watched: Iterable[HivePartition],
+    is_watched: Callable[[HivePartition], bool] = lambda partition: True,
+) -> LocationCheck:
+    """Compare the location of each watched partition, and set it again if somebody put it back (K7).
+
+    Partitions that Hive does not have, or has elsewhere, stay as they are: somebody dropped or moved them on purpose. A
+    partition that `is_watched` denies by then is left out. It may be repeated at any time; a crash leaves some corrected.
+    """
+    corrected: set[HivePartition] = set()
+    refused: dict[HivePartition, str] = {}
+    for partition in watched:
+        if not is_watched(partition):
+            continue
+        try:
+            where = metastore.location(partition)
+            if where is None or not same_location(where, other_place(partition.location, partition.path)):
+                continue
+            metastore.set_location(partition)
+        except MetastoreUnavailable as error:
+            return LocationCheck(frozenset(corrected), refused, error)
+        except MetastoreRefused as error:
+            refused[partition] = str(error)
+        else:
+            corrected.add(partition)
+    return LocationCheck(frozenset(corrected), refused)
 
 
 def _batches(partitions: Sequence[HivePartition]) -> Iterator[Sequence[HivePartition]]:

@@ -15,8 +15,11 @@ def checksum_text(crc32: int) -> str:
 
 
 class FileKind(Enum):
+    """Rows of records, dead letters, or rows of data files written again by compaction."""
+
     DATA = "data"
     DEAD_LETTER = "dead_letter"
+    COMPACTED = "compacted"
 
 
 @dataclass(frozen=True, slots=True, order=True)

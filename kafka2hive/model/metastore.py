@@ -50,6 +50,13 @@ class Metastore(Protocol):
         """Return the partition's location in Hive, None if it is not registered."""
         ...
 
+    def set_location(self, partition: HivePartition) -> None:
+        """Set the location of a registered partition to that of `partition`. A second call changes nothing.
+
+        Raises MetastoreUnavailable, MetastoreRefused.
+        """
+        ...
+
 
 class Session(Protocol):
     """One session of HiveServer2, which connects at the first statement; see HiveSession."""

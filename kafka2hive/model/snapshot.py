@@ -83,6 +83,51 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlyPartition:
+    """A Hive partition whose data files are at its early place, which is its `location`, until it is compacted.
+
+    `files` and `rows` are of the data files there, from the epoch `since` on, and `closes` is the end of its period.
+    `certified` is the epoch whose certificate counts all of them, 0 if none does.
+    """
+
+    partition: HivePartition
+    since: int
+    closes: str
+    files: int
+    rows: int
+    certified: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionUnit:
+    """Early files that were written again: `sources` consecutive ones by (epoch, task, uuid), from `first` to `last`.
+
+    `partition` is at its home, where the files of the same `task` and epoch have the rows.
+    """
+
+    partition: HivePartition
+    task: int
+    first: str
+    last: str
+    sources: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedPartition:
+    """A Hive partition that compaction moved to its home in `epoch`; its early files are still at `early`.
+
+    `late` is the newest epoch with data at its home since then, 0 if there is none: without such data both places hold the
+    same rows.
+    """
+
+    partition: HivePartition
+    early: str
+    epoch: int
+    late: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedGap:
     """Offsets that were accepted as lost before they were read (deleted by retention, a truncated log)."""
 
@@ -220,6 +265,9 @@ class Snapshot:
     - `bounds`: those of the newest epoch with records, None if the map had none then.
     - `replayed`: dead-letter files of earlier epochs that this epoch's files replace. `replaying`: None unless an order to
       replay dead letters is under way.
+    - `early`: partitions at their early places. `units`: the units that this epoch compacted. `moved`: partitions that were
+      compacted, and whose locations in Hive are watched.
+    - `closed_through`: the latest end of a period that ever moved, "" if none did.
     - `location`: the table's directory, so that recovery needs no map.
     - `start`: the start policy that chose the first positions, as text.
     - `newest_ms`: the newest record timestamp (milliseconds since 1970) that ever became visible, None before the first.
@@ -258,6 +306,10 @@ class Snapshot:
     bounds: EventBounds | None = None
     replayed: tuple[ReplayedFile, ...] = ()
     replaying: RunningReplay | None = None
+    closed_through: str = ""
+    early: tuple[EarlyPartition, ...] = ()
+    units: tuple[CompactionUnit, ...] = ()
+    moved: tuple[MovedPartition, ...] = ()
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(

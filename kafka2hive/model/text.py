@@ -39,7 +39,8 @@ def duration(seconds: float) -> str:
 
 def utc_text(seconds: float) -> str:
     """Return a Unix time in UTC without fractions, as the ledger writes times: `2026-11-21T07:48:44Z`."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    at = time.gmtime(seconds)
+    return f"{at.tm_year:04}{time.strftime('-%m-%dT%H:%M:%SZ', at)}"
 
 
 def unix_seconds(written_at: str) -> float | None:

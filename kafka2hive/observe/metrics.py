@@ -83,6 +83,11 @@ class ServiceMetrics:
         self._open = self._gauge(
             "open_partitions", "Hive partitions with files that no certificate counts", "table"
         )
+        self._corrected = self._counter(
+            "locations_corrected_total",
+            "Locations in Hive that somebody put back and that were set again",
+            "table",
+        )
         self._uncertified = self._gauge(
             "uncertified_partitions", "Complete partitions whose certificates could not be written", "table"
         )
@@ -183,6 +188,10 @@ class ServiceMetrics:
         self._uncertified.labels(table).set(uncertified)
         if through is not None:
             self._through.labels(table).set(through)
+
+    def observe_location_corrected(self, table: str) -> None:
+        """Count a location in Hive that somebody had put back."""
+        self._corrected.labels(table).inc()
 
     def observe_never_filled(self, table: str, before: Iterable[str], columns: Iterable[str]) -> None:
         """Set which of a table's columns are NULL in every row; those of `before` are reset first."""

@@ -5,12 +5,14 @@ A key may be added (with its example); a key that is renamed, removed or means s
 
 import datetime
 import json
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from kafka2hive.cli.render.certificate import certificate_document
+from kafka2hive.cli.render.compact import compact_document
 from kafka2hive.cli.render.dead_letters import letters_document, list_document, replay_document
 from kafka2hive.cli.render.offsets import offsets_document
 from kafka2hive.cli.render.order import order_document
@@ -51,6 +53,7 @@ from kafka2hive.service.inspect.report import Report, ReportScope, TableHistory
 from kafka2hive.service.inspect.state import LastOutcome, OwnerLife
 from kafka2hive.service.inspect.status import EpochStatus, NotBegun, StatusResult, TableStatus
 from kafka2hive.service.inspect.where import OffsetPlace, PlaceAnswer
+from kafka2hive.service.recover.compaction import CompactedPartition, CompactRequest, CompactResult
 from kafka2hive.service.recover.order import OrderAnswer
 from kafka2hive.service.recover.replay import ReplayRequest, ReplayResult, of_order
 from kafka2hive.service.recover.result import RecoveredTable, RecoverResult, Recovery
@@ -435,6 +438,24 @@ def _replay_by_order() -> ReplayResult:
     return of_order(record)
 
 
+def _compacted() -> CompactResult:
+    location = "hdfs://namenode:8020/w/air.db/flights"
+    days = [
+        HivePartition("air.flights", f"dt=2013-01-0{day}", f"{location}/_open/dt=2013-01-0{day}")
+        for day in (1, 2, 3)
+    ]
+    wrong = TableError("compact.sources", "it has 2 files, the ledger has 3", "verify names the missing ones")
+    return CompactResult(
+        "air.flights",
+        (
+            CompactedPartition(days[0], 40, 9000, 2_400_000, 1, 1, 900_000),
+            CompactedPartition(days[1], 3, 700, error=wrong),
+            CompactedPartition(days[2], 2, 100, waits="it is not complete"),
+        ),
+        corrected=(replace(days[0], location=f"{location}/dt=2013-01-01"),),
+    )
+
+
 def _documents() -> dict[str, Document]:
     problem = MapProblem(3, 1, "trigerr", "no such key", "trigger")
     return {
@@ -457,6 +478,7 @@ def _documents() -> dict[str, Document]:
         "init": init_document("flights", _init()),
         "dead-letters-list": list_document("flights", _dead_letters()),
         "dead-letters-show": letters_document("flights", _dead_letter()),
+        "compact": compact_document("flights", CompactRequest("air.flights"), _compacted()),
         "dead-letters-replay": replay_document("flights", ReplayRequest(table="air.flights"), _replay()),
         "dead-letters-replay-by-order": replay_document(
             "flights", ReplayRequest(table="air.flights"), _replay_by_order()

@@ -15,9 +15,12 @@ from kafka2hive.model.snapshot import (
     AcceptedLoss,
     AddedColumn,
     Certificate,
+    CompactionUnit,
     ComparedTable,
+    EarlyPartition,
     EventBounds,
     ForgottenRegistration,
+    MovedPartition,
     OpenPartition,
     Pause,
     RecordedOrder,
@@ -251,6 +254,46 @@ def test_format_6_has_a_replay_under_way() -> None:
     frozen = (FROZEN / "format-6-replaying.snapshot").read_bytes()
     assert decode(frozen) == REPLAYING
     assert encode(REPLAYING) == frozen
+
+
+WITH_PLACES = replace(
+    FORMAT_5,
+    closed_through="2026-11-21T00:00:00Z",
+    early=(
+        EarlyPartition(
+            partition=HivePartition("air.flights", "dt=2026-11-21", f"{TABLE}/_open/dt=2026-11-21"),
+            since=40,
+            closes="2026-11-22T00:00:00Z",
+            files=3,
+            rows=841,
+            certified=41,
+        ),
+    ),
+    units=(
+        CompactionUnit(
+            partition=HivePartition("air.flights", "dt=2026-11-20", f"{TABLE}/dt=2026-11-20"),
+            task=2,
+            first="e000007-0-" + "0e6f" * 8,
+            last="e000041-1-" + "0e6f" * 8,
+            sources=12,
+            rows=4711,
+        ),
+    ),
+    moved=(
+        MovedPartition(
+            partition=HivePartition("air.flights", "dt=2026-11-20", f"{TABLE}/dt=2026-11-20"),
+            early=f"{TABLE}/_open/dt=2026-11-20",
+            epoch=42,
+            late=0,
+        ),
+    ),
+)
+
+
+def test_format_6_has_early_places_units_and_moves() -> None:
+    frozen = (FROZEN / "format-6-compaction.snapshot").read_bytes()
+    assert decode(frozen) == WITH_PLACES
+    assert encode(WITH_PLACES) == frozen
 
 
 def test_format_6_has_orders_a_pause_and_replayed_letters() -> None:

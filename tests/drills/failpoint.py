@@ -29,7 +29,7 @@ BEFORE, AFTER = "before", "after"
 class Failpoint:
     """The `count`-th time that `operation` meets something that matches `pattern`: die, or stop, `moment` it is done.
 
-    `operation` is create, write, close, rename, delete, mkdirs, register (Hive), or ANY of these; `pattern` is searched
+    `operation` is create, write, close, rename, delete, mkdirs, register and set_location (Hive), or ANY; `pattern` is searched
     in the path, of a rename in `source -> target`. A failpoint hit writes its name into the file `mark`.
     """
 
@@ -177,6 +177,10 @@ class TrappedMetastore:
     def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
         what = " ".join(f"{p.table}/{p.path}" for p in partitions)
         self._trap.around("register", what, lambda: self._metastore.add_partitions(partitions))
+
+    def set_location(self, partition: HivePartition) -> None:
+        what = f"{partition.table}/{partition.path} {partition.location}"
+        self._trap.around("set_location", what, lambda: self._metastore.set_location(partition))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._metastore, name)

@@ -28,6 +28,9 @@ _TAGS = (
     "bounds",
     "replayed",
     "replaying",
+    "early",
+    "unit",
+    "moved",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]

@@ -8,7 +8,7 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from kafka2hive.config.keys.bucketing import Bucketing, CompletionOptions
+from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, CompletionOptions
 from kafka2hive.config.keys.change_log import ChangeLogKeys, DebeziumKeys, LatestOptions
 from kafka2hive.config.keys.columns import NamedColumnKeys
 from kafka2hive.config.keys.csv import CsvOptions
@@ -65,6 +65,7 @@ SECTIONS: dict[str, tuple[type, type | None]] = {
     "text": (TextOptions, None),
     "flush": (Flush, None),
     "completion": (CompletionOptions, None),
+    "compact": (CompactOptions, None),
 }
 """By the names of their parts in the page: the values of a section, and those whose keys another table has."""
 

@@ -3,8 +3,21 @@
 from dataclasses import dataclass
 from types import ModuleType
 
-from kafka2hive.ledger import cleanup, draft, epoch, history, init, look, marker, register, start, take_over
-from tests.simulation import ledger_caller, tasks
+from kafka2hive.ledger import (
+    cleanup,
+    draft,
+    early_files,
+    epoch,
+    history,
+    init,
+    look,
+    marker,
+    register,
+    start,
+    take_over,
+)
+from kafka2hive.ledger.repair import installation, older_ledger, rebuild
+from tests.simulation import compacting_caller, ledger_caller, tasks
 from tests.simulation.service import driver as service
 from tests.simulation.service import repair
 
@@ -15,6 +28,8 @@ class Production:
 
     draft: ModuleType = draft
     ledger_caller: ModuleType = ledger_caller
+    compacting_caller: ModuleType = compacting_caller
+    early_files: ModuleType = early_files
     epoch: ModuleType = epoch
     cleanup: ModuleType = cleanup
     history: ModuleType = history
@@ -22,6 +37,9 @@ class Production:
     look: ModuleType = look
     marker: ModuleType = marker
     register: ModuleType = register
+    installation: ModuleType = installation
+    older_ledger: ModuleType = older_ledger
+    rebuild: ModuleType = rebuild
     repair: ModuleType = repair
     service: ModuleType = service
     start: ModuleType = start

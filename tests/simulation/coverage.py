@@ -34,6 +34,29 @@ LEDGER = (
     "pauses",
 )
 
+COMPACTION = (
+    "partitions moved",
+    "units",
+    "epochs without compact in the map",
+    "ledgers rebuilt",
+    "ledgers rebuilt with a pending epoch",
+    "older ledgers restored",
+    "letters that became rows",
+    "moved partitions watched again",
+    "locations set by a fenced owner",
+    "locations put back by others",
+    "locations that were put back",
+    "partitions added by MSCK",
+    "partitions dropped by others",
+    "certificates withdrawn",
+    "late promote that hit",
+    "late take-over that hit",
+    "roll-forward of a half-moved epoch",
+    "crashes",
+    "pauses",
+    "twins",
+)
+
 SERVICE = (
     "ambiguous commit that was done",
     "ambiguous commit that was not",
@@ -156,7 +179,14 @@ REPLAY = (
     "replays rolled forward",
 )
 
-CASES = {"ledger": LEDGER, "replay": REPLAY, "service": SERVICE, "damage": DAMAGE, "orders": ORDERS}
+CASES = {
+    "ledger": LEDGER,
+    "replay": REPLAY,
+    "compaction": COMPACTION,
+    "service": SERVICE,
+    "damage": DAMAGE,
+    "orders": ORDERS,
+}
 """By kind of schedules."""
 
 

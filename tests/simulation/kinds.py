@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.simulation import schedule
+from tests.simulation import compaction, schedule
 from tests.simulation.code import REAL, Production
 from tests.simulation.schedule import Outcome
 from tests.simulation.service import damaged, orders
@@ -13,14 +13,15 @@ Play = Callable[[int, Production, Callable[[str], None] | None], Outcome]
 KINDS: dict[str, Play] = {
     "ledger": schedule.run_schedule,
     "replay": schedule.run_replays,
+    "compaction": compaction.run_schedule,
     "service": service.run_schedule,
     "damage": damaged.run_schedule,
     "orders": orders.run_schedule,
 }
 """`ledger`: the steps of one ledger. `replay`: those, and dead letters that come back.
 
-`service`: whole processes of two services. `damage`: those, damaged and repaired.
-`orders`: whole processes that take orders of operators.
+`compaction`: those of a table that is compacted. `service`: whole processes of two services.
+`damage`: those, damaged and repaired. `orders`: whole processes that take orders of operators.
 """
 
 

@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from kafka2hive.model.files import HivePartition
-from kafka2hive.model.metastore import MetastoreUnavailable
+from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from tests.simulation.hive_tables import HiveTables, SimulatedSession
+from tests.simulation.places import TABLE
+from tests.simulation.watch import Violation, visible_records
 from tests.simulation.world import World
 
 
@@ -16,6 +18,47 @@ class Hive:
         self.registered: dict[tuple[str, str], str] = {}
         self.down = False
         self.ddl = HiveTables()
+        self.stale: list[tuple[tuple[str, str], str]] = []
+        """Objects that ANALYZE of somebody else has read, and will write whole."""
+
+    def others_statement(self, world: World, location: str) -> None:
+        """Let a statement of somebody else begin or end: ANALYZE, MSCK REPAIR SYNC PARTITIONS, DROP PARTITION."""
+        dice = world.below(4)
+        keys = sorted(key for key in self.registered if self.registered[key].startswith(location + "/"))
+        if dice == 0 and keys:
+            key = keys[world.below(len(keys))]
+            self.stale.append((key, self.registered[key]))
+        elif dice == 1 and self.stale:
+            self.end_analyze(world)
+        else:
+            if dice == 3 and keys:
+                del self.registered[keys[world.below(len(keys))]]
+                world.count["partitions dropped by others"] += 1
+            self.repair(world, location)
+
+    def end_analyze(self, world: World) -> None:
+        """End an ANALYZE: the partition gets the location that it had at its beginning."""
+        key, where = self.stale.pop(world.below(len(self.stale)))
+        if key in self.registered:
+            world.count["locations put back by others"] += self.registered[key] != where
+            self.registered[key] = where
+
+    def repair(self, world: World, location: str) -> None:
+        """MSCK REPAIR SYNC PARTITIONS: drop partitions without a directory in the table's, add those of its directories."""
+        homes = {}
+        for first in world.namenode.directory(location) or ():
+            if first.startswith(("_", ".")):
+                continue
+            for second in world.namenode.directory(f"{location}/{first}") or ():
+                homes[f"{first}/{second}"] = f"{location}/{first}/{second}"
+        for key, where in list(self.registered.items()):
+            if where.startswith(location + "/") and key[1] not in homes:
+                world.count["partitions dropped by MSCK"] += 1
+                del self.registered[key]
+        for path, home in homes.items():
+            if (TABLE, path) not in self.registered:
+                world.count["partitions added by MSCK"] += 1
+                self.registered[TABLE, path] = home
 
 
 class SimulatedMetastore:
@@ -29,6 +72,7 @@ class SimulatedMetastore:
         self._who = who
         self._hand_over = hand_over
         self.failures = 0
+        self.is_fenced: Callable[[], bool] = lambda: False
         self.session = SimulatedSession(world, hive.ddl, who, hand_over, lambda: hive.down, self.fail)
 
     def close(self) -> None:
@@ -51,9 +95,33 @@ class SimulatedMetastore:
             self.fail("location")
         return self._hive.registered.get((partition.table, partition.path))
 
+    def set_location(self, partition: HivePartition) -> None:
+        self._hand_over()
+        if self._hive.down:
+            self.fail("set_location")
+        key = (partition.table, partition.path)
+        if key not in self._hive.registered:
+            raise MetastoreRefused(f"no partition {partition.path}")
+        if self.is_fenced():  # nothing fences a statement (K9): the owner's next look corrects it
+            self._world.count["locations set by a fenced owner"] += 1
+        else:
+            _check_move(self._world, self._hive.registered[key], partition.location)
+        if self._world.below(3) == 0:  # somebody's ANALYZE has begun before, and ends after this
+            self._hive.stale.append((key, self._hive.registered[key]))
+        self._hive.registered[key] = partition.location
+        self._world.tell(self._who, f"hive: {partition.path} is at {partition.location}")
+        if self._world.random() < self._world.rates.lost_reply:
+            self.fail("set_location (done)")
+
     def fail(self, what: str) -> NoReturn:
         """Fail as if Hive gave no answer."""
         self.failures += 1
         self._world.count["Hive failed"] += 1
         self._world.tell(self._who, f"hive: {what} = MetastoreUnavailable")
         raise MetastoreUnavailable(what)
+
+
+def _check_move(world: World, before: str, after: str) -> None:
+    """Check that readers lose no row by a change of the location."""
+    if lost := visible_records(world.namenode, before) - visible_records(world.namenode, after):
+        raise Violation(f"{before} -> {after} hides {sorted(lost)[:3]}")

@@ -18,6 +18,8 @@ CLEANUP = LEDGER + "cleanup"
 DRAFT = LEDGER + "draft"
 CERTIFY = LEDGER + "certify"
 COMPLETENESS = LEDGER + "snapshot.completeness"
+PLACES = LEDGER + "snapshot.compaction"
+EARLY_FILES = LEDGER + "early_files"
 EPOCH = LEDGER + "epoch"
 START = LEDGER + "start"
 INIT = LEDGER + "init"
@@ -79,6 +81,10 @@ class Mutant:
 
 def _mutant(name: str, module: str, *edits: tuple[str, str], kind: str = "ledger") -> Mutant:
     return Mutant(name, module, edits, SEEDS.get(name, 0), kind)
+
+
+def _of_compaction(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
+    return _mutant(name, module, *edits, kind="compaction")
 
 
 def _of_damage(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
@@ -411,8 +417,8 @@ MUTANTS = (
         "letters are hidden once the epoch is final",
         EPOCH,
         (
-            "    hide_replayed(ports, owned)\n    final = finalise(ports, owned)\n",
-            "    final = finalise(ports, owned)\n    hide_replayed(ports, final)\n",
+            "    hide_replayed(ports, owned)\n    anchor(ports, owned)\n    final = finalise(ports, owned)\n",
+            "    anchor(ports, owned)\n    final = finalise(ports, owned)\n    hide_replayed(ports, final)\n",
         ),
     ),
     _of_replay(
@@ -444,14 +450,14 @@ MUTANTS = (
         "pending registrations not carried",
         DRAFT,
         (
-            "(frozenset(state.unregistered) - registered | partitions_of(changed.files)) -",
+            "(frozenset(state.unregistered) - registered - left | partitions_of(changed.files)) -",
             "partitions_of(changed.files) -",
         ),
     ),
     _mutant(
         "own partitions not among the pending registrations",
         DRAFT,
-        (" - registered | partitions_of(changed.files)) -", " - registered) -"),
+        (" - registered - left | partitions_of(changed.files)) -", " - registered) -"),
     ),
     _mutant(
         "pending registrations forgotten when Hive fails",
@@ -1491,5 +1497,183 @@ MUTANTS = (
         "a run of --once ends well beside a paused table",
         ONCE,
         ("        return paused | self._held", "        return self._held"),
+    ),
+    _of_compaction(
+        "data of an early partition go home once a later period has moved",
+        PLACES,
+        ("        if each.partition.path == home.path:\n", "        if False:\n"),
+    ),
+    _of_compaction(
+        "a period that has moved begins early again",
+        PLACES,
+        ("closes <= state.closed_through:", "closes < state.closed_through:"),
+        ("has_files(home.location) or has_files(early)", "False"),
+        ("any(each.partition.path == home.path for each in state.moved)", "False"),
+    ),
+    _of_compaction(
+        "a partition that began at home goes early once the map has compact again",
+        PLACES,
+        ("has_files(home.location) or has_files(early)", "has_files(early)"),
+    ),
+    _of_compaction(
+        "a listing without an answer counts as empty",
+        EARLY_FILES,
+        (
+            '            raise AmbiguousOutcome("ledger.no_answer", f"listing {directory}: {error}") from error\n',
+            "            return False\n",
+        ),
+    ),
+    _of_compaction(
+        "a partition moves before its period is over",
+        PLACES,
+        (" and state.tracking is not None and early.closes <= state.tracking.through", ""),
+    ),
+    _of_compaction(
+        "lines of partitions with late data end, too",
+        PLACES,
+        ("for each in moved if not each.late]", "for each in moved]"),
+    ),
+    _of_compaction(
+        "lines of moved partitions never end",
+        PLACES,
+        ("frozenset(same[: max(0, len(same) - most)])", "frozenset[HivePartition]()"),
+    ),
+    _of_compaction(
+        "late data of a moved partition are not noted",
+        PLACES,
+        (
+            "(replace(m, late=after.epoch) if m.partition in filled else m for m in lines.values())",
+            "lines.values()",
+        ),
+    ),
+    _of_compaction(
+        "a moved partition that is not watched any more stays so when late data come",
+        EARLY_FILES,
+        (
+            "frozenset(home for home in stay if state.closed_through and has_files(_early(home)))",
+            "frozenset()",
+        ),
+    ),
+    _of_compaction(
+        "a rebuilt ledger promotes the staged files of early partitions to their homes",
+        LEDGER + "repair.places",
+        ("places[home] = early.get(home.path, new)", "places[home] = home"),
+    ),
+    _of_compaction(
+        "a rebuilt ledger places staged files as if nothing were visible",
+        LEDGER + "repair.places",
+        ("places[home] = early.get(home.path, new)", "places[home] = new"),
+    ),
+    _of_compaction(
+        "nobody looks for files newer than a restored ledger at early places",
+        LEDGER + "repair.older_ledger",
+        ("c.is_directory and c.name == EARLY_PLACES", "False"),
+    ),
+    _of_compaction(
+        "a rebuilt ledger does not make the homes of early partitions",
+        LEDGER + "repair.installation",
+        (
+            "                ports.files.mkdirs(other_place(each.partition.location, each.partition.path))\n",
+            "                pass\n",
+        ),
+    ),
+    _of_compaction(
+        "a rebuilt ledger does not know that a moved partition has late data",
+        LEDGER + "repair.places",
+        ("replace(m, late=base.epoch) if m.partition in filled else m", "m"),
+    ),
+    _of_compaction(
+        "what has moved does not close its period",
+        PLACES,
+        ("closed_through=max((after.closed_through, *closed))", "closed_through=after.closed_through"),
+    ),
+    _of_compaction(
+        "more data leave an early partition certified",
+        PLACES,
+        ("rows=known.rows + file.rows, certified=0)", "rows=known.rows + file.rows)"),
+    ),
+    _of_compaction(
+        "an early partition stays certified though its certificate is withdrawn",
+        PLACES,
+        ("early[partition.path], certified=0)", "early[partition.path])"),
+    ),
+    _of_compaction(
+        "a partition moves though its certificate will be withdrawn",
+        PLACES,
+        (
+            "_is_over(state, e) and e.partition not in withdrawn | given_up",
+            "_is_over(state, e) and e.partition not in given_up",
+        ),
+    ),
+    _of_compaction(
+        "the partitions that moved before are forgotten",
+        PLACES,
+        ("_watched(after.moved + moved, change", "_watched(moved, change"),
+    ),
+    _of_compaction(
+        "partitions that moved are not looked at again",
+        PLACES,
+        (" | {each.partition for each in state.moved}", ""),
+    ),
+    _of_compaction(
+        "early partitions are not looked at",
+        PLACES,
+        ("{each.partition for each in state.early} | {", "set[HivePartition]() | {"),
+    ),
+    _of_compaction(
+        "a location that was put back is only noticed",
+        REGISTER,
+        ("            metastore.set_location(partition)\n        except", "            pass\n        except"),
+    ),
+    _of_compaction(
+        "an early place or a home that the ledger has left is misplaced",
+        REGISTER,
+        (
+            "            elif same_location(where, other_place(partition.location, partition.path)):\n",
+            "            elif False:\n",
+        ),
+    ),
+    _of_compaction(
+        "a location is taken for set without telling Hive",
+        REGISTER,
+        ("            self._metastore.set_location(partition)\n", "            pass\n"),
+    ),
+    _of_compaction(
+        "an early partition has no directory at its home",
+        EPOCH,
+        ("    anchor(ports, owned)\n    final", "    final"),
+    ),
+    _of_compaction(
+        "the home of an early partition is made after its epoch is final",
+        EPOCH,
+        (
+            "    anchor(ports, owned)\n    final = finalise(ports, owned)\n",
+            "    final = finalise(ports, owned)\n    anchor(ports, owned)\n",
+        ),
+    ),
+    _of_compaction(
+        "an early place stays a pending registration when its partition moves",
+        DRAFT,
+        (" - registered - left | partitions_of", " - registered | partitions_of"),
+    ),
+    _of_compaction(
+        "the last unit of a partition is left out",
+        EARLY_FILES,
+        ("    if unit:\n        yield tuple(unit)\n", ""),
+    ),
+    _of_compaction(
+        "files of a successor are taken for files added by hand",
+        EARLY_FILES,
+        ("        list_own_directory(files, owned)\n        raise\n", "        raise\n"),
+    ),
+    _of_compaction(
+        "early files are ordered as they are listed",
+        EARLY_FILES,
+        ("    return sorted(found)\n", "    return found\n"),
+    ),
+    _of_compaction(
+        "partitions that moved are not encoded",
+        LINES,
+        ("    UNIT,\n    MOVED,\n)", "    UNIT,\n)"),
     ),
 )

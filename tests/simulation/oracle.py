@@ -240,12 +240,14 @@ def check_certificates(world: World, snapshots: list[SnapshotText], refused: boo
     """Recount open partitions, certificates and their files from the file and loss lines alone.
 
     A certificate that could not be written is withdrawn by the next snapshot, which opens its partition again. If `refused`, this
-    table can have no certificate. A partition is known by its path, and is at the location of its newest file.
+    table can have no certificate. A partition is known by its path, and is at the location of its newest file. One that moves
+    has only its compacted files, which count since its first early one.
     """
     counts: dict[str, tuple[int, int, int]] = {}
     where: dict[str, HivePartition] = {}
     complete: dict[HivePartition, tuple[int, int, int]] = {}
     seen_losses = 0
+    early: dict[str, int] = {}
     for snapshot, following in zip(snapshots, [*snapshots[1:], None], strict=True):
         losses, seen_losses = snapshot.losses[seen_losses:], len(snapshot.losses)
         if snapshot.tracking is None:
@@ -257,9 +259,10 @@ def check_certificates(world: World, snapshots: list[SnapshotText], refused: boo
         for place in snapshot.reopened:
             counts[place.path], where[place.path] = complete[place], place
         for file in snapshot.files:
-            if file.kind == "data":
+            if file.kind != "dead_letter":
                 path = file.hive_partition.path
-                since, files, rows = counts.get(path, (snapshot.epoch, 0, 0))
+                first = early[path] if file.kind == "compacted" else snapshot.epoch
+                since, files, rows = counts.get(path, (first, 0, 0))
                 counts[path] = (since, files + 1, rows + file.rows)
                 where[path] = file.hive_partition
         for loss in losses:
@@ -278,6 +281,7 @@ def check_certificates(world: World, snapshots: list[SnapshotText], refused: boo
             untracked = following is not None and following.tracking is None
             unsure = refused or untracked or each.partition in withdrawn
             _check_certificate(world, snapshot, each, unsure)
+        early = {each.partition.path: each.since for each in snapshot.early}
         still = {where[path]: told for path, told in counts.items()}
         if {o.partition: (o.since, o.files, o.rows) for o in snapshot.open} != still:
             raise Violation(f"epoch {snapshot.epoch} has the open partitions {snapshot.open}, not {still}")

@@ -18,6 +18,7 @@ class ToldFile(NamedTuple):
     hive_partition: HivePartition
     length: int
     rows: int
+    task: int
     ranges: tuple[OffsetRange, ...]
 
 
@@ -113,6 +114,36 @@ class ToldProgress(NamedTuple):
     again: int
 
 
+class ToldEarly(NamedTuple):
+    """An `early` line."""
+
+    partition: HivePartition
+    since: int
+    closes: str
+    files: int
+    rows: int
+    certified: int
+
+
+class ToldUnit(NamedTuple):
+    """A `unit` line."""
+
+    partition: HivePartition
+    task: int
+    first: str
+    last: str
+    sources: int
+    rows: int
+
+
+class ToldMove(NamedTuple):
+    """A `moved` line."""
+
+    partition: HivePartition
+    epoch: int
+    late: int
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotText:
     """The lines of one snapshot. `checksum` is that of its bytes, `tracking` the epoch since which partitions are tracked.
@@ -150,6 +181,10 @@ class SnapshotText:
     late_before_ms: int | None
     replayed: tuple[ToldReplay, ...]
     replaying: ToldProgress | None
+    closed_through: str
+    early: tuple[ToldEarly, ...]
+    units: tuple[ToldUnit, ...]
+    moved: tuple[ToldMove, ...]
 
     def position(self, topic_partition: TopicPartition) -> Position | None:
         """Return the position, None if the table has never read the topic partition."""
@@ -204,6 +239,13 @@ def read_snapshot(data: bytes) -> SnapshotText:
             (ToldProgress(*(line[name] for name in ToldProgress._fields)) for line in lines["replaying"]),
             None,
         ),
+        closed_through=header.get("closed_through", ""),
+        early=tuple(
+            ToldEarly(_partition(line), *(line[name] for name in ToldEarly._fields[1:]))
+            for line in lines["early"]
+        ),
+        units=tuple(map(_unit, lines["unit"])),
+        moved=tuple(ToldMove(_partition(line), line["epoch"], line["late"]) for line in lines["moved"]),
     )
 
 
@@ -220,7 +262,7 @@ def _file(line: dict[str, Any]) -> ToldFile:
         OffsetRange(TopicPartition(topic, n), start, end) for topic, n, start, end in line["ranges"]
     )
     places = (line["kind"], line["staged"], line["final"], _partition(line))
-    return ToldFile(*places, line["length"], line["rows"], ranges)
+    return ToldFile(*places, line["length"], line["rows"], line["task"], ranges)
 
 
 def _position(line: dict[str, Any]) -> Position:
@@ -242,6 +284,11 @@ def _account(line: dict[str, Any]) -> RangeAccounting:
         late=line.get("late", 0),
     )
     return RangeAccounting(line["task"], _range(line), account)
+
+
+def _unit(line: dict[str, Any]) -> ToldUnit:
+    interval = (line["first"], line["last"])
+    return ToldUnit(_partition(line), line["task"], *interval, line["sources"], line["rows"])
 
 
 def _certificate(line: dict[str, Any]) -> ToldCertificate:

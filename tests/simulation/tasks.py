@@ -93,6 +93,24 @@ def stage_places(
     return tuple(staged)
 
 
+def stage_compacted(
+    world: World, files: SimulatedFileSystem, share: Share, home: HivePartition, records: list[str]
+) -> list[DataFile]:
+    """Stage the records of a unit as one or two files. Raises StorageError."""
+    middle = len(records) // 2 if world.below(4) == 0 and len(records) > 1 else len(records)
+    staged = []
+    for part in (records[:middle], records[middle:]):
+        if part:
+            data = "\n".join(part).encode()
+            if world.seal:
+                data += world.seal(share, home, len(part), world.uuid(), False)
+            uuid = world.uuid()
+            file = replace(describe(uuid, share, home, data, len(part)), kind=FileKind.COMPACTED)
+            _stage(files, file, data)
+            staged.append(file)
+    return staged
+
+
 def records_in(content: bytes) -> list[str]:
     """Return the records of a file, without its footer."""
     return content.partition(SEAL)[0].decode().split("\n")

@@ -33,6 +33,7 @@ class WatchedNameNode(NameNode):
         self.count = count
         self.generations: list[str] = []
         self.committed: set[str] = set()
+        self.newest: frozenset[str] = frozenset()
         self.ledger_was_lost = False
         self.promoted: set[str] = set()
         self.finished: list[str] = []
@@ -68,6 +69,12 @@ class WatchedNameNode(NameNode):
         ):
             raise Violation(f"{path} was deleted")
         return done
+
+    @property
+    def shown(self) -> str:
+        """Whether `some` or `all` files of the newest commit are visible whose epoch is not final; "" if none is."""
+        visible = self.newest & self.promoted
+        return "" if not visible else "all" if visible == self.newest else "some"
 
     def was_late(self, operation: str, path: str, target: str, done: bool) -> None:
         """Count a delayed or repeated RPC that was executed, among the cases that a batch must have seen."""
@@ -124,13 +131,15 @@ class WatchedNameNode(NameNode):
             self.count["junk final of an archived epoch"] += 1
         elif target.endswith(".final") and target.startswith(LEDGERS):
             self.fruitless[parent(parent(target))] = 0
+            self.newest = frozenset()
             self.finished += _addresses(node.content)
         elif target.endswith(".pending") and not node.content:
             self._junk(target)
         elif target.endswith(".pending"):
             if not node.content.endswith(b"\n"):
                 raise Violation(f"{target} is committed half-written")
-            self.committed.update(_addresses(node.content))
+            self.newest = frozenset(_addresses(node.content))
+            self.committed |= self.newest
 
     def _junk(self, target: str) -> None:
         """Check that an empty pending, which late RPCs created, does not look like the next epoch."""
@@ -189,6 +198,15 @@ class WatchedNameNode(NameNode):
         if not target.startswith(WAREHOUSE):
             raise Violation(f"{target} lies outside the warehouse")
         self.promoted.add(target)
+
+
+def visible_records(namenode: NameNode, directory: str) -> Counter[str]:
+    """Return the rows of the files that a reader finds in a directory."""
+    rows: Counter[str] = Counter()
+    for name, node in (namenode.directory(directory) or {}).items():
+        if isinstance(node, FileNode) and not name.startswith(("_", ".")):
+            rows.update(node.content.partition(b"\n#")[0].decode().split("\n"))
+    return rows
 
 
 def epoch_of(path: str) -> int:

@@ -43,6 +43,10 @@ class World:
         self.step = 0
         self.arrived = 0
         self.seal: Callable[..., bytes] | None = None
+        self.rebuilt = 0
+        """The epoch with which a rebuilt ledger begins, 0 if none was."""
+        self.maps: dict[tuple[int, int], tuple[bool, int]] = {}
+        """Of tables that are compacted: whether the map of an epoch's data had `compact`, and its zone."""
 
     def use(self, rates: Rates) -> None:
         self.rates = rates

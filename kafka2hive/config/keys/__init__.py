@@ -5,6 +5,7 @@ docs/configuration.md documents the keys; its tables are generated from these de
 
 from kafka2hive.config.keys.bucketing import Bucketing as Bucketing
 from kafka2hive.config.keys.bucketing import BucketTime as BucketTime
+from kafka2hive.config.keys.bucketing import CompactOptions as CompactOptions
 from kafka2hive.config.keys.bucketing import CompletionOptions as CompletionOptions
 from kafka2hive.config.keys.change_log import ChangeLog as ChangeLog
 from kafka2hive.config.keys.columns import Column as Column

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Final, Literal
 
-from kafka2hive.config.keys.declaration import Bounds, Duration, Key
+from kafka2hive.config.keys.declaration import Bounds, Duration, Key, Size
 from kafka2hive.config.keys.services import PluginOptions
+from kafka2hive.config.keys.units import MIB
 
 BIGINT_UNIT: Final = "ms"
 
@@ -89,6 +90,19 @@ class Bucketing:
     def field_text(self) -> str:
         """The event time as `column.field.field`."""
         return ".".join((self.field or "", *self.inner))
+
+
+@dataclass(frozen=True, slots=True)
+class CompactOptions:
+    """How complete Hive partitions are compacted."""
+
+    target_bytes: Annotated[
+        Size,
+        Key(
+            "Size of the small files that become one file, and about the size of that file.",
+            name="target",
+        ),
+    ] = 256 * MIB
 
 
 SuccessFile = Annotated[

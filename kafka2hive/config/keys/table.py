@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Annotated, Literal
 
-from kafka2hive.config.keys.bucketing import Bucketing, CompletionOptions
+from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, CompletionOptions
 from kafka2hive.config.keys.change_log import ChangeLog, LatestOptions, SourceKind, change_log_of
 from kafka2hive.config.keys.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
 from kafka2hive.config.keys.csv import CsvOptions
@@ -153,6 +153,12 @@ class SharedOptions:
             "records of periods that were over `completion.delay` before become dead letters.",
         ),
     ] = "append"
+    compact: Annotated[
+        CompactOptions | None,
+        Key(
+            "Let `kafka2hive compact` write the small files of complete partitions again, [below](#compact)."
+        ),
+    ] = None
     dead_letter_share: Annotated[
         float,
         Key(

@@ -183,6 +183,21 @@ def _check_event_type(
         checked.add((*path, "unit"), f"is used only with a bigint field, {field} is {event.type}")
 
 
+def check_compact(checked: CheckedTable, has_hive: bool) -> None:
+    """Check that partitions can be compacted: they move once, when they are complete, and Hive must learn of it."""
+    if checked.table.compact is None:
+        return
+    path = checked.path("compact")
+    bucket = read_bucket_path(checked.table.bucket.path)
+    if checked.table.completion is None:
+        checked.add(path, "needs completion: only complete partitions are compacted")
+    if not has_hive:
+        checked.add(path, "needs the hive section: Hive must learn where a compacted partition is")
+    if not bucket.faults and (not bucket.levels or period_of(bucket) is None):
+        message = f"needs partitions of a period of time that ends: bucket.path {checked.table.bucket.path} names none"
+        checked.add(path, message)
+
+
 def check_completion(checked: CheckedTable) -> None:
     completion = checked.table.completion
     if completion is None:

@@ -8,7 +8,13 @@ from kafka2hive.config.keys.columns import COORDINATES, RecordPart
 from kafka2hive.config.keys.service import StorageOptions
 from kafka2hive.config.keys.start import Start
 from kafka2hive.config.keys.table import Tombstones
-from kafka2hive.config.rules.bucket import check_bounds, check_bucket, check_completion, check_late
+from kafka2hive.config.rules.bucket import (
+    check_bounds,
+    check_bucket,
+    check_compact,
+    check_completion,
+    check_late,
+)
 from kafka2hive.config.rules.columns import check_columns, check_metadata
 from kafka2hive.config.rules.plugin import check_plugins
 from kafka2hive.config.rules.service import check_location
@@ -106,6 +112,7 @@ def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive:
     check_bounds(filled)
     check_completion(filled)
     check_late(filled)
+    check_compact(filled, has_hive)
     _check_location(checked, storage)
     checked.check_zone(checked.table.zone, checked.path("zone"))
 

@@ -32,6 +32,7 @@ class LinesReader:
             raise pa.ArrowInvalid("the last line has no end")
         self._lines = text.split(b"\n")[:-1]
         self._form: PlainLines | None = None
+        self._is_plain = codec is None
         if codec is not None:
             end = read_trailer(codec, len(data), lambda count: data[-count:])
             if end.rows != len(self._lines):
@@ -52,6 +53,11 @@ class LinesReader:
     @property
     def rows(self) -> int:
         return len(self._lines)
+
+    @property
+    def plain_lines(self) -> list[bytes]:
+        """The lines of a file that does not contain its columns, none of another one."""
+        return self._lines if self._is_plain else []
 
     def filled_columns(self) -> set[str]:
         """Return all columns, because their values are not counted."""

@@ -9,6 +9,7 @@ from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths, SnapshotState, snapshot_name
 from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import other_place
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
 
 
@@ -36,6 +37,8 @@ def put_in_place(ports: Ports, paths: LedgerPaths, rebuilt: RebuiltSnapshots) ->
         draft = paths.draft(ports.new_uuid())
         generation = join(draft, directory)
         try:
+            for each in rebuilt.newest.early:  # K2: the lost ledger may not have come to it
+                ports.files.mkdirs(other_place(each.partition.location, each.partition.path))
             ports.files.mkdirs(generation)
             for name, text in texts.items():
                 write_file(ports.files, join(generation, name), text)

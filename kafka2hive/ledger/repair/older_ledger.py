@@ -12,7 +12,7 @@ from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION
-from kafka2hive.model.paths.table_directory import CertificateName, staging_directory
+from kafka2hive.model.paths.table_directory import EARLY_PLACES, CertificateName, staging_directory
 from kafka2hive.storage.port import Denied, FileStatus, StorageError, children
 
 TOUCHED = 32
@@ -36,9 +36,10 @@ class _Trace:
 def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
     """Raise ManualActionRequired if the table has files that are newer than the ledger of `view`.
 
-    Lists the staging directory, the newest Hive partition by name, and those in the newest snapshot. A name that seems too
-    new is compared with a second look at the ledger: a live owner may have committed meanwhile, and it creates no name before
-    the ledger has its epoch. A file of a fenced owner has an older name. Raises AmbiguousOutcome (no answer).
+    Lists the staging directory, the newest Hive partition by name, also among the early ones, and those in the newest
+    snapshot. A name that seems too new is compared with a second look at the ledger: a live owner may have committed
+    meanwhile, and it creates no name before the ledger has its epoch. A file of a fenced owner has an older name. Raises
+    AmbiguousOutcome (no answer).
     """
     try:
         newer = [file for file in _files(ports, view, location) if file.is_newer(view)]
@@ -85,13 +86,14 @@ def _own(child: FileStatus, tag: str, *, staged: bool) -> Iterator[_Trace]:
 
 
 def _newest_partition(ports: Ports, location: str) -> Iterable[FileStatus]:
-    """Yield the files from the location down to the Hive partition with the greatest name."""
-    directory: str | None = location
-    while directory is not None:
-        listing = _children(ports, directory)
+    """Yield the files from the location down to the Hive partition with the greatest name, and to the greatest early one."""
+    ways = [location]
+    while ways:
+        listing = _children(ports, ways.pop())
         yield from (child for child in listing if not child.is_directory)
         deeper = [c.path for c in listing if c.is_directory and _is_hive_partition(c.name)]
-        directory = max(deeper, key=_by_number, default=None)
+        ways += [max(deeper, key=_by_number)] if deeper else []
+        ways += [c.path for c in listing if c.is_directory and c.name == EARLY_PLACES]
 
 
 def _is_hive_partition(name: str) -> bool:

@@ -7,10 +7,12 @@ sums in the footers prove that all rows of a task are there. An operator must ac
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
 from kafka2hive.ledger.draft import partitions_of
+from kafka2hive.ledger.repair.places import placed_staged, with_rebuilt_places
 from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
@@ -184,7 +186,9 @@ Accepts = Callable[[OffsetRange], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostLedger:
-    """The ledger to rebuild; `location` and `staging` are full paths, `now` is ISO-8601."""
+    """The ledger to rebuild; `location` and `staging` are full paths, `now` is ISO-8601. `closes` has the ends of the
+    periods of its partitions, by path; `compacts`: the map has `compact`.
+    """
 
     ledger_id: str
     service: str
@@ -192,6 +196,8 @@ class LostLedger:
     location: str
     staging: str
     now: str
+    closes: Mapping[str, str] = field(default_factory=dict)
+    compacts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +232,8 @@ def rebuild(
 
     Raises ManualActionRequired: no file has a footer, the footers contradict each other, or unproven offsets are not accepted.
     """
-    files = list(files)
+    compacted = [f for f in files if f.footer.kind is FileKind.COMPACTED]
+    files = [f for f in files if f.footer.kind is not FileKind.COMPACTED]
     finals = [f for f in files if f.final]
     if not finals:
         raise ManualActionRequired(
@@ -244,25 +251,21 @@ def rebuild(
             "rebuild.unproven", f"{lost.table}: not proven to be all there: {ranges}", _remedy(open_ranges)
         )
     final_tasks, pending_tasks = _by_state(tasks, newest)
-    names = {(f.name.generation, f.name.epoch) for f in files} | set(used)
+    names = {(f.name.generation, f.name.epoch) for f in (*files, *compacted)} | set(used)
     generation = max(generation for generation, _ in names) + 1
     epoch = max(epoch for _, epoch in names) + 1
     starts = {r.topic_partition: 0 for task in tasks for r in task.ranges}
-    base = _snapshot(
-        lost, generation, epoch, tasks=final_tasks, unproven=unproven, starts=starts, before=None
-    )
+    snapshot = partial(_snapshot, lost=lost, generation=generation, unproven=unproven)
+    base = snapshot(epoch=epoch, tasks=final_tasks, starts=starts, before=None)
+    moves = [_data_file(lost, f, -1, ()) for f in compacted if f.final]
+    base = with_rebuilt_places(base, moves if final_tasks else (), lost.closes)
     last = None
     if pending_tasks:
         ends = {p.topic_partition: p.end for p in base.positions}
-        last = _snapshot(
-            lost=lost,
-            generation=generation,
-            epoch=epoch + 1,
-            tasks=pending_tasks,
-            unproven=unproven,
-            starts=ends,
-            before=base,
-        )
+        last = snapshot(epoch=epoch + 1, tasks=pending_tasks, starts=ends, before=base)
+        visible = [_data_file(lost, f, -1, ()) for f in finals]
+        last = placed_staged(last, visible, moves, lost.closes if lost.compacts else {})
+        last = with_rebuilt_places(last, () if final_tasks else moves, lost.closes, base)
     committed = sum(not f.final for task in tasks for f in task.every_file)
     return RebuiltSnapshots(base, last, tuple(unproven), sum(not f.final for f in files) - committed)
 

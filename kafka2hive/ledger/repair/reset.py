@@ -22,6 +22,7 @@ from kafka2hive.model.paths.ledger import (
 )
 from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import (
+    EARLY_PLACES,
     STAGING_DIRECTORY,
     owner_marker,
     reset_aside,
@@ -113,7 +114,8 @@ def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int
         (paths.archives, join(paths.reset(record.id), ARCHIVE_DIRECTORY)),
     ]
     if record.move_data:
-        visible = [c.path for c in children(ports.files, record.location) if c.name[0] not in "_."]
+        below = children(ports.files, record.location)
+        visible = [c.path for c in below if c.name[0] not in "_." or c.name == EARLY_PLACES]
         moves += [(path, join(aside, base_name(path))) for path in visible]
         letters_aside = reset_aside(parent(record.letters), record.id)
         moves.append((record.letters, join(letters_aside, base_name(record.letters))))

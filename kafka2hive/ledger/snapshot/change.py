@@ -10,6 +10,7 @@ from kafka2hive.model.snapshot import (
     AcceptedGap,
     AcceptedLoss,
     AddedColumn,
+    CompactionUnit,
     ComparedTable,
     EventBounds,
     ForgottenRegistration,
@@ -18,6 +19,9 @@ from kafka2hive.model.snapshot import (
     ReplayedFile,
     RunningReplay,
 )
+
+MOST_MOVED = 1000
+"""How many `moved` lines of partitions without late data a snapshot keeps after a move."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +63,8 @@ class DataEpoch(_CommonParts):
 
     `leader_epochs` are those of the last records read, `newest_ms` is the newest record timestamp. None keeps the state's value.
     `bounds` are those by which the tasks decided; they replace the state's, also if they are None.
+    `closes` has the end of the period of each Hive partition with files at an early place, by path. `moved` are partitions with
+    files at home that were compacted earlier.
     """
 
     files: tuple[DataFile, ...]
@@ -68,6 +74,8 @@ class DataEpoch(_CommonParts):
     cluster_id: str | None = None
     location: str | None = None
     bounds: EventBounds | None = None
+    closes: Mapping[str, str] = field(default_factory=dict)
+    moved: frozenset[HivePartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +116,14 @@ class Replay(_CommonParts):
     """Dead-letter files that are `replayed`: `files` hold their letters' rows, and the letters that are letters again.
 
     `running` is the order that does it, with what it has done up to and in this epoch; None if no order does.
+    `closes` and `moved` are as in DataEpoch.
     """
 
     files: tuple[DataFile, ...]
     replayed: tuple[ReplayedFile, ...]
     running: RunningReplay | None = None
+    closes: Mapping[str, str] = field(default_factory=dict)
+    moved: frozenset[HivePartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,4 +147,20 @@ class PauseUpdate(_CommonParts):
     paused: Pause | None
 
 
-Change = DataEpoch | FirstPositions | Repair | Replay | RegistrationUpdate | NewColumns | PauseUpdate
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction(_CommonParts):
+    """Early partitions that are compacted: all units of each, and the files at its home. They move in this epoch.
+
+    `policy` and `success_file` are those of their certificates. `most_moved` is how many `moved` lines without late data stay.
+    """
+
+    files: tuple[DataFile, ...]
+    units: tuple[CompactionUnit, ...]
+    policy: str
+    success_file: str = ""
+    most_moved: int = MOST_MOVED
+
+
+Change = (
+    DataEpoch | FirstPositions | Repair | Replay | RegistrationUpdate | NewColumns | PauseUpdate | Compaction
+)

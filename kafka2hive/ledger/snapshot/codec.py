@@ -45,6 +45,8 @@ def _rows(snapshot: Snapshot, line: Line) -> list[dict[str, Any]]:
 
 
 def _values(snapshot: Snapshot, line: Line) -> tuple[Any, ...]:
+    if line is HEADER:
+        return (snapshot,)
     content = getattr(snapshot, line.attribute)
     return content if not line.is_single else () if content is None else (content,)
 

@@ -22,7 +22,7 @@ class Life(Enum):
 class Field:
     """A member of the JSON object. `path` is where the value has its content, such as `partition.path`; default: `name`.
 
-    A member that is newer (`since`) than its line is written only if it is not 0, and then the snapshot has that format.
+    A member that is newer (`since`) than its line is written only if it is not 0 or empty, and then the snapshot has that format.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Line:
         self._usual = tuple(types[0] for types in self._types)
         self._forms = [(at, form) for at, form in enumerate(forms) if form.read is not _same]
         self._value = value
+        self._later_types = {f.name: _type_of_content(value, f.source) for f in self.later_fields}
         *self._inner, self._outer = _parts(value, [f.source for f in (*self.fields, *self.later_fields)])
 
     def write(self, value: Any) -> dict[str, Any]:
@@ -89,17 +90,18 @@ class Line:
         contents = self._members(row)
         if tuple(map(type, contents)) != self._usual:
             self._check(contents)
-        contents = [*contents, *[self._later(row, f.name) for f in self.later_fields]]
+        contents = [*contents, *[self._later(row, f) for f in self.later_fields]]
         for at, form in self._forms:
             contents[at] = form.read(contents[at])
         for part in self._inner:
             contents.append(part.value(**part.arguments(contents)))
         return self._outer.arguments(contents)
 
-    def _later(self, row: Any, name: str) -> int:
-        content = row.get(name, 0)
-        if type(content) is not int:
-            raise ValueError(f"{self.tag}: {name} is {content!r}")
+    def _later(self, row: Any, field: Field) -> int | str:
+        usual = self._later_types[field.name]
+        content: int | str = row.get(field.name, usual())
+        if type(content) is not usual:
+            raise ValueError(f"{self.tag}: {field.name} is {content!r}")
         return content
 
     def _check(self, contents: Sequence[Any]) -> None:
@@ -122,9 +124,7 @@ class _Form:
 
 
 def _form(value: type, source: str) -> _Form:
-    hint: Any = value
-    for name in source.split("."):
-        hint = _type_of(hint, name)
+    hint = _type_of_content(value, source)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _Form((str,), hint, attrgetter("value"))
     if hint == tuple[OffsetRange, ...]:
@@ -133,6 +133,13 @@ def _form(value: type, source: str) -> _Form:
     if not {*types} <= {str, int, NoneType}:
         raise TypeError(f"{value.__name__}.{source}: a snapshot has no form for {hint}")
     return _Form(types)
+
+
+def _type_of_content(value: type, source: str) -> Any:
+    hint: Any = value
+    for name in source.split("."):
+        hint = _type_of(hint, name)
+    return hint
 
 
 def _type_of(owner: type, name: str) -> Any:
@@ -169,6 +176,11 @@ def _parts(value: type, sources: Sequence[str]) -> list[_Part]:
 
     add(value, [(source, at) for at, source in enumerate(sources)])
     return parts
+
+
+def partition_fields(of: str) -> tuple[Field, ...]:
+    """Return the fields of a Hive partition, which is the attribute `of` (with a dot at its end) or, if "", the value itself."""
+    return Field("table", f"{of}table"), Field("partition", f"{of}path"), Field("location", f"{of}location")
 
 
 def _write_ranges(ranges: tuple[OffsetRange, ...]) -> list[list[Any]]:

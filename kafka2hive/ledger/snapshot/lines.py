@@ -3,7 +3,8 @@
 The encoder, the parser, the draft, the audit and the table in docs/protocol.md (`scripts/pages`) use these declarations.
 """
 
-from kafka2hive.ledger.snapshot.line import Field, Life, Line
+from kafka2hive.ledger.snapshot.line import Field, Life, Line, partition_fields
+from kafka2hive.ledger.snapshot.place_lines import EARLY, MOVED, UNIT
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import Position, RangeAccounting
 from kafka2hive.model.snapshot import (
@@ -22,10 +23,6 @@ from kafka2hive.model.snapshot import (
     Snapshot,
     Tracking,
 )
-
-
-def _partition(of: str) -> tuple[Field, ...]:
-    return Field("table", f"{of}table"), Field("partition", f"{of}path"), Field("location", f"{of}location")
 
 
 def _topic_partition(of: str) -> tuple[Field, ...]:
@@ -51,6 +48,7 @@ HEADER = Line(
     Field("location"),
     Field("start"),
     Field("newest_ms"),
+    Field("closed_through", since=6),
     attribute="",
     life=Life.EPOCH,
     is_single=True,
@@ -59,7 +57,8 @@ HEADER = Line(
 `previous` is the checksum of the snapshot before this one, `-` in a ledger's first.
 `written_at` is for people; no decision uses it.
 `cluster` is Kafka's cluster id, `location` the table's directory, `start` the policy that chose the first positions.
-`newest_ms` is the newest record timestamp that ever became visible, null before the first.""",
+`newest_ms` is the newest record timestamp that ever became visible, null before the first.
+`closed_through` (since format 6) is the latest end of a period that compaction ever moved; it is missing before the first move.""",
 )
 
 FILE = Line(
@@ -68,7 +67,7 @@ FILE = Line(
     Field("kind"),
     Field("staged"),
     Field("final"),
-    *_partition("hive_partition."),
+    *partition_fields("hive_partition."),
     Field("length"),
     Field("rows"),
     Field("checksum"),
@@ -77,7 +76,7 @@ FILE = Line(
     attribute="files",
     life=Life.EPOCH,
     doc="a file that this epoch makes visible",
-    note="""`kind` is `data` or `dead_letter`; `staged` and `final` are full addresses.
+    note="""`kind` is `data`, `dead_letter` or `compacted` (rows of early files, written again); `staged` and `final` are full addresses.
 `checksum` is the CRC-32 of the whole file, computed while it was written.
 `ranges` are those of the task: the file's records may come from any of them.""",
 )
@@ -144,7 +143,7 @@ LOSS = Line(
 UNREGISTERED = Line(
     "unregistered",
     HivePartition,
-    *_partition(""),
+    *partition_fields(""),
     attribute="unregistered",
     life=Life.STATE,
     doc="a pending registration: a Hive partition that may hold data and was not known to be registered",
@@ -155,7 +154,7 @@ An empty path means an unpartitioned table that Hive was not known to have.""",
 REGISTERED = Line(
     "registered",
     HivePartition,
-    *_partition(""),
+    *partition_fields(""),
     attribute="registered",
     life=Life.EPOCH,
     doc="a pending registration of the snapshot before this one that Hive has confirmed since",
@@ -180,7 +179,7 @@ If the map's description has changed since, the table counts as never compared."
 FORGOTTEN = Line(
     "forgotten",
     ForgottenRegistration,
-    *_partition("partition."),
+    *partition_fields("partition."),
     Field("reason"),
     Field("by", "accepted_by"),
     *_DECIDED,
@@ -224,7 +223,7 @@ TRACKING = Line(
 OPEN = Line(
     "open",
     OpenPartition,
-    *_partition("partition."),
+    *partition_fields("partition."),
     Field("since"),
     Field("opened_at"),
     Field("files"),
@@ -240,7 +239,7 @@ A partition is identified by its path: files at an earlier location of the table
 CERTIFICATE = Line(
     "certificate",
     Certificate,
-    *_partition("partition."),
+    *partition_fields("partition."),
     Field("since"),
     Field("files"),
     Field("rows"),
@@ -256,7 +255,7 @@ CERTIFICATE = Line(
 REOPENED = Line(
     "reopened",
     HivePartition,
-    *_partition(""),
+    *partition_fields(""),
     attribute="reopened",
     life=Life.EPOCH,
     since=5,
@@ -375,6 +374,9 @@ LINES = (
     BOUNDS,
     REPLAYED,
     REPLAYING,
+    EARLY,
+    UNIT,
+    MOVED,
 )
 """In the order of the text. Each snapshot has one header; of all other kinds it may have no line."""
 

@@ -8,6 +8,8 @@ from kafka2hive.model.paths.path import base_name, join, parent
 
 STAGING_DIRECTORY = "_tmp"
 OWNER_MARKER = "_kafka2hive_owner"
+EARLY_PLACES = "_open"
+"""The directory in which partitions wait for compaction: Hive does not look into it without a location."""
 RESET_ASIDE = "_kafka2hive_reset"
 REPLAYED = ".replayed"
 _DRAFT = re.compile(r"(.+\.json)\.[0-9a-f]{32}\.in-progress")
@@ -46,6 +48,23 @@ class CertificateName:
             return None
         certificate = CertificateName(match[1], int(match[2]), int(match[3]))
         return certificate if certificate.text == name else None
+
+
+def early_place(table_location: str, partition_path: str) -> str:
+    """Return where a partition's data files are until it is compacted; its home is `<table location>/<path>`."""
+    return join(table_location, EARLY_PLACES, partition_path)
+
+
+def is_early_place(location: str, partition_path: str) -> bool:
+    return location.endswith(f"/{EARLY_PLACES}/{partition_path}")
+
+
+def other_place(location: str, partition_path: str) -> str:
+    """Return the home of an early place, or the early place of a home. `location` ends with the partition's path."""
+    table = location.removesuffix("/" + partition_path)
+    if is_early_place(location, partition_path):
+        return join(table.removesuffix("/" + EARLY_PLACES), partition_path)
+    return early_place(table, partition_path)
 
 
 def certificate_path(hive_partition: str, ledger_id: str, generation: int, epoch: int) -> str:

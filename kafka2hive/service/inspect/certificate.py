@@ -229,6 +229,9 @@ class _Partition:
     def _location(self, still_open: OpenPartition | None) -> str:
         if still_open is not None:
             return still_open.partition.location
+        for early in self.view.state.early:
+            if early.partition.path == self.name.path:
+                return early.partition.location
         return join(self.view.state.location, self.name.path)
 
     def _locations(self, still_open: OpenPartition | None) -> Iterator[str]:
@@ -264,6 +267,8 @@ class _Partition:
         for snapshot in snapshots:
             if any(each.path == self.name.path for each in snapshot.reopened):
                 certificates = certificates[:-1]
+            if self._compacted(snapshot):
+                certificates = []  # the certificate at the partition's home counts the rows of those at its early place
             certificates += [(snapshot, each) for each in self._given_by(snapshot)]
         return certificates
 
@@ -280,7 +285,7 @@ class _Partition:
         lost = {loss.path for loss in self.view.state.losses}
         for snapshot, certificate in certificates:
             lost_by_then = {loss.path for loss in snapshot.losses}
-            files = [
+            files = self._compacted(snapshot) or [
                 file
                 for each in snapshots
                 if certificate.since <= each.epoch <= snapshot.epoch
@@ -319,6 +324,14 @@ class _Partition:
         for file in snapshot.files:
             if file.kind is FileKind.DATA and file.hive_partition.path == self.name.path:
                 yield file
+
+    def _compacted(self, snapshot: Snapshot) -> list[DataFile]:
+        """Return the files that the snapshot wrote of the partition's early ones, which its certificate counts."""
+        return [
+            file
+            for file in snapshot.files
+            if file.kind is FileKind.COMPACTED and file.hive_partition.path == self.name.path
+        ]
 
     def _children(self, directory: str) -> dict[str, FileStatus]:
         """Return a directory's files by name, listed once; a missing directory has none."""

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from kafka2hive.ledger.early_files import in_unit
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import ConfigError
@@ -111,6 +112,25 @@ def _not_begun(
     return waiting
 
 
+def _after_compaction(answer: PlaceAnswer, snapshots: list[Snapshot]) -> PlaceAnswer:
+    """Return the answer with the files that were written of its early files, in the place of those."""
+    files: dict[str, DataFile] = {}
+    epochs = set[int]()
+    for file in answer.files:
+        written = [
+            (snapshot.epoch, other)
+            for snapshot in snapshots
+            for unit in snapshot.units
+            if unit.partition.path == file.hive_partition.path and in_unit(file, unit)
+            for other in snapshot.files
+            if (other.hive_partition, other.task) == (unit.partition, unit.task)
+        ]
+        epochs |= {epoch for epoch, _ in written}
+        files |= {each.final: each for each in [each for _, each in written] or [file]}
+    compacted = f", compacted in epoch {max(epochs)}" if epochs else ""
+    return PlaceAnswer(answer.table, answer.answer + compacted, answer.epoch, tuple(files.values()))
+
+
 def _in_history(table: str, snapshots: list[Snapshot], place: OffsetPlace) -> PlaceAnswer:
     """Return the epoch of `snapshots`, newest first, whose accounts or accepted gaps cover the offset.
 
@@ -127,7 +147,7 @@ def _in_history(table: str, snapshots: list[Snapshot], place: OffsetPlace) -> Pl
                 answer = f"read by task {account.task} of epoch {snapshot.epoch}"
                 of_task = (f for f in (*snapshot.files, *later) if f.task == account.task or f in later)
                 files = tuple(f for f in of_task if account.range in f.ranges and f.final not in replayed)
-                return PlaceAnswer(table, answer, snapshot.epoch, files)
+                return _after_compaction(PlaceAnswer(table, answer, snapshot.epoch, files), snapshots)
         if snapshot.replayed:
             later += snapshot.files
             replayed |= {one.path for one in snapshot.replayed}

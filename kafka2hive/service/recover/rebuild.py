@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kafka2hive.config.dead_letters import dead_letter_directory
+from kafka2hive.config.keys import TableRule
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import GapAcceptance, is_accepted
 from kafka2hive.ledger.condition_files import read_conditions
@@ -15,11 +16,13 @@ from kafka2hive.ledger.repair.rebuild import LedgerFile, LostLedger, RebuiltSnap
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
-from kafka2hive.model.paths.table_directory import CertificateName, staging_directory
+from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import EARLY_PLACES, CertificateName, staging_directory
 from kafka2hive.model.text import counted
 from kafka2hive.service.process import shown_process
 from kafka2hive.service.tables.condition import Stopped, decode
 from kafka2hive.service.tables.ledgers import literal_rules, no_such_table
+from kafka2hive.service.tables.places import period_ends
 from kafka2hive.service.tables.routes import topic_routes
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children, files_below
@@ -83,6 +86,8 @@ def rebuild_ledger(
             "move them away while the ledger is rebuilt; rows of theirs that come after the rebuilt positions would be"
             " dumped a second time",
         )
+    # a family's table is compacted like the others
+    rule = next((r for r in wiring.map.tables if r.table == table or r.pattern is not None), None)
     place = LostLedger(
         ledger_id=ledger_id,
         service=wiring.map.service,
@@ -90,6 +95,8 @@ def rebuild_ledger(
         location=location,
         staging=staging_directory(location),
         now=wiring.ports.clock.now(),
+        closes=_closes(rule, ledger_files),
+        compacts=rule is not None and rule.compact is not None,
     )
     used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(
         [*table_files.staging, *table_files.below], ledger_id
@@ -113,7 +120,8 @@ def _find(wiring: Wiring, table: str, location: str) -> _TableFiles:
     pending = [s for s in staging if (name := DataFileName.parse(s.name)) and name[1] == "pending"]
     staged, _ = _read(wiring, table, pending, final=False)
     letters = dead_letter_directory(wiring.map.dead_letters.location, table)
-    below = list(files_below(files, wiring.ports.concurrency, (location, letters)))
+    roots = (location, letters, join(location, EARLY_PLACES))
+    below = list(files_below(files, wiring.ports.concurrency, roots))
     shown = [file for file in below if file.name[0] not in "_."]
     visible, untracked = _read(wiring, table, shown, final=True)
     moved = {f.name for f in visible}
@@ -125,6 +133,11 @@ def _find(wiring: Wiring, table: str, location: str) -> _TableFiles:
         ledger_files=[*visible, *(f for f in staged if f.name not in moved)],
         untracked=untracked,
     )
+
+
+def _closes(rule: TableRule | None, files: Iterable[LedgerFile]) -> dict[str, str]:
+    """Return when the periods of the partitions end, also if the map does not have `compact` any more."""
+    return {} if rule is None else period_ends(rule, {file.footer.partition.path for file in files})
 
 
 def _refuse_live_run(wiring: Wiring, table: str) -> None:

@@ -18,7 +18,8 @@ from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import TopicPartition
-from kafka2hive.model.paths.path import join, same_location
+from kafka2hive.model.paths.path import base_name, join, parent, same_location
+from kafka2hive.model.paths.table_directory import early_place, is_early_place
 from kafka2hive.model.snapshot import ACCEPT_LOSS, REFETCH, AcceptedLoss, EventBounds, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.plan.contract import TableTask, TaskPlan, TaskSettings
@@ -189,6 +190,21 @@ def refetch_file(
     task_settings = settings(table)
     location = task_settings.tables[table].location
     directory = join(location, bucket) if bucket else location
+    is_early = is_early_place(lost.hive_partition.location, lost.hive_partition.path)
+    if lost.kind is FileKind.COMPACTED:
+        raise ManualActionRequired(
+            "refetch.compacted",
+            f"{lost.final} holds rows of the files at the partition's early place, no offsets of its own",
+            f"restore the file from a backup; its rows are also in {early_place(location, lost.hive_partition.path)}",
+        )
+    if is_early and all(each.partition != lost.hive_partition for each in owned.state.early):
+        raise ManualActionRequired(
+            "refetch.compacted",
+            f"{lost.final} was compacted: its rows are in {directory}",
+            f"nothing needs to be done for readers; `--accept-loss '{lost.final}'` records that the file is gone",
+        )
+    if is_early:
+        directory = early_place(location, lost.hive_partition.path)
     if bucket is not None and not same_location(lost.hive_partition.location, directory):
         raise ManualActionRequired(
             "refetch.location",
@@ -216,4 +232,7 @@ def refetch_file(
             f"{lost.final} held {counted(lost.rows, 'row')} of {', '.join(map(str, lost.ranges))}, Kafka now gives {rows}",
             _REMEDY,
         )
-    return files
+    if not is_early:
+        return files
+    place, directory = lost.hive_partition, parent(lost.final)
+    return tuple(replace(f, hive_partition=place, final=join(directory, base_name(f.final))) for f in files)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from kafka2hive.config.keys import TableRule
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.inbox import ReplayLetters
 from kafka2hive.ledger.look import look
@@ -28,6 +29,7 @@ from kafka2hive.service.recover.order import ANSWER_SECONDS, NobodyOwns, give_or
 from kafka2hive.service.recover.service import Outside
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
 from kafka2hive.service.tables.manifests import frequent
+from kafka2hive.service.tables.places import with_places
 from kafka2hive.service.tables.replays import (
     FileOfLetters,
     ReplayCounts,
@@ -101,9 +103,10 @@ def replay_service(
     """
     outside = Outside(wiring)
     settings = outside.tables.settings(request.table)
+    rule = outside.tables.by_name[request.table].rule
     paths = wiring.paths(request.table)
     if request.plan_only:
-        replay = _Replay(wiring, request, settings, paths)
+        replay = _Replay(wiring, request, settings, rule, paths)
         view = look(wiring.ports.files, paths)
         replay.plan(view.state, view.directory, view.newest.pending)
         return replay.finished()
@@ -111,7 +114,6 @@ def replay_service(
         return _replay_here(wiring, request, outside, settings)
     except OwnedByLiveRun as alive:
         note(f"a run is alive, so it gets an order: {alive.message}")
-    rule = outside.tables.by_name[request.table].rule
     order = ReplayLetters(request.reason or "", request.since_text, rules_digest(rule, wiring.map))
     try:
         answer = give_order(wiring, request.table, order, seconds=seconds, note=note)
@@ -139,7 +141,8 @@ def _replay_here(
     wiring: Wiring, request: ReplayRequest, outside: Outside, settings: TaskSettings
 ) -> ReplayResult:
     """Take the table over and replay its letters in this process. Raises OwnedByLiveRun: nothing was touched."""
-    replay = _Replay(wiring, request, settings, wiring.paths(request.table))
+    rule = outside.tables.by_name[request.table].rule
+    replay = _Replay(wiring, request, settings, rule, wiring.paths(request.table))
     with RepairHeartbeat(wiring) as heartbeat:
         owned = replay.take_over(heartbeat.begin)
         owned = replay.publish_all(owned, outside.compare)
@@ -159,6 +162,7 @@ class _Replay:
     wiring: Wiring
     request: ReplayRequest
     settings: TaskSettings
+    rule: TableRule
     paths: LedgerPaths
     result: ReplayResult = field(default_factory=ReplayResult)
     untouched: Untouched = field(default_factory=Untouched)
@@ -246,7 +250,8 @@ class _Replay:
             files += manifest.files
             account = account_of(each.file, manifest)
             replayed.append(ReplayedFile(path=each.file.final, task=task, account=account))
-        return Replay(files=tuple(files), replayed=tuple(replayed), compared=compared)
+        change = Replay(files=tuple(files), replayed=tuple(replayed), compared=compared)
+        return with_places(self.wiring.ports.files, owned.state, self.rule, change)
 
     def _part(self, index: int, each: FileOfLetters, state: Snapshot, owned: OwnedLedger | None) -> TablePart:
         now_ms = self.wiring.ports.clock.epoch_ms()

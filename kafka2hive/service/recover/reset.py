@@ -120,6 +120,12 @@ def _reset(
         )
     else:
         plan = _plan(wiring, group, unfinished, Begun.UNFINISHED)
+    if plan.begun is Begun.NEW and view.state.early and not request.move_data:
+        raise ManualActionRequired(
+            "reset.early",
+            f"{request.table} has {len(view.state.early)} partitions at early places, which the next ledger would not keep",
+            f"`kafka2hive compact --table {request.table}` moves the complete ones; or use --move-data",
+        )
     if request.plan_only:
         return ResetResult(plan, done=False)
     confirm(plan)

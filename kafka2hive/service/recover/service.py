@@ -247,17 +247,17 @@ class Outside:
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
-        self._metastore = wiring.hive()
-        self.tables = MapTables(wiring, self._metastore)
+        self.metastore = wiring.hive()
+        self.tables = MapTables(wiring, self.metastore)
         self._catalogue = self.tables.catalogue
 
     def register(self, unregistered: frozenset[HivePartition]) -> RegistrationOutcome:
         """Register partitions now; those of tables whose schema is unknown stay pending."""
-        if self._metastore is None:
+        if self.metastore is None:
             return RegistrationOutcome(unregistered)
         tables = self._resolvable({partition.table for partition in unregistered})
         resolvable = frozenset(partition for partition in unregistered if partition.table in tables)
-        attempt = register_now(self._metastore, self._catalogue.ensure, resolvable)
+        attempt = register_now(self.metastore, self._catalogue.ensure, resolvable)
         if registered := resolvable - attempt.pending:
             log.info("registered %d partitions in Hive", len(registered))
         refusals = [event for event in attempt.events if isinstance(event, RefusedByHive)]
@@ -273,11 +273,11 @@ class Outside:
 
         Raises TableError (a table does not match), ServiceUnavailable.
         """
-        if self._metastore is None:
+        if self.metastore is None:
             return ()
         try:
             for name in names:
-                self._catalogue.conform(self._metastore.session, name)
+                self._catalogue.conform(self.metastore.session, name)
         except MetastoreUnavailable as error:
             raise ServiceUnavailable(
                 "hive.not_compared",

@@ -17,7 +17,7 @@ from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.recover.forget import ForgetPlan, RegistrationOutcome, forget
 from kafka2hive.service.recover.repair import Repairs, remedies
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest, Recovery, Relocation
-from kafka2hive.service.tables.routes import location_in_map
+from kafka2hive.service.tables.routes import routed_by_ledgers
 from kafka2hive.service.tables.start_preview import StartPreview
 from kafka2hive.service.wiring import Wiring
 
@@ -140,13 +140,28 @@ def _relocation(wiring: Wiring, state: Snapshot, request: RecoverRequest) -> Rel
 
     Raises ManualActionRequired if the map's location differs and was not accepted.
     """
-    location = location_in_map(wiring, state)
+    routed = routed_by_ledgers(wiring, [state]).get(state.table)
     if state.table not in request.accept_location:
-        if location is not None:
-            refuse_changed_location(state, location)
+        if routed is not None:
+            refuse_changed_location(state, routed.rule.location)
         return None
-    if location is None:
+    if routed is None:
         raise ConfigError(
             "usage.no_such_table", f"--accept-location {state.table}: no rule of the map makes it"
         )
-    return None if same_location(location, state.location) else Relocation(state.location, location)
+    if same_location(routed.rule.location, state.location):
+        return None
+    if state.early:
+        raise ManualActionRequired(
+            "ledger.early_partitions",
+            f"{state.table}: {len(state.early)} partitions are at early places below {state.location},"
+            f" {state.early[0].partition.path} among them, and more of their data would go there",
+            f"set the old location in the map until `kafka2hive compact --table {state.table}` has moved them",
+        )
+    if routed.rule.compact is not None:
+        raise ManualActionRequired(
+            "ledger.early_partitions",
+            f"{state.table}: partitions that are not copied to {routed.rule.location} yet would begin at early places there",
+            "take `compact` out of the map, repeat this command, copy the partitions, and add `compact` again",
+        )
+    return Relocation(state.location, routed.rule.location)

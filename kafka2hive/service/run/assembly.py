@@ -61,6 +61,7 @@ class RunParts:
             ],
             [self.watcher.started],
             [outages],
+            [self.watcher.locations_corrected],
         )
         if self.follower is not None:
             reporter.epochs.append(self.follower)
@@ -100,7 +101,7 @@ def assemble(wiring: Wiring, request: RunRequest) -> RunParts:
         ),
         registrar=NoRegistrar()
         if metastore is None
-        else Registrar(metastore, catalogue.ensure, wiring.background),
+        else Registrar(metastore, catalogue.ensure, wiring.background, wiring.ports.clock),
         metrics=metrics,
         watcher=EpochWatcher(metrics, wiring.ports.clock, service_map.hive is not None),
         columns=ColumnWatch(metrics),

@@ -26,6 +26,7 @@ from kafka2hive.service.run.table_steps import TableSteps
 from kafka2hive.service.tables.kafka_view import KafkaOffsets, KafkaView
 from kafka2hive.service.tables.manifests import check_epoch, judge_manifests
 from kafka2hive.service.tables.outages import systems_away
+from kafka2hive.service.tables.places import with_places
 from kafka2hive.service.tables.registrar import NoRegistrar, Registrar
 from kafka2hive.service.tables.report import EpochReport, Reporter, TableReport
 from kafka2hive.service.tables.table_state import Table
@@ -362,7 +363,8 @@ class EpochLoop:
             location=table.location,
             bounds=in_flight.bounds[table.name],
         )
-        published = self._steps.publish(table, outcome.change)
+        change = with_places(self._wiring.ports.files, owned.state, table.rule, outcome.change)
+        published = self._steps.publish(table, change)
         self._backlogs.note_epoch(table, in_flight.began, outcome.change.accounts)
         return TableReport(
             table=table.name,

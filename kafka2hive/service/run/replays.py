@@ -24,6 +24,7 @@ from kafka2hive.model.text import counted
 from kafka2hive.plan.contract import TableManifest, TaskPlan
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.table_steps import TableSteps
+from kafka2hive.service.tables.places import with_places
 from kafka2hive.service.tables.replays import (
     FileOfLetters,
     ReplayCounts,
@@ -237,7 +238,8 @@ class Replays:
             change = Replay(
                 files=batch.files, replayed=batch.replayed, running=running, registered=registered
             )
-            self._steps.publish(table, change)
+            files = self._wiring.ports.files
+            self._steps.publish(table, with_places(files, table.owned.state, table.rule, change))
             work.running = running
         for path, why in untouched.not_read[len(work.untouched.not_read) :]:
             log.warning("%s: letters are not read: %s %s", table.name, path, why)

@@ -8,6 +8,7 @@ from kafka2hive.config.keys import TableSettings
 from kafka2hive.ledger.inbox import Order
 from kafka2hive.ledger.owned_ledger import list_own_directory
 from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
+from kafka2hive.ledger.snapshot.compaction import watched_partitions
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
     Fenced,
@@ -21,7 +22,13 @@ from kafka2hive.model.snapshot import ORDER_DONE
 from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.stopped_tables import StoppedTables
-from kafka2hive.service.tables.registrar import NoRegistrar, RefusedByHive, RegisteredInHive, Registrar
+from kafka2hive.service.tables.registrar import (
+    LocationsCorrected,
+    NoRegistrar,
+    RefusedByHive,
+    RegisteredInHive,
+    Registrar,
+)
 from kafka2hive.service.tables.report import Reporter, TablePublication
 from kafka2hive.service.tables.table_state import Table, Unowned
 from kafka2hive.service.wiring import Wiring
@@ -112,6 +119,7 @@ class TableSteps:
             self.settings[table.name] = started.settings
             self._reporter.started(started)
             self._registrar.enqueue(started.unregistered)
+            self._registrar.watch(table.name, watched_partitions(table.owned.state))
         self._evolve(table)
         self._owned_tables.admit(table)
 
@@ -134,6 +142,7 @@ class TableSteps:
         """
         published = self._owned_tables.publish(table, change)
         self._registrar.enqueue(published.unregistered)
+        self._registrar.watch(table.name, watched_partitions(table.owned.state))
         self._owned_tables.clean_up(table)
         return published
 
@@ -151,6 +160,8 @@ class TableSteps:
                     self._owned_tables.registered(partitions)
                 case RefusedByHive():
                     self._owned_tables.refused_by_hive(event)
+                case LocationsCorrected(partitions):
+                    self._reporter.locations_corrected(partitions)
                 case _:
                     assert_never(event)
         why = self._registrar.no_answer

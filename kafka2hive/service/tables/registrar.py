@@ -5,20 +5,26 @@ outcome as events. A partition that fails stays a pending registration, which th
 """
 
 import logging
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from kafka2hive.ledger.register import RegistrationResult, register
+from kafka2hive.ledger.register import RegistrationResult, keep_locations, register
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
-from kafka2hive.storage.port import Background, Thread
+from kafka2hive.storage.concurrency import SystemClock
+from kafka2hive.storage.port import Background, Clock, Thread
 
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 10.0
+LOOK_SECONDS = 60.0
+"""How often the locations of partitions that may move are compared (K7)."""
+LOOK_SLICE = 20
+"""How many of them at most before new partitions are registered again: each costs Hive about 45 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,14 @@ class RefusedByHive:
     partitions: frozenset[HivePartition] = frozenset()
 
 
-RegistrarEvent = RegisteredInHive | RefusedByHive
+@dataclass(frozen=True, slots=True)
+class LocationsCorrected:
+    """Somebody's statement had put the locations of these partitions back, and they were set again."""
+
+    partitions: frozenset[HivePartition]
+
+
+RegistrarEvent = RegisteredInHive | RefusedByHive | LocationsCorrected
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +126,14 @@ def _refusals(result: RegistrationResult) -> Iterator[RefusedByHive]:
 class Registrar:
     """Registers partitions in a thread, from `start` to `end`. Of the other methods only `settle` waits for Hive."""
 
-    def __init__(self, metastore: Metastore, ensure: EnsureTable, background: Background) -> None:
+    def __init__(
+        self, metastore: Metastore, ensure: EnsureTable, background: Background, clock: Clock | None = None
+    ) -> None:
         self._metastore = metastore
+        self._clock = clock or SystemClock()
+        self._watched: dict[str, frozenset[HivePartition]] = {}
+        self._looked_at = -math.inf
+        self._to_look_at: list[HivePartition] = []
         self._ensure = ensure
         self._background = background
         self._unregistered: set[HivePartition] = set()
@@ -141,6 +160,38 @@ class Registrar:
         """Do not register these partitions any more; a statement under way may still do it."""
         with self._condition:
             self._unregistered -= partitions
+
+    def watch(self, table: str, partitions: frozenset[HivePartition]) -> None:
+        """Replace the partitions of a table whose locations in Hive are compared every LOOK_SECONDS."""
+        with self._condition:
+            if partitions != self._watched.get(table, frozenset()):
+                self._watched[table] = partitions
+                self._condition.notify_all()
+
+    def keep_locations(self) -> bool:
+        """Compare the locations of some watched partitions in the caller's thread, if it is time for that.
+
+        Return whether more of them wait. After an outage the next look begins anew.
+        """
+        now = self._clock.monotonic()
+        if not self._to_look_at and now - self._looked_at >= LOOK_SECONDS:
+            self._looked_at = now
+            with self._condition:
+                self._to_look_at = sorted(frozenset[HivePartition]().union(*self._watched.values()))
+        now_looked_at, self._to_look_at = self._to_look_at[:LOOK_SLICE], self._to_look_at[LOOK_SLICE:]
+        check = keep_locations(self._metastore, now_looked_at, self._is_watched)
+        for partition, why in check.refused.items():
+            log.warning("Hive refuses the location of %s %s: %s", partition.table, partition.path, why)
+        if check.outage is not None:
+            self._to_look_at = []
+        if check.corrected:
+            with self._condition:
+                self._events.append(LocationsCorrected(check.corrected))
+        return bool(self._to_look_at)
+
+    def _is_watched(self, partition: HivePartition) -> bool:
+        with self._condition:
+            return not self._ending and partition in self._watched.get(partition.table, ())
 
     def take_events(self) -> list[RegistrarEvent]:
         """Return the events since the last call, in order."""
@@ -186,6 +237,8 @@ class Registrar:
         """Make one try in the caller's thread, and return the partitions that are still pending."""
         with self._condition:
             unregistered = frozenset(self._unregistered)
+        if not unregistered:
+            return unregistered
         try:
             attempt = register_now(self._metastore, self._ensure, unregistered, self._checked)
         except Kafka2HiveError as error:
@@ -201,21 +254,37 @@ class Registrar:
         return attempt.pending
 
     def _work(self) -> None:
+        failed, more = frozenset[HivePartition](), False
         while True:
             with self._condition:
                 self._busy = False
                 self._condition.notify_all()
-                self._condition.wait_for(lambda: bool(self._unregistered) or self._ending)
+                if not more:
+                    seconds = self._until_look()
+                    self._condition.wait_for(partial(self._has_work, watching=seconds is not None), seconds)
                 if self._ending:
                     return
-                self._busy, self._once_more = True, False
-            failed = self.register_pending()
+                is_due = not more or self._has_other_work(failed)
+                self._busy, self._once_more = is_due and bool(self._unregistered), False
+            if is_due:
+                failed = self.register_pending()
             with self._condition:
-                if failed:
-                    self._busy = False
-                    self._condition.notify_all()
+                self._busy = False
+                self._condition.notify_all()
+            more = not (failed and self.no_answer is not None) and self.keep_locations()
+            with self._condition:
+                if failed and not more:
                     # new partitions do not wait until the refused ones are tried again
                     self._condition.wait_for(partial(self._has_other_work, failed), RETRY_SECONDS)
+
+    def _until_look(self) -> float | None:
+        """Return in how many seconds the locations are compared again, None if nothing is watched."""
+        if not any(self._watched.values()):
+            return None
+        return max(0.0, self._looked_at + LOOK_SECONDS - self._clock.monotonic())
+
+    def _has_work(self, *, watching: bool) -> bool:
+        return bool(self._unregistered) or self._ending or any(self._watched.values()) > watching
 
     def _has_other_work(self, failed: frozenset[HivePartition]) -> bool:
         return self._ending or self._once_more or bool(self._unregistered - failed)
@@ -233,6 +302,9 @@ class NoRegistrar:
         """Do nothing."""
 
     def give_up(self, partitions: frozenset[HivePartition]) -> None:
+        """Do nothing."""
+
+    def watch(self, table: str, partitions: frozenset[HivePartition]) -> None:
         """Do nothing."""
 
     def take_events(self) -> list[RegistrarEvent]:

@@ -73,6 +73,7 @@ class Reporter:
     epochs: list[Callable[[EpochReport], None]] = field(default_factory=list)
     starts: list[Callable[[TableStart], None]] = field(default_factory=list)
     outages: list[Watches] = field(default_factory=list)
+    corrections: list[Callable[[Collection[HivePartition]], None]] = field(default_factory=list)
 
     def epoch(self, report: EpochReport) -> None:
         for listener in self.epochs:
@@ -82,6 +83,11 @@ class Reporter:
         """Report the systems that do not answer; `away` holds the reason for each, and is empty if all answer."""
         for listener in self.outages:
             listener(away, tables)
+
+    def locations_corrected(self, partitions: Collection[HivePartition]) -> None:
+        """Report Hive partitions whose locations somebody had put back."""
+        for listener in self.corrections:
+            listener(partitions)
 
     def started(self, started: TableStart) -> None:
         for listener in self.starts:

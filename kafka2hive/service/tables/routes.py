@@ -121,11 +121,5 @@ def known_routes(
     return _routing(wiring, frozenset(topics).union(*read.values()), {**read, **dict.fromkeys(unreadable)})
 
 
-def location_in_map(wiring: Wiring, state: Snapshot) -> str | None:
-    """Return the table's location in the map; None if no rule makes the table of the topics that it has read."""
-    routed = routed_by_ledgers(wiring, [state]).get(state.table)
-    return routed.rule.location if routed else None
-
-
 def _routing(wiring: Wiring, topics: Iterable[str], read: ReadTopics) -> Routing:
     return route(wiring.map.tables, topics, frozenset({wiring.map.dead_letters.table}), read)

@@ -9,10 +9,10 @@ import pyarrow as pa
 from kafka2hive.config.keys import MetadataColumn, TableSettings
 from kafka2hive.formats.lines.reader import PlainLines
 from kafka2hive.formats.readers import UNREADABLE, open_reader
+from kafka2hive.formats.row_hash import comparable
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.service.verify.result import Finding
-from kafka2hive.service.verify.row_hash import comparable
 from kafka2hive.service.verify.row_sources import LETTER_PLACE, LETTERS, letter_columns, read_rows
 from kafka2hive.service.verify.rows import Paths, PlaceColumns, RowHashes, Span
 from kafka2hive.task.rows import schema_in_files

@@ -206,5 +206,7 @@ def _other_length(file: DataFile, length: int | None) -> str:
 
 
 def _rows_of(file: DataFile) -> str:
+    if file.kind is FileKind.COMPACTED:
+        return f"{file.rows} rows of early files"
     kind = "rows" if file.kind is FileKind.DATA else "dead letters"
     return f"{file.rows} {kind} of {', '.join(map(str, file.ranges))}"

@@ -1,10 +1,12 @@
 """Audit that every Hive partition with data is registered at its location. Only reads."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreRefused
 from kafka2hive.model.paths.path import same_location
+from kafka2hive.model.paths.table_directory import other_place
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.verify.result import Finding
 from kafka2hive.storage.port import Clock
@@ -22,7 +24,7 @@ def accepted_registrations(newest: Snapshot) -> tuple[str, ...]:
 
 
 def audit_registrations(
-    finals: Iterable[Snapshot], newest: Snapshot, metastore: Metastore, clock: Clock
+    finals: Sequence[Snapshot], newest: Snapshot, metastore: Metastore, clock: Clock
 ) -> list[Finding]:
     """Return partitions with data that Hive does not have, or has elsewhere. Raises MetastoreUnavailable.
 
@@ -30,7 +32,9 @@ def audit_registrations(
     If it is still missing, it is a finding as well: nobody registers it, or Hive refuses it.
     """
     given_up = {f.partition for f in newest.forgotten}
-    filled = {f.hive_partition for s in finals for f in s.files if f.hive_partition.path} - given_up
+    units = {unit.partition for snapshot in finals for unit in snapshot.units}
+    left = {replace(home, location=other_place(home.location, home.path)) for home in units}
+    filled = {f.hive_partition for s in finals for f in s.files if f.hive_partition.path} - given_up - left
     pending = {p for p in newest.unregistered if p.path}
     findings = [
         Finding("verify.hive", _name(p), problem)

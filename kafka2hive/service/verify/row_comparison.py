@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kafka2hive.service.verify.row_hash import Hashes, mix_words
+from kafka2hive.formats.row_hash import Hashes, mix_words
 from kafka2hive.service.verify.rows import OUTSIDE, Indices, Numbers, RowArrays
 
 Mask = npt.NDArray[np.bool_]

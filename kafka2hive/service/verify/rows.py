@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka2hive.formats.row_hash import Hashes, row_hashes
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.service.verify.row_hash import Hashes, row_hashes
 
 Indices = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]

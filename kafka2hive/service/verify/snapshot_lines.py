@@ -16,7 +16,7 @@ from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name, join, parent
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import early_place, staging_directory
 from kafka2hive.model.snapshot import (
     MOST_ORDERS,
     ORDER_DONE,
@@ -28,6 +28,7 @@ from kafka2hive.model.snapshot import (
 )
 from kafka2hive.model.text import utc_text
 from kafka2hive.service.tables.replays import advanced
+from kafka2hive.service.verify.compaction import audit_places
 from kafka2hive.service.verify.result import Finding, of_epoch
 
 _COMPLETENESS = "verify.completeness"
@@ -53,6 +54,7 @@ def audit_lines(snapshots: Sequence[Snapshot]) -> Iterator[Finding]:
             yield from _registrations(before, after)
             yield from _completeness(before, after)
             yield from _bounds(before, after)
+            yield from audit_places(before, after)
     ranges = {file.final: set(file.ranges) for snapshot in snapshots for file in snapshot.files}
     for snapshot in snapshots:
         refetched = [ranges.get(loss.path) for loss in snapshot.losses if loss.epoch == snapshot.epoch]
@@ -177,12 +179,13 @@ def _replaying(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 def _registrations(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Audit the pending registrations.
 
-    They must be those of the epoch before without the ones registered since, plus the Hive partitions of this epoch's
-    files, without forgotten ones.
+    They must be those of the epoch before without the ones registered since and early places that were left, plus the Hive
+    partitions of this epoch's files, without forgotten ones.
     """
     own = {file.hive_partition for file in after.files}
     earlier, registered, pending = map(frozenset, (before.unregistered, after.registered, after.unregistered))
-    expected = (earlier - registered | own) - {f.partition for f in after.forgotten}
+    left = {e.partition for e in before.early} - {e.partition for e in after.early}
+    expected = (earlier - registered - left | own) - {f.partition for f in after.forgotten}
     for tag, lines, distinct in (
         ("unregistered", after.unregistered, pending),
         ("registered", after.registered, registered),
@@ -315,6 +318,12 @@ def _uncertified_counts(before: Snapshot, after: Snapshot) -> dict[str, Counts]:
         for file in after.files
         if file.kind is FileKind.DATA
     ]
+    early = {each.partition.path: each.since for each in before.early}
+    parts += [
+        (file.hive_partition.path, (early.get(file.hive_partition.path, after.epoch), 1, file.rows))
+        for file in after.files
+        if file.kind is FileKind.COMPACTED
+    ]
     locations = {path: set[str]() for path, _ in parts}
     for partition in (*(o.partition for o in before.open), *(c.partition for c in before.certificates)):
         locations.setdefault(partition.path, set()).add(partition.location)
@@ -363,8 +372,13 @@ def _file_problem(
         return f"it is not in its partition's directory {partition.location}"
     if file.kind is FileKind.DATA:
         home = join(snapshot.location, partition.path) if partition.path else snapshot.location
-        if partition.table != snapshot.table or partition.location != home:
+        places = (home, early_place(snapshot.location, partition.path))
+        if partition.table != snapshot.table or partition.location not in places:
             return f"its partition is {partition.table} {partition.path} at {partition.location}"
+    elif file.kind is FileKind.COMPACTED:
+        if file.ranges or not any(u.task == file.task and u.partition == partition for u in snapshot.units):
+            return "it is compacted, and no unit of its epoch has its task and partition"
+        return None  # its rows are those of early files, and it has no offsets of its own
     elif partition.table == snapshot.table or not partition.location.endswith(f"/{partition.path}"):
         return f"its partition is {partition.table} {partition.path} at {partition.location}"
     rebuilt = snapshot.owner == REBUILT

@@ -11,6 +11,7 @@ from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.files import FileKind
 from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
 from kafka2hive.model.paths.table_directory import owner_marker
 from kafka2hive.model.snapshot import Snapshot
@@ -48,7 +49,7 @@ class TableAudit:
         if not self._is_selected(history) or table == self.request.against:
             return []
         files = [file for snapshot in history.finals for file in snapshot.files]
-        rows = sum(file.rows for file in files)
+        rows = sum(file.rows for file in files if file.kind is not FileKind.COMPACTED)
         self.progress.table(newest.table, len(files), rows)
         result = AuditResult(
             [*audit_history(history.all), *audit_place(self.wiring.ports.files, history.view)]
@@ -101,6 +102,7 @@ class TableAudit:
                 contents=request.contents or request.deep,
             )
         if request.deep and self.kafka is not None and self.settings is not None:
+            from kafka2hive.service.verify.compacted_rows import audit_units
             from kafka2hive.service.verify.kafka_rows import KafkaAudit  # slow: it loads the decoders
 
             name = history.newest.table
@@ -112,6 +114,7 @@ class TableAudit:
                 advance=self.progress.advance,
             )
             result.extend(audit.audit(history.finals, self.kafka))
+            result.findings += audit_units(files, history.finals, lost, self.settings(name).tables[name])
         elif request.contents:
             result.findings += audit_contents(
                 files=files,

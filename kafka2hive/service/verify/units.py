@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafka2hive.kafka.positions import Logs
-from kafka2hive.model.files import DataFile
+from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetAccounting, OffsetRange, TopicPartition, merge_ranges
 from kafka2hive.model.snapshot import EventBounds, Snapshot
 from kafka2hive.model.text import counted
@@ -67,6 +67,8 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
         units += by_task.values()
         by_ranges.update({frozenset(unit.accounts): unit for unit in by_task.values()})
         for file in snapshot.files:
+            if file.kind is FileKind.COMPACTED:
+                continue  # its rows are those of early files, which belong to units
             ranges = frozenset(file.ranges)
             own = by_task.get(file.task)
             if file.task in replayed:  # a recreated topic may have the same ranges twice

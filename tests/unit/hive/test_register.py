@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka2hive.ledger.register import register
+from kafka2hive.ledger.register import keep_locations, register
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 
@@ -31,6 +32,10 @@ class Hive:
             raise MetastoreRefused("no such table")
         for partition in partitions:
             self.registered.setdefault((partition.table, partition.path), partition.location)
+
+    def set_location(self, partition: HivePartition) -> None:
+        self._called()
+        self.registered[partition.table, partition.path] = partition.location
 
     def location(self, partition: HivePartition) -> str | None:
         self._called()
@@ -130,3 +135,29 @@ def test_a_partition_that_is_dropped_meanwhile_stays_to_be_registered() -> None:
 
     found = register(Dropping(), {_registration("dt=1")})
     assert found.registered == frozenset() and found.open_registrations == {_registration("dt=1")}
+
+
+def _at(place: str) -> HivePartition:
+    return HivePartition("d.t", "dt=1", f"hdfs://n/t/{place}")
+
+
+@pytest.mark.parametrize(("pending", "other"), [("dt=1", "_open/dt=1"), ("_open/dt=1", "dt=1")])
+def test_a_partition_at_its_other_place_is_set_to_the_one_that_is_pending(pending: str, other: str) -> None:
+    hive = Hive()
+    hive.registered["d.t", "dt=1"] = _at(other).location
+    found = register(hive, {_at(pending)})
+    assert found.registered == {_at(pending)} and not found.misplaced
+    assert hive.registered["d.t", "dt=1"] == _at(pending).location
+
+
+def test_a_location_that_was_put_back_is_set_again_and_one_that_was_moved_on_purpose_stays() -> None:
+    hive, others = Hive(), HivePartition("d.t", "dt=2", "hdfs://n/t/dt=2")
+    gone = HivePartition("d.t", "dt=3", "hdfs://n/t/dt=3")
+    hive.registered = {("d.t", "dt=1"): _at("_open/dt=1").location, ("d.t", "dt=2"): "hdfs://n/elsewhere"}
+    check = keep_locations(hive, [_at("dt=1"), others, gone])
+    assert check.corrected == {_at("dt=1")} and check.outage is None
+    assert hive.registered == {
+        ("d.t", "dt=1"): _at("dt=1").location,
+        ("d.t", "dt=2"): "hdfs://n/elsewhere",
+    }
+    assert keep_locations(hive, [_at("dt=1")]).corrected == frozenset()

@@ -42,6 +42,7 @@ def test_durations_have_a_unit(seconds: float, text: str) -> None:
         (0, "1970-01-01T00:00:00Z"),
         (1_763_711_324.999, "2025-11-21T07:48:44Z"),
         (-0.5, "1969-12-31T23:59:59Z"),
+        (-62_135_596_800, "0001-01-01T00:00:00Z"),  # times are compared as texts
     ],
 )
 def test_a_time_is_the_second_that_it_lies_in(seconds: float, text: str) -> None:

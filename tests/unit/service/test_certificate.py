@@ -37,6 +37,9 @@ class Locations:
     def add_partitions(self, partitions: object) -> None:
         raise AssertionError("a command that only reads registers nothing")
 
+    def set_location(self, partition: object) -> None:
+        raise AssertionError("a command that only reads moves nothing")
+
     def location(self, partition: HivePartition) -> str | None:
         if not self._answers:
             raise MetastoreUnavailable("connection refused")

@@ -135,7 +135,7 @@ def run_chunk(
     run.complete(delivered_as([account]))
     manifest = run.manifest()
     environment.close()
-    rows, letters = (read_rows(files, manifest, kind) for kind in FileKind)
+    rows, letters = (read_rows(files, manifest, kind) for kind in (FileKind.DATA, FileKind.DEAD_LETTER))
     return manifest.accounts[0].account, rows, letters
 
 

@@ -2,10 +2,11 @@
 
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.observe.progress import EpochNumbers, TableNumbers, Totals, tell, total_line
@@ -52,6 +53,17 @@ class EpochWatcher:
 
     def started(self, started: TableStart) -> None:
         self._metrics.observe_moves(started.table, started.moves)
+
+    def locations_corrected(self, partitions: Collection[HivePartition]) -> None:
+        for each in sorted(partitions):
+            log.warning(
+                "%s partition %s had another location in Hive and was set to %s again: a statement such as ANALYZE TABLE"
+                " that began before the partition moved writes the old location back; its late rows were hidden meanwhile",
+                each.table,
+                each.path,
+                each.location,
+            )
+            self._metrics.observe_location_corrected(each.table)
 
     def summary(self, tables: list[Table]) -> str:
         return total_line(

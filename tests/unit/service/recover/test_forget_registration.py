@@ -121,6 +121,9 @@ class Hive:
     def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
         raise AssertionError("verify only reads")
 
+    def set_location(self, partition: HivePartition) -> None:
+        raise AssertionError("verify only reads")
+
     def location(self, partition: HivePartition) -> str | None:
         if self.missing_table:
             raise MetastoreRefused("no such table")

@@ -115,6 +115,19 @@ def test_an_accepted_location_is_recorded_and_both_staging_directories_are_clean
     assert again.exit_code == 0 and state(wiring).epoch == owned.state.epoch, "there was nothing to accept"
 
 
+def test_a_location_is_not_accepted_while_the_map_has_compact_and_nothing_is_touched(
+    service: Service, tmp_path: Path
+) -> None:
+    moved_wiring(service)
+    text = service.map.read_text()
+    more = "    completion: {delay: 1h}\n    compact: {}\nhive: {url: 'hive://127.0.0.1:9'}\n"
+    service.map.write_text(text + more)
+    before = tree(tmp_path)
+    result = invoke("recover", "--accept-location", TABLE, "-c", str(service.map))
+    assert result.exit_code == 76 and "ledger.early_partitions" in result.stdout, result.output
+    assert tree(tmp_path) == before
+
+
 def test_a_location_of_another_ledger_is_not_accepted_and_nothing_is_touched(
     service: Service, tmp_path: Path
 ) -> None:

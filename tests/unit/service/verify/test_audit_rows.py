@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka2hive.formats.row_hash import comparable, row_hashes
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.service.verify.row_comparison import BucketDifference, compare_as_multisets, compare_by_place
-from kafka2hive.service.verify.row_hash import comparable, row_hashes
 from kafka2hive.service.verify.rows import OUTSIDE, PlaceColumns, RowArrays, RowHashes, Span
 from tests.harness.task_files import offsets
 

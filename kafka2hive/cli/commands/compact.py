@@ -1,0 +1,42 @@
+"""`kafka2hive compact`: write the small files of a table's complete partitions again."""
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from kafka2hive.cli.terminal import options
+from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, Map, Plan, Takeover
+from kafka2hive.observe.log import LogFormat
+
+EXIT_CODES = options.exit_codes(options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP)
+
+
+def compact(
+    config: Map,
+    table: Annotated[str, typer.Option("--table", help="The table whose complete partitions are compacted.")],
+    plan: Plan = False,
+    takeover: Takeover = False,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
+    audit_log: AuditLog = None,
+) -> None:
+    """Write the small files of complete partitions again as large ones, and move the partitions; the service must be stopped."""
+    from kafka2hive.cli.render.compact import compact_document, render_compact
+    from kafka2hive.cli.terminal.outcome import show, with_changes
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.service.recover.compaction import CompactRequest
+    from kafka2hive.service.recover.compaction import compact as compact_table
+    from kafka2hive.service.wiring import wire
+
+    request = CompactRequest(table, plan, takeover)
+
+    def command(service_map: ServiceMap) -> int:
+        result = compact_table(wire(service_map), request)
+        document = partial(compact_document, service_map.service, request, result)
+        show(json, color, document, partial(render_compact, request, result))
+        return int(result.exit_code)
+
+    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))

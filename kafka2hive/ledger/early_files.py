@@ -1,0 +1,127 @@
+"""What lies at the two places of a Hive partition (K1), and how its early files are cut into units (K3 of docs/protocol.md)."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeVar
+
+from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
+from kafka2hive.ledger.snapshot.change import DataEpoch, Replay
+from kafka2hive.ledger.snapshot.compaction import place_file, place_of
+from kafka2hive.model.errors import AmbiguousOutcome, TableError
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
+from kafka2hive.model.paths.path import base_name
+from kafka2hive.model.paths.table_directory import early_place, is_early_place
+from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition, Snapshot
+from kafka2hive.storage.port import FileSystem, StorageError, children
+
+Rows = TypeVar("Rows", DataEpoch, Replay)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EarlyFile:
+    """A data file at an early place, ordered by epoch, task and uuid."""
+
+    epoch: int
+    task: int
+    uuid: str
+    path: str
+    length: int
+
+    @property
+    def key(self) -> str:
+        """Return the text of its place in the order, for `unit` lines."""
+        return f"e{self.epoch:06d}-{self.task}-{self.uuid}"
+
+
+def with_places(files: FileSystem, state: Snapshot, change: Rows, closes: Mapping[str, str]) -> Rows:
+    """Return the epoch with each data file where it belongs. `closes` has the ends of the partitions' periods, by path.
+
+    Only committed files get to the two places of a partition (I4), so what lies there says where the partition is: a map that
+    lost `compact` or changed its zone meanwhile, or a rebuilt ledger, cannot mislead it. Raises AmbiguousOutcome.
+    """
+
+    @cache
+    def has_files(directory: str) -> bool:
+        try:
+            return any(child.name[0] not in "_." for child in children(files, directory))
+        except StorageError as error:
+            raise AmbiguousOutcome("ledger.no_answer", f"listing {directory}: {error}") from error
+
+    homes = sorted({file.hive_partition for file in change.files if file.kind is FileKind.DATA})
+    places = {home: place_of(state, home, closes.get(home.path), has_files) for home in homes}
+    lines = {each.partition for each in state.moved}
+    stay = [home for home, place in places.items() if place == home and home not in lines]
+    moved = frozenset(home for home in stay if state.closed_through and has_files(_early(home)))
+    placed = tuple(place_file(file, places) for file in change.files)
+    return replace(change, files=placed, closes=closes, moved=moved)
+
+
+def _early(home: HivePartition) -> str:
+    return early_place(home.location.removesuffix("/" + home.path), home.path)
+
+
+def in_unit(file: DataFile, unit: CompactionUnit) -> bool:
+    """Return whether a data file was at the early place of the unit's partition and in its interval."""
+    name, _ = DataFileName.parse(base_name(file.final)) or (None, "")
+    early = is_early_place(file.hive_partition.location, file.hive_partition.path)
+    if name is None or not early or file.kind is not FileKind.DATA:
+        return False
+    return _order(unit.first) <= (name.epoch, name.task, name.uuid) <= _order(unit.last)
+
+
+def _order(key: str) -> tuple[int, int, str]:
+    epoch, task, uuid = key.split("-")
+    return int(epoch[1:]), int(task), uuid
+
+
+def early_files(files: FileSystem, state: Snapshot, early: EarlyPartition) -> list[EarlyFile]:
+    """List the ledger's files at an early place, in order.
+
+    Only committed files get there (I4), so these are all data files of the partition. Raises TableError if their number is not
+    the ledger's: one was deleted or added by hand. Raises StorageError.
+    """
+    found: list[EarlyFile] = []
+    foreign = 0
+    for child in children(files, early.partition.location):
+        name, kind = DataFileName.parse(child.name) or (None, "")
+        if name is not None and kind == "final" and name.ledger == ledger_tag(state.ledger_id):
+            found.append(EarlyFile(name.epoch, name.task, name.uuid, child.path, child.length))
+        elif child.name[0] not in "_.":
+            foreign += 1  # readers see its rows, which would stay behind
+    if len(found) != early.files or foreign:
+        raise TableError(
+            "compact.sources",
+            f"{early.partition.location} has {len(found)} files of this ledger and {foreign} others,"
+            f" the ledger has {early.files}",
+            f"`kafka2hive verify --table {state.table}` names the missing files; nothing was changed",
+        )
+    return sorted(found)
+
+
+def own_early_files(files: FileSystem, owned: OwnedLedger, early: EarlyPartition) -> list[EarlyFile]:
+    """List the files as early_files does, for the owner of the ledger.
+
+    A successor's files look like files added by hand, so the own directory is listed before that error. Raises also Fenced,
+    StateUnknown.
+    """
+    try:
+        return early_files(files, owned.state, early)
+    except TableError:
+        list_own_directory(files, owned)
+        raise
+
+
+def cut(files: Iterable[EarlyFile], target_bytes: int) -> Iterator[tuple[EarlyFile, ...]]:
+    """Yield intervals of consecutive files, each of about `target_bytes`."""
+    unit: list[EarlyFile] = []
+    size = 0
+    for file in files:
+        if unit and size + file.length > target_bytes:
+            yield tuple(unit)
+            unit, size = [], 0
+        unit.append(file)
+        size += file.length
+    if unit:
+        yield tuple(unit)

@@ -1,0 +1,115 @@
+"""The early and moved partitions of a rebuilt ledger, from where its files are. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from kafka2hive.ledger.early_files import EarlyFile
+from kafka2hive.ledger.snapshot.compaction import place_file, place_of, with_early_partitions
+from kafka2hive.model.errors import ManualActionRequired
+from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.paths.data_file import DataFileName
+from kafka2hive.model.paths.path import base_name, parent
+from kafka2hive.model.paths.table_directory import is_early_place, other_place
+from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition, MovedPartition, Snapshot
+
+_UNKNOWN_END = "0001-01-01T00:00:00Z"
+"""The end of a period that the map does not name any more."""
+
+
+def placed_staged(
+    snapshot: Snapshot, visible: Iterable[DataFile], compacted: Iterable[DataFile], closes: Mapping[str, str]
+) -> Snapshot:
+    """Return the rebuilt pending snapshot with its staged files where their partitions are: their footers name only homes.
+
+    A partition is where its `visible` files are, and at home if it has `compacted` ones. One without visible files begins
+    where it would begin now.
+    """
+    visible = list(visible)
+    moved = {file.hive_partition.path for file in compacted}
+    early = {file.hive_partition.path: file.hive_partition for file in visible if _is_early(file)}
+    homes = {file.hive_partition.location for file in visible if not _is_early(file)}
+    seen = {file.final for file in visible}
+    places = {}
+    for file in snapshot.files:
+        home = file.hive_partition
+        if file.kind is FileKind.DATA and file.final not in seen and home.path not in moved:
+            new = place_of(snapshot, home, closes.get(home.path), homes.__contains__)
+            places[home] = early.get(home.path, new)
+    files = (file if file.final in seen else place_file(file, places) for file in snapshot.files)
+    placed = replace(snapshot, files=tuple(files))
+    left = {file.hive_partition for file in snapshot.files} - {file.hive_partition for file in placed.files}
+    pending = {*snapshot.unregistered, *(file.hive_partition for file in placed.files)}
+    return replace(placed, unregistered=tuple(sorted(pending - left)))
+
+
+def with_rebuilt_places(
+    base: Snapshot, compacted: Sequence[DataFile], closes: Mapping[str, str], before: Snapshot | None = None
+) -> Snapshot:
+    """Return a rebuilt snapshot with its early and moved partitions, and the visible `compacted` files.
+
+    A partition with compacted files has moved, if these have all rows of its early files; staged compacted files count for
+    nothing, because a partition without a visible one is still early. Early partitions count as complete as soon as the table
+    is read through the end of their periods. `before` is the rebuilt snapshot before this one, which has the moved ones.
+    Raises ManualActionRequired (`rebuild.compacted`: a move was only half promoted).
+    """
+    known = {file.hive_partition.path: _UNKNOWN_END for file in base.files} | dict(closes)
+    if before is not None:
+        base = replace(base, early=before.early, moved=before.moved, closed_through=before.closed_through)
+    earlier = before or replace(base, early=(), losses=())
+    base = with_early_partitions(earlier, base, known, frozenset())
+    early = {e.partition.path: replace(e, certified=base.epoch) for e in base.early}
+    files, units, moved = list(base.files), list[CompactionUnit](), list[MovedPartition]()
+    for path in sorted({file.hive_partition.path for file in compacted}):
+        written = [file for file in compacted if file.hive_partition.path == path]
+        each = early.pop(path, None)
+        if each is None or each.rows != sum(file.rows for file in written):
+            raise ManualActionRequired(
+                "rebuild.compacted",
+                f"{written[0].final}: the compacted files of {path} do not hold all rows of its early files",
+                "move these compacted files away and rebuild again: the partition is early, and Hive is told so;"
+                " nothing was changed",
+            )
+        number = 1 + max((file.task for file in files), default=-1)
+        files += [replace(file, task=number) for file in written]
+        unit, move = _move(base, each, number)
+        units.append(unit)
+        moved.append(move)
+    filled = {file.hive_partition for file in base.files if file.kind is FileKind.DATA}
+    moved = [replace(m, late=base.epoch) if m.partition in filled else m for m in (*base.moved, *moved)]
+    new = [m for m in moved if m.epoch == base.epoch]
+    closed = max([base.closed_through, *(known[move.partition.path] for move in new)])
+    left = {replace(move.partition, location=move.early) for move in new}
+    return replace(
+        base,
+        files=tuple(files),
+        units=tuple(units),
+        moved=tuple(moved),
+        early=tuple(early[path] for path in sorted(early)),
+        closed_through=closed,
+        unregistered=tuple(sorted({*base.unregistered, *(m.partition for m in new)} - left)),
+    )
+
+
+def _move(base: Snapshot, early: EarlyPartition, task: int) -> tuple[CompactionUnit, MovedPartition]:
+    keys = sorted(_order(f) for f in base.files if f.hive_partition == early.partition)
+    home = replace(early.partition, location=other_place(early.partition.location, early.partition.path))
+    unit = CompactionUnit(
+        partition=home,
+        task=task,
+        first=keys[0].key,
+        last=keys[-1].key,
+        sources=len(keys),
+        rows=early.rows,
+    )
+    move = MovedPartition(partition=home, early=early.partition.location, epoch=base.epoch, late=0)
+    return unit, move
+
+
+def _order(file: DataFile) -> EarlyFile:
+    parsed = DataFileName.parse(base_name(file.final))
+    assert parsed is not None, "it was listed by its name"
+    return EarlyFile(parsed[0].epoch, parsed[0].task, parsed[0].uuid, file.final, file.length)
+
+
+def _is_early(file: DataFile) -> bool:
+    return is_early_place(parent(file.final), file.hive_partition.path)

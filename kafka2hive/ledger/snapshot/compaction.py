@@ -1,0 +1,189 @@
+"""Place data files, and record in the next snapshot which Hive partitions are early and which move: K1, K4 and K5. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from kafka2hive.ledger.snapshot.change import Compaction
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.paths.path import base_name, join
+from kafka2hive.model.paths.table_directory import early_place, is_early_place, other_place
+from kafka2hive.model.snapshot import Certificate, EarlyPartition, MovedPartition, Snapshot
+
+
+class UnitsDoNotFit(ValueError):
+    """A compaction's units are not all files of its partitions, or its files not all their rows; a bug, never committed."""
+
+
+def place_of(
+    state: Snapshot, home: HivePartition, closes: str | None, has_files: Callable[[str], bool]
+) -> HivePartition:
+    """Return the partition where its next data files belong (K1).
+
+    `home` is the partition at its home. `closes` is the end of its period, None if it has none or the map does not have
+    `compact`. `has_files` says whether readers would see anything in a directory.
+    """
+    for each in state.early:
+        if each.partition.path == home.path:
+            return each.partition
+    if not home.path or any(each.partition.path == home.path for each in state.moved):
+        return home
+    if closes is None or closes <= state.closed_through:
+        return home
+    early = early_place(home.location.removesuffix("/" + home.path), home.path)
+    return home if has_files(home.location) or has_files(early) else replace(home, location=early)
+
+
+def place_file(file: DataFile, places: Mapping[HivePartition, HivePartition]) -> DataFile:
+    """Return a staged data file with its final place; `places` is by home. Other kinds of files stay at home."""
+    if file.kind is not FileKind.DATA:
+        return file
+    place = places.get(file.hive_partition, file.hive_partition)
+    return replace(file, hive_partition=place, final=join(place.location, base_name(file.final)))
+
+
+def with_early_partitions(
+    before: Snapshot, after: Snapshot, closes: Mapping[str, str], certified: frozenset[HivePartition]
+) -> Snapshot:
+    """Return `after`, which has its files, losses and certificates, with its early partitions.
+
+    Certificates of `before` that are not in `certified` were not written.
+    """
+    early = {each.partition.path: each for each in before.early}
+    for partition in {each.partition for each in before.certificates} - certified:
+        if partition.path in early and early[partition.path].partition == partition:
+            early[partition.path] = replace(early[partition.path], certified=0)
+    for file in after.files:
+        if file.kind is FileKind.DATA and is_early_place(
+            file.hive_partition.location, file.hive_partition.path
+        ):
+            _add(early, file, after.epoch, closes)
+    for loss in after.losses[len(before.losses) :]:
+        for path, each in list(early.items()):
+            if loss.path.rpartition("/")[0] == each.partition.location:
+                early[path] = replace(each, files=each.files - 1, rows=each.rows - loss.rows)
+                if not early[path].files:
+                    del early[path]
+    for certificate in after.certificates:
+        path = certificate.partition.path
+        if path in early and early[path].partition == certificate.partition:
+            early[path] = replace(early[path], certified=after.epoch)
+    return replace(after, early=tuple(early[path] for path in sorted(early)))
+
+
+def _add(early: dict[str, EarlyPartition], file: DataFile, epoch: int, closes: Mapping[str, str]) -> None:
+    path = file.hive_partition.path
+    known = early.get(path) or EarlyPartition(
+        partition=file.hive_partition, since=epoch, closes=closes[path], files=0, rows=0, certified=0
+    )
+    early[path] = replace(known, files=known.files + 1, rows=known.rows + file.rows, certified=0)
+
+
+def with_late_data(after: Snapshot, moved: frozenset[HivePartition]) -> Snapshot:
+    """Return `after`, which has its files, with the moved partitions that have data at home; `moved` need not have lines yet.
+
+    From now on their places differ, so that their locations must be watched (K7).
+    """
+    filled = {file.hive_partition for file in after.files if file.kind is FileKind.DATA}
+    lines = {each.partition: each for each in after.moved}
+    for partition in sorted(moved & filled - lines.keys()):
+        early = other_place(partition.location, partition.path)
+        lines[partition] = MovedPartition(partition=partition, early=early, epoch=after.epoch, late=0)
+    late = (replace(m, late=after.epoch) if m.partition in filled else m for m in lines.values())
+    return replace(after, moved=tuple(late))
+
+
+def may_move(state: Snapshot, certified: frozenset[HivePartition]) -> tuple[EarlyPartition, ...]:
+    """Return the early partitions that are complete and whose registration was not given up.
+
+    A certificate of the newest snapshot must be in place (`certified`): otherwise the next one withdraws it. The table must be
+    read through the end of the period, which a rebuilt ledger does not know. None may move while complete partitions are not
+    tracked.
+    """
+    if state.tracking is None:
+        return ()
+    withdrawn = {each.partition for each in state.certificates} - certified
+    given_up = {each.partition for each in state.forgotten}
+    return tuple(e for e in state.early if _is_over(state, e) and e.partition not in withdrawn | given_up)
+
+
+def _is_over(state: Snapshot, early: EarlyPartition) -> bool:
+    return bool(early.certified) and state.tracking is not None and early.closes <= state.tracking.through
+
+
+def watched_partitions(state: Snapshot) -> frozenset[HivePartition]:
+    """Return the registered partitions whose locations are compared again and again (K7)."""
+    ours = {each.partition for each in state.early} | {each.partition for each in state.moved}
+    return frozenset(ours.difference(state.unregistered, (each.partition for each in state.forgotten)))
+
+
+def with_moves(after: Snapshot, change: Compaction) -> Snapshot:
+    """Return `after` with the partitions of the units moved to their homes, and certified there. Raises UnitsDoNotFit."""
+    if after.tracking is None:
+        raise UnitsDoNotFit(f"{after.table}: complete partitions are not tracked")
+    early = {each.partition.path: each for each in after.early}
+    rows = _rows(change.files)
+    certificates = []
+    for path in sorted({unit.partition.path for unit in change.units}):
+        units = [unit for unit in change.units if unit.partition.path == path]
+        files = [file for file in change.files if file.hive_partition.path == path]
+        each = early.pop(path, None)
+        if each is None or not _is_over(after, each):
+            raise UnitsDoNotFit(f"{after.table}: {path} is not at an early place, or not complete")
+        home = replace(each.partition, location=other_place(each.partition.location, path))
+        sums = (sum(unit.sources for unit in units), sum(unit.rows for unit in units))
+        if sums != (each.files, each.rows) or any(file.hive_partition != home for file in files):
+            raise UnitsDoNotFit(
+                f"{after.table}: the units of {path} have {sums[0]} files and {sums[1]} rows,"
+                f" its early place {each.files} and {each.rows}"
+            )
+        if any(rows.pop((path, unit.task), None) != unit.rows for unit in units):
+            raise UnitsDoNotFit(f"{after.table}: the files of {path} do not have the rows of its units")
+        certificates.append(
+            Certificate(
+                partition=home,
+                since=each.since,
+                files=len(files),
+                rows=each.rows,
+                through=after.tracking.through,
+                policy=change.policy,
+                success_file=change.success_file,
+            )
+        )
+    if rows:
+        raise UnitsDoNotFit(f"{after.table}: files of {min(rows)} belong to no unit")
+    moved = tuple(
+        MovedPartition(
+            partition=each.partition,
+            early=other_place(each.partition.location, each.partition.path),
+            epoch=after.epoch,
+            late=0,
+        )
+        for each in certificates
+    )
+    closed = [each.closes for each in after.early if each.partition.path not in early]
+    return replace(
+        after,
+        units=change.units,
+        early=tuple(early.values()),
+        moved=_watched(after.moved + moved, change.most_moved),
+        certificates=after.certificates + tuple(certificates),
+        closed_through=max((after.closed_through, *closed)),
+    )
+
+
+def _watched(moved: tuple[MovedPartition, ...], most: int) -> tuple[MovedPartition, ...]:
+    """Return the lines without the oldest of partitions that have the same rows at both places, so that readers see them all
+    wherever Hive has them.
+    """
+    same = [each.partition for each in moved if not each.late]
+    ended = frozenset(same[: max(0, len(same) - most)])
+    return tuple(each for each in moved if each.partition not in ended)
+
+
+def _rows(files: Iterable[DataFile]) -> dict[tuple[str, int], int]:
+    """Return the rows of compacted files by partition path and task."""
+    rows: dict[tuple[str, int], int] = {}
+    for file in files:
+        key = (file.hive_partition.path, file.task)
+        rows[key] = rows.get(key, 0) + file.rows
+    return rows

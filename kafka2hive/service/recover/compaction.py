@@ -1,0 +1,280 @@
+"""`kafka2hive compact`: writes the small files of complete partitions again and moves the partitions to their homes.
+
+The table's service must be stopped. It needs no Spark and no JVM.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from kafka2hive.config.keys import CompactOptions, TableRule
+from kafka2hive.ledger.early_files import EarlyFile, cut, early_files, own_early_files
+from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.look import View
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.register import keep_locations
+from kafka2hive.ledger.snapshot.change import Compaction, RegistrationUpdate
+from kafka2hive.ledger.snapshot.compaction import may_move, watched_partitions
+from kafka2hive.ledger.start import StartRequest, start
+from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
+from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.metastore import Hive
+from kafka2hive.model.paths.table_directory import other_place
+from kafka2hive.model.snapshot import CompactionUnit, ComparedTable, EarlyPartition, Snapshot
+from kafka2hive.service.recover.heartbeat import RepairHeartbeat
+from kafka2hive.service.recover.service import Outside
+from kafka2hive.service.tables.ledgers import (
+    UnreadableLedger,
+    each_ledger,
+    ledger_tables,
+    unknown_tables,
+)
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import StorageError
+from kafka2hive.task.compaction import UnitOrder, UnitWriter
+
+
+@dataclass(frozen=True, slots=True)
+class CompactRequest:
+    """The options of `compact`. `take_over`: a live owner is fenced."""
+
+    table: str
+    plan_only: bool = False
+    take_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CompactedPartition:
+    """One partition: its early `files` and `rows`, and the files written of them, 0 if it was only planned or failed.
+
+    `waits` says why it is not compacted yet, "" if it is or may be. `error` is why it failed.
+    """
+
+    partition: HivePartition
+    files: int
+    rows: int
+    length: int = 0
+    units: int = 0
+    written_files: int = 0
+    written_length: int = 0
+    waits: str = ""
+    error: TableError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactResult:
+    """What became of the table's early partitions. `corrected`: locations that somebody had put back in Hive.
+
+    `unregistered`: moved partitions that Hive does not show at their homes yet; the next run or `compact` tells it.
+    """
+
+    table: str
+    partitions: tuple[CompactedPartition, ...]
+    corrected: tuple[HivePartition, ...] = ()
+    unregistered: tuple[HivePartition, ...] = ()
+    error: Kafka2HiveError | None = None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        if self.error is not None:
+            return self.error.exit_code
+        errors = [each.error for each in self.partitions if each.error is not None]
+        return ExitCode.SET_ASIDE if errors or self.unregistered else ExitCode.DONE
+
+
+def compact(wiring: Wiring, request: CompactRequest) -> CompactResult:
+    """Compact a table's complete partitions, or with `plan_only` say which. Raises ServiceUnavailable, ConfigError.
+
+    A crash leaves a partition early, with orphans that the next start deletes, or moved: the next start promotes its files,
+    writes its certificate and tells Hive. A second call goes on with the rest.
+    """
+    ledgers = {paths.table: paths for paths in ledger_tables(wiring)}
+    for _, error in unknown_tables(wiring, (request.table,), ledgers.keys()):
+        raise error
+    selected = [paths for name, paths in ledgers.items() if name == request.table]
+    with RepairHeartbeat(wiring) as heartbeat:
+        work = partial(_compact, wiring, request, announce=heartbeat.begin)
+        for result in each_ledger(wiring, selected, lambda view: [work(view)]):
+            if isinstance(result, UnreadableLedger):
+                return CompactResult(request.table, (), error=result.error)
+            return result
+    return CompactResult(request.table, ())
+
+
+def _compact(
+    wiring: Wiring, request: CompactRequest, view: View, *, announce: Callable[[], None]
+) -> CompactResult:
+    outside = Outside(wiring)
+    route = outside.tables.by_name.get(request.table)
+    rule = None if route is None else route.rule
+    if rule is None or rule.compact is None or rule.completion is None or outside.metastore is None:
+        raise ConfigError(
+            "compact.not_in_map",
+            f"{request.table} has no `compact` section in the map: its partitions begin at their homes",
+            "give the table `completion` and `compact`; partitions that begin after that can be compacted",
+        )
+    ownership = wiring.ownership_check(take_over=request.take_over)
+    if request.plan_only:
+        planned = _plan(
+            wiring, view.state, frozenset(c.partition for c in view.state.certificates), rule.compact
+        )
+        return CompactResult(request.table, tuple(planned))
+    order = StartRequest(
+        view.paths,
+        check=ownership.taking_over(view.paths, rule.location, announce),
+        owners=wiring.owners,
+        keep=wiring.map.limits.keep_snapshots,
+    )
+    started = start(wiring.ports, order)
+    return _Compactor(wiring, outside.metastore, outside, rule, rule.compact, started.owned).run()
+
+
+def _plan(
+    wiring: Wiring, state: Snapshot, certified: frozenset[HivePartition], options: CompactOptions
+) -> Iterator[CompactedPartition]:
+    """Yield each early partition with what would become of it. Raises StorageError."""
+    ready = may_move(state, certified)
+    for each in state.early:
+        plain = CompactedPartition(each.partition, each.files, each.rows)
+        if each not in ready:
+            yield replace(plain, waits=_why_not(state, each))
+            continue
+        try:
+            sources = early_files(wiring.ports.files, state, each)
+        except TableError as error:
+            yield replace(plain, error=error)
+            continue
+        length = sum(file.length for file in sources)
+        yield replace(plain, length=length, units=len(list(cut(sources, options.target_bytes))))
+
+
+def _why_not(state: Snapshot, early: EarlyPartition) -> str:
+    if any(each.partition == early.partition for each in state.forgotten):
+        return "its registration was given up"
+    if early.certified and (state.tracking is None or early.closes > state.tracking.through):
+        return f"the table is not read through the end of its period, {early.closes}, since tracking began"
+    return "it is not complete"
+
+
+class _Compactor:
+    """Compacts the partitions of one table that this process owns, one snapshot each."""
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        hive: Hive,
+        outside: Outside,
+        rule: TableRule,
+        options: CompactOptions,
+        owned: OwnedLedger,
+    ) -> None:
+        self._wiring = wiring
+        self._hive = hive
+        self._outside = outside
+        self._rule = rule
+        self._options = options
+        self._owned = owned
+        self._compared: tuple[ComparedTable, ...] = ()
+
+    def run(self) -> CompactResult:
+        """Compact what is complete, then tell Hive of everything that is pending, and look at the locations."""
+        state = self._owned.state
+        ready = may_move(state, self._owned.certified)
+        settings = self._outside.tables.settings(state.table)
+        if ready:  # as before every commit of rows: Hive's table may have changed since the last run
+            self._compared = self._outside.compare((state.table,))
+        writer = UnitWriter(
+            self._wiring.ports.files,
+            settings.tables[state.table],
+            settings.memory_bytes,
+            self._options.target_bytes,
+        )
+        partitions = [self._partition(each, writer) for each in ready]
+        waiting = [
+            each for each in _plan(self._wiring, state, self._owned.certified, self._options) if each.waits
+        ]
+        pending = self._register()
+        look = keep_locations(self._hive, sorted(watched_partitions(self._owned.state)))
+        return CompactResult(
+            state.table,
+            tuple(sorted((*partitions, *waiting), key=lambda each: each.partition)),
+            corrected=tuple(sorted(look.corrected)),
+            unregistered=tuple(sorted(pending)),
+        )
+
+    def _partition(self, early: EarlyPartition, writer: UnitWriter) -> CompactedPartition:
+        plain = CompactedPartition(early.partition, early.files, early.rows)
+        try:
+            sources = own_early_files(self._wiring.ports.files, self._owned, early)
+            files, units = self._write(early, sources, writer)
+        except StorageError as error:
+            failure = TableError(
+                "compact.storage", f"{early.partition.location}: {error}", error.remedy or "again"
+            )
+            return replace(plain, error=failure)
+        except TableError as error:
+            return replace(plain, error=error)
+        completion = self._rule.completion
+        assert completion is not None, "the map's check"
+        change = Compaction(
+            files=files,
+            units=units,
+            policy="compaction",
+            success_file=completion.success_file or "",
+            compared=self._compared,
+        )
+        self._owned = publish(self._wiring.ports, self._owned, change).owned
+        return replace(
+            plain,
+            length=sum(file.length for file in sources),
+            units=len(units),
+            written_files=len(files),
+            written_length=sum(file.length for file in files),
+        )
+
+    def _write(
+        self, early: EarlyPartition, sources: list[EarlyFile], writer: UnitWriter
+    ) -> tuple[tuple[DataFile, ...], tuple[CompactionUnit, ...]]:
+        """Stage the files of all units. Raises TableError, StorageError."""
+        owned, path = self._owned, early.partition.path
+        home = replace(early.partition, location=other_place(early.partition.location, path))
+        files: list[DataFile] = []
+        units: list[CompactionUnit] = []
+        for interval in cut(sources, self._options.target_bytes):
+            left = interval
+            while left:
+                order = UnitOrder(
+                    sources=[file.path for file in left],
+                    home=home,
+                    table_location=home.location.removesuffix("/" + path),
+                    ledger_id=owned.state.ledger_id,
+                    generation=owned.generation.number,
+                    epoch=owned.next_epoch,
+                    task=len(units),
+                    planned_at_ms=self._wiring.ports.clock.epoch_ms(),
+                )
+                written = writer.write(order)
+                files += written.files
+                units.append(
+                    CompactionUnit(
+                        partition=home,
+                        task=order.task,
+                        first=left[0].key,
+                        last=left[written.sources - 1].key,
+                        sources=written.sources,
+                        rows=written.rows,
+                    )
+                )
+                left = left[written.sources :]
+        return tuple(files), tuple(units)
+
+    def _register(self) -> frozenset[HivePartition]:
+        """Tell Hive what is pending (K6), and record its answers. Return what stays pending."""
+        pending = frozenset(self._owned.state.unregistered)
+        if not pending:
+            return pending
+        left = self._outside.register(pending).pending
+        if left != pending:
+            update = RegistrationUpdate(registered=pending - left)
+            self._owned = publish(self._wiring.ports, self._owned, update).owned
+        return left

@@ -1,0 +1,198 @@
+"""Write the rows of a partition's early files again as fewer, larger files: K3 of docs/protocol.md.
+
+The rows are read and written through the ports of the file formats, a batch at a time. Memory holds the largest early file,
+the buffers of the writer (`limits.task_memory`), and, for the check, one written file.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+
+from kafka2hive.config.keys import TableSettings
+from kafka2hive.formats.contract.port import FileReader
+from kafka2hive.formats.lines.reader import LinesReader, PlainLines
+from kafka2hive.formats.readers import UNREADABLE, open_reader
+from kafka2hive.formats.row_hash import row_hashes
+from kafka2hive.model.errors import Kafka2HiveError, TableError
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.paths.data_file import extension_of
+from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.storage.port import FileSystem
+from kafka2hive.task.rows import schema_in_files
+from kafka2hive.task.write.destination import Destination
+from kafka2hive.task.write.limits import TaskLimits
+from kafka2hive.task.write.table_writer import TableWriter
+
+_BATCH_ROWS = 32_768
+_WORD = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class UnitOrder:
+    """What a unit writes: the rows of the early files `sources` (full paths, in order), at the `home` of their partition."""
+
+    sources: Sequence[str]
+    home: HivePartition
+    table_location: str
+    ledger_id: str
+    generation: int
+    epoch: int
+    task: int
+    planned_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenUnit:
+    """The staged files of a unit: the rows of the first `sources` of its order."""
+
+    files: tuple[DataFile, ...]
+    sources: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowSum:
+    """The number of some rows and the sum of their hashes, by which two sources of rows are compared in one process.
+
+    `lines` is the sum of the hashes of whole lines, for files that do not contain their columns.
+    """
+
+    rows: int = 0
+    hashes: int = 0
+    lines: int = 0
+
+    def plus(self, batch: pa.RecordBatch) -> "RowSum":
+        hashes = _sum_of(zip(batch.schema.names, batch.columns, strict=True), len(batch))
+        return replace(self, rows=self.rows + len(batch), hashes=(self.hashes + hashes) % _WORD)
+
+    def plus_lines(self, reader: FileReader) -> "RowSum":
+        lines = reader.plain_lines if isinstance(reader, LinesReader) else []
+        hashes = _sum_of([("line", pa.array(lines, pa.binary()))], len(lines))
+        return replace(self, lines=(self.lines + hashes) % _WORD)
+
+
+def _sum_of(columns: Iterable[tuple[str, pa.Array]], rows: int) -> int:
+    return int(row_hashes(columns, rows).sum(dtype=np.uint64))
+
+
+class SourceUnreadable(TableError):
+    """An early file cannot be read, so its partition cannot be compacted."""
+
+
+class UnitWriter:
+    """Writes units of one table. `target_bytes` is about the size of a written file."""
+
+    def __init__(
+        self, files: FileSystem, settings: TableSettings, memory_bytes: int, target_bytes: int
+    ) -> None:
+        self._files = files
+        self._settings = settings
+        self._memory_bytes = memory_bytes
+        self._target_bytes = target_bytes
+        self._plain = PlainLines(schema_in_files(settings), settings.writer)
+
+    def write(self, order: UnitOrder) -> WrittenUnit:
+        """Stage the unit's files, whose rows are those of its first sources that have the same columns.
+
+        So a unit neither adds nor drops a column; the other sources are another unit. The staged files of a unit that failed
+        are orphans. Raises TableError (`compact.source`: a file cannot be read, or not whole), StorageError, Kafka2HiveError
+        (`compact.rows`: the written files do not give back the rows, a bug).
+        """
+        limits = TaskLimits(self._memory_bytes, 2, max(self._target_bytes * 2, 1))
+        first = self._open(order.sources[0])
+        writer = TableWriter(
+            destination=self._destination(order),
+            files=self._files,
+            schema=first.schema,
+            options=self._settings.writer,
+            limits=limits,
+        )
+        try:
+            sources, read = self._copy(order, first, writer)
+            writer.finish()
+            written = writer.results()
+        except BaseException:
+            writer.abandon()
+            raise
+        finally:
+            limits.closer.stop()
+        self._judge(order, read, written)
+        return WrittenUnit(tuple(written), sources, read.rows)
+
+    def _copy(self, order: UnitOrder, first: FileReader, writer: TableWriter) -> tuple[int, RowSum]:
+        """Write the rows. Return of how many sources they are, and their sum."""
+        total, reader = RowSum(), first
+        for number, path in enumerate(order.sources):
+            if number and (reader := self._open(path)).schema != first.schema:
+                return number, total
+            total = total.plus_lines(reader)
+            for batch in _batches(reader, path):
+                total = total.plus(batch)
+                numbers = np.zeros(len(batch), np.int32)
+                writer.add(batch, numbers, [order.home.path], numbers)
+        return len(order.sources), total
+
+    def _judge(self, order: UnitOrder, read: RowSum, written: Sequence[DataFile]) -> None:
+        """Compare the written files, read back from the storage, with the rows that were read."""
+        total = RowSum()
+        for file in written:
+            reader = open_reader(self._files.read(file.staged), extension_of(file.staged), self._plain)
+            total = total.plus_lines(reader)
+            for batch in _batches(reader, file.staged):
+                total = total.plus(batch)
+        if replace(total, lines=read.lines) == read and total.lines != read.lines:
+            raise SourceUnreadable(
+                "compact.source",
+                f"{order.sources[0]} or one of the {len(order.sources) - 1} files after it has columns or values that would"
+                " be lost: its lines do not say their columns, and the map now gives others",
+                "give the map the columns again that the files have; nothing was changed",
+            )
+        if total != read:
+            raise Kafka2HiveError(
+                "compact.rows",
+                f"{order.home.location}: {len(order.sources)} files hold {read.rows} rows, {total.rows} rows were read back"
+                " from the files written of them, or other ones",
+                "report it: a bug; nothing was committed",
+            )
+
+    def _open(self, path: str) -> FileReader:
+        try:
+            return open_reader(self._files.read(path), extension_of(path), self._plain)
+        except UNREADABLE as error:
+            raise _unreadable(path, error) from error
+
+    def _destination(self, order: UnitOrder) -> Destination:
+        return Destination(
+            kind=FileKind.COMPACTED,
+            ledger_id=order.ledger_id,
+            table=order.home.table,
+            generation=order.generation,
+            epoch=order.epoch,
+            task=order.task,
+            attempt=uuid4().hex,
+            planned_at_ms=order.planned_at_ms,
+            ranges=(),
+            hive_table=order.home.table,
+            location=order.table_location,
+            staging=staging_directory(order.table_location),
+        )
+
+
+def _batches(reader: FileReader, path: str) -> Iterator[pa.RecordBatch]:
+    try:
+        for batch in reader.batches(reader.schema.names, _BATCH_ROWS):
+            # a reader may give texts as dictionaries; an encoding takes the columns as the schema has them
+            yield from pa.Table.from_batches([batch]).cast(reader.schema).to_batches()
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str, error: Exception) -> TableError:
+    return SourceUnreadable(
+        "compact.source",
+        f"{path} cannot be read: {error}",
+        "`kafka2hive verify --contents` checks the table's files; nothing was changed",
+    )

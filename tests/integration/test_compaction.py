@@ -1,0 +1,251 @@
+"""Compaction on real services: partitions begin early, move once, and Hive counts the same before, during and after.
+
+ANALYZE and MSCK run beside it, and the command is killed at each step.
+"""
+
+import json
+import signal
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.drills.driver_kills import PROGRAM as TRAPPED
+from tests.drills.driver_kills import environment
+from tests.drills.failpoint import AFTER, BEFORE, Failpoint
+from tests.harness.program import Running, command, command_as_process, run_once
+from tests.harness.service_map import ledger_root, location, write_map
+from tests.oracle.ledger_text import LedgerText
+from tests.oracle.tree import HdfsTree
+from tests.services.hdfs import Hdfs
+from tests.services.hive_server import HiveServer
+from tests.services.kafka_broker import KafkaBroker
+from tests.services.produce import produce
+
+DAYS = [date(2026, 1, day) for day in (29, 30, 31)]
+ROUNDS = 2
+KILLS = [
+    Failpoint("a unit is half written", "create", r"/_tmp/.*\.in-progress", AFTER),
+    Failpoint(
+        "all units are staged, nothing is committed", "create", r"g\d+\..*/e\d+\..*in-progress", BEFORE
+    ),
+    Failpoint("committed", "rename", r"e\d+\.pending$", AFTER),
+    Failpoint("the compacted file is at home", "rename", r"/dt=[^/]+\.final$", AFTER),
+    Failpoint("final, not certified", "rename", r"e\d+\.final$", AFTER),
+    Failpoint("certified, Hive does not know", "set_location", "/dt=", BEFORE),
+    Failpoint("Hive knows, the ledger does not", "set_location", "/dt=", AFTER),
+]
+"""Right after and right before the steps of K3 to K6."""
+
+
+def records(day: date, first: int, count: int) -> list[bytes]:
+    return [
+        json.dumps({"id": n, "kind": "many", "at": f"{day} {n % 24:02d}:30:00"}).encode()
+        for n in range(first, first + count)
+    ]
+
+
+class Compacted:
+    """A table on real services whose days begin early: what Hive counts, and where Hive has its partitions."""
+
+    def __init__(self, hive: HiveServer, table: str, place: str) -> None:
+        self.hive, self.table, self.place = hive, table, place
+
+    def counted(self) -> dict[str, int]:
+        rows = self.hive.query(f"select dt, id from {self.table}")  # no job: it takes a second less
+        assert len(set(rows)) == len(rows), [row for row, times in Counter(rows).items() if times > 1]
+        return dict(Counter(f"dt={day}" for day, _ in rows))
+
+    def place_of(self, partition: str) -> str:
+        """Whether Hive has the partition `early`, at its `home`, or elsewhere."""
+        day = partition.removeprefix("dt=")
+        rows = self.hive.query(f"describe formatted {self.table} partition (dt='{day}')")
+        (where,) = (row[1].strip() for row in rows if row[0].strip() == "Location:")
+        places = {f"{self.place}/_open/{partition}": "early", f"{self.place}/{partition}": "home"}
+        return places.get(where, str(where))
+
+    def put_back(self, partition: str) -> None:
+        """Do what ANALYZE does at its end if the partition moved since its beginning."""
+        day = partition.removeprefix("dt=")
+        where = f"{self.place}/_open/{partition}"
+        self.hive.query(f"alter table {self.table} partition (dt='{day}') set location '{where}'")
+
+    def create_statistics(self, day: date) -> None:
+        """Have the metastore create its own table of column statistics, which direct SQL only expects to be there."""
+        look = f"describe formatted {self.table} partition (dt='{day}') id"
+        self.hive.query("set metaconf:hive.metastore.try.direct.sql=false", look)
+
+
+def table_of(name: str, topic: str, *paths: str, **keys: Any) -> dict[str, Any]:
+    return {
+        "table": name,
+        "topics": [topic],
+        "start": "earliest",
+        "columns": {"id": "bigint", "kind": "string", "at": {"type": "timestamp", "from": list(paths)}},
+        "bucket": {"field": "at", "path": "dt=%Y-%m-%d"},
+        "flush": {"interval": "1s"},
+        "completion": {"delay": "1s"},
+        "dead_letter_share": 1.0,
+        **keys,
+    }
+
+
+COMPACT = {"compact": {"target": "64MiB"}}
+
+
+@pytest.mark.timeout(900)
+def test_days_are_compacted_once_and_hive_counts_the_same_whatever_is_killed_or_put_back(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
+    name = f"{hive_database}.days"
+    days = Compacted(hive, name, location(uri, name))
+    ledger = LedgerText(tree, ledger_root(uri), name)
+    kafka.create_topic(topic, 2)
+    config = write_map(
+        tmp_path,
+        hive_database,
+        kafka.bootstrap,
+        uri,
+        [table_of(name, topic, "$.at", **COMPACT)],
+        hive={"url": f"hive://{hive.address}"},
+    )
+    counts: Counter[str] = Counter()
+    for number in range(ROUNDS):
+        for day in DAYS:
+            produce(kafka.bootstrap, topic, records(day, number * 1000, 100), 2)
+            counts[f"dt={day}"] += 100
+        assert run_once(config).code == 0
+    assert {p: days.place_of(p) for p in counts} == dict.fromkeys(counts, "early")
+    assert days.counted() == counts
+    hive.query(f"msck repair table {name} sync partitions")
+    assert days.counted() == counts
+    time.sleep(2)
+    assert run_once(config).code == 0
+    newest = ledger.newest()
+    assert not newest["open"] and all(e["certified"] for e in newest["early"]), newest["early"]
+
+    planned = command("compact", config, "--table", name, "--plan", "--json").document
+    assert [p["partition"] for p in planned["partitions"]] == sorted(counts)
+    assert all(p["files"] >= ROUNDS and p["units"] == 1 for p in planned["partitions"])
+    assert ledger.newest() == newest
+
+    for point in KILLS:
+        marked = Failpoint(point.name, point.operation, point.pattern, point.moment, str(tmp_path / "mark"))
+        killed = command_as_process(
+            "compact", config, "--table", name, program=TRAPPED, env=environment(marked)
+        )
+        assert killed.code == -signal.SIGKILL and marked.was_hit(), (point.name, killed.log)
+        assert days.counted() == counts, point.name
+    days.create_statistics(DAYS[0])
+    with ThreadPoolExecutor(1) as pool:
+        analyze = pool.submit(hive.query, f"analyze table {name} compute statistics for columns")
+        time.sleep(1)
+        done = command("compact", config, "--table", name, "--json")
+        assert done.code == 0, done.log
+        assert days.counted() == counts
+        analyze.result()
+    assert days.counted() == counts
+    assert not ledger.newest()["early"]
+    assert {m["partition"] for m in ledger.newest()["moved"]} == set(counts)
+
+    days.put_back(f"dt={DAYS[0]}")
+    hive.query(f"msck repair table {name} sync partitions")
+    corrected = command("compact", config, "--table", name, "--json").document
+    assert f"dt={DAYS[0]}" in corrected["corrected"]
+    assert {p: days.place_of(p) for p in counts} == dict.fromkeys(counts, "home")
+    assert days.counted() == counts
+
+    # late records go home; a service sets locations again, at its start as every minute
+    late = DAYS[1]
+    produce(kafka.bootstrap, topic, records(late, 900_000, 50), 2)
+    counts[f"dt={late}"] += 50
+    days.put_back(f"dt={DAYS[2]}")
+    with Running(config) as run:
+        run.wait_until(lambda: days.counted() == counts, "late rows", pause=1)
+        run.wait_until(lambda: days.place_of(f"dt={DAYS[2]}") == "home", "set again", pause=1)
+        assert run.terminate() == 143, run.tail()
+    assert days.counted() == counts
+    audited = command("verify", config, "--deep")
+    assert audited.code == 0, audited.out
+    shown = command("where", config, f"{topic}-0@0", "--json").document
+    assert "compacted in epoch" in json.dumps(shown)
+    for partition in counts.keys() - {f"dt={late}"}:  # late rows open that one again
+        assert command("certificate", config, f"{name}/{partition}", "--wait", "30s").code == 0
+    files = [
+        p for p in tree.files(days.place) if "/_" not in p.removeprefix(days.place) and p.endswith(".final")
+    ]
+    assert len(files) < len(counts) * 4
+
+
+@pytest.mark.timeout(900)
+def test_each_partition_stays_where_it_is_whatever_the_map_says_and_after_the_ledger_is_rebuilt(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
+    name, first, second = f"{hive_database}.days", f"dt={DAYS[0]}", f"dt={DAYS[1]}"
+    days = Compacted(hive, name, location(uri, name))
+    ledger = LedgerText(tree, ledger_root(uri), name)
+    kafka.create_topic(topic, 1)
+
+    def configured(*paths: str, **keys: Any) -> Path:
+        return write_map(
+            tmp_path,
+            hive_database,
+            kafka.bootstrap,
+            uri,
+            [table_of(name, topic, *paths, **keys)],
+            hive={"url": f"hive://{hive.address}"},
+            dead_letters={"table": f"{hive_database}.dead_letters"},
+        )
+
+    # a day that begins before the map has `compact` stays at home
+    produce(kafka.bootstrap, topic, records(DAYS[0], 0, 20), 1)
+    assert run_once(configured("$.at")).code == 0
+    missed = [one.replace(b'"at"', b'"when"') for one in records(DAYS[1], 500, 10)]
+    produce(kafka.bootstrap, topic, records(DAYS[0], 100, 20) + records(DAYS[1], 200, 20) + missed, 1)
+    assert run_once(configured("$.at", **COMPACT)).code == 0
+    assert days.counted() == {first: 40, second: 20}
+    assert (days.place_of(first), days.place_of(second)) == ("home", "early")
+
+    # rows of replayed letters go to the early place, and move with the others
+    config = configured("$.at", "$.when", **COMPACT)
+    replayed = command("dead-letters replay", config, "--table", name, "--json")
+    assert replayed.code == 0 and replayed.document["written"] == 10, replayed.log
+    assert days.counted() == {first: 40, second: 30} and days.place_of(second) == "early"
+    time.sleep(2)
+    assert run_once(config).code == 0
+
+    # nothing is committed while Hive's table is another one
+    before = ledger.newest()
+    hive.query(f"alter table {name} change column kind sort string cascade")
+    refused = command("compact", config, "--table", name)
+    assert refused.code == 75 and "hive." in refused.out, refused.out
+    assert ledger.newest()["early"] == before["early"] and not ledger.newest()["unit"]
+    hive.query(f"alter table {name} change column sort kind string cascade")
+    compacted = command("compact", config, "--table", name, "--json")
+    assert compacted.code == 0 and compacted.document["partitions"][0]["rows"] == 30, compacted.log
+    assert days.counted() == {first: 40, second: 30} and days.place_of(second) == "home"
+    audited = command("verify", config, "--deep")
+    assert audited.code == 0, audited.out
+    for offset in (45, 65):
+        shown = json.dumps(command("where", config, f"{topic}-0@{offset}", "--json").document)
+        assert "compacted in epoch" in shown and "_open" not in shown
+
+    # a rebuilt ledger knows what has moved, and no other time zone sends it back
+    path = f"{ledger_root(uri)}/kafka_partition_offsets/{name}"
+    tree.rename(path, f"{uri}/lost-ledger")
+    rebuilt = command("recover", config, "--rebuild-ledger", name, "--accept-gap", f"{topic}:0")
+    assert rebuilt.code == 0, rebuilt.out
+    assert [m["partition"] for m in ledger.newest()["moved"]] == [second]
+    produce(kafka.bootstrap, topic, records(DAYS[0], 704, 12) + records(DAYS[1], 800, 12), 1)
+    config = configured("$.at", "$.when", zone="Etc/GMT+5", **COMPACT)
+    assert run_once(config).code == 0
+    places = {day: days.place_of(day) for day in days.counted()}
+    assert places == dict.fromkeys(places, "home") and sum(days.counted().values()) == 94
+    done = command("compact", config, "--table", name, "--json")
+    assert done.code == 0 and done.document["corrected"] == [], done.log

@@ -1,0 +1,77 @@
+"""Schedules of a table that is compacted: its processes, and statements of others that put locations back in Hive.
+
+In a third of them letters come back, and in another third the ledger is lost once and rebuilt from the footers.
+"""
+
+from collections.abc import Callable
+
+from tests.simulation.actor import Actor
+from tests.simulation.code import REAL, Production
+from tests.simulation.compaction_oracle import judge
+from tests.simulation.places import LOCATION
+from tests.simulation.rebuilt_ledger import Footers, rebuild_ledger
+from tests.simulation.schedule import MOST_DRIVERS, Outcome, Schedule, outcome_of
+
+
+def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None] | None = None) -> Outcome:
+    """Play and judge one schedule. Failures are in the outcome."""
+    return outcome_of(seed, CompactionSchedule(seed, code, trace))
+
+
+class CompactionSchedule(Schedule):
+    """A schedule of the ledger with compaction; instead of retention, other users of Hive act."""
+
+    average = 600
+
+    def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
+        super().__init__(seed, code, trace)
+        kind = self.world.below(3)
+        self.world.replays = kind == 0
+        self.moment, self.patience = "", -1
+        """The state of an epoch in which the ledger is lost, after so many steps in such states; -1: it is not lost then."""
+        self.footers = Footers() if kind == 1 else None
+        if self.footers is not None:
+            self.world.seal = self.footers.seal
+
+    def run(self) -> None:
+        """Run to the last step, perhaps lose the ledger and go on with a rebuilt one, then end all actors."""
+        if self.footers is not None:
+            self.patience, self.moment = self.world.below(12), ("some", "all")[self.world.below(2)]
+        self.chaos()
+        self.patience = -1
+        self.end()
+        if self.footers is not None and rebuild_ledger(self.world, self.code, self.footers):
+            if self.world.below(3) == 0:
+                return
+            self.world.step = 0
+            self.chaos()
+            self.end()
+
+    def _stays(self, actor: Actor) -> bool:
+        """End the first part in the middle of an epoch, if the ledger is then lost."""
+        if self.patience >= 0 and self.world.namenode.shown == self.moment:
+            self.patience -= 1
+            if self.patience < 0:
+                self.steps = min(self.steps, self.world.step)
+        return super()._stays(actor)
+
+    def judge(self) -> None:
+        """Let the oracle judge. Raises Violation."""
+        judge(self.world, self.hive, self.code)
+
+    def _retire(self) -> None:
+        if not self.hive.down:
+            self.hive.others_statement(self.world, LOCATION)
+
+    def _start_driver(self) -> None:
+        if len(self.running) >= MOST_DRIVERS:
+            return
+        self.drivers += 1
+        name = f"driver{self.drivers}"
+
+        def run(actor: Actor) -> None:
+            self.code.compacting_caller.CompactingCaller(
+                self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin
+            ).serve()
+
+        self.running.append(Actor(name, run, self._stays, self.hub))

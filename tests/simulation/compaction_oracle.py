@@ -1,0 +1,332 @@
+"""The oracle of compaction: recounts early partitions, units and moves from the snapshots' text and the bare tree."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from kafka2hive.model.errors import Kafka2HiveError, ManualActionRequired
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.paths.data_file import DataFileName
+from kafka2hive.model.paths.path import base_name
+from kafka2hive.model.snapshot import REBUILT
+from tests.simulation import oracle
+from tests.simulation.code import Production
+from tests.simulation.compacting_caller import MOST_MOVED, CompactingCaller, closes_of
+from tests.simulation.metastore import Hive
+from tests.simulation.oracle import (
+    check_accounts,
+    check_certificates,
+    check_offsets,
+    check_tidiness,
+    history,
+    without_replayed,
+)
+from tests.simulation.places import DEAD_LETTER_TABLE, LEDGER, LOCATION, WAREHOUSE
+from tests.simulation.rebuilt_ledger import lose_ledger
+from tests.simulation.snapshot_text import SnapshotText, ToldEarly, ToldFile, read_snapshot
+from tests.simulation.tasks import records_in
+from tests.simulation.topic import records_by_place
+from tests.simulation.watch import Violation, visible_records
+from tests.simulation.world import World
+
+OPEN = f"{LOCATION}/_open/"
+
+
+def judge(world: World, hive: Hive, code: Production) -> None:
+    """Recover cleanly, let late RPCs and statements arrive, look at the locations, then check every promise."""
+    if world.late and world.below(2):
+        _recover(world, hive, code, "recover1")
+    while world.late:
+        world.execute_late()
+    while hive.stale:
+        hive.end_analyze(world)
+    hive.repair(world, LOCATION)
+    driver = _recover(world, hive, code, "recover2")
+    check_tidiness(world, LEDGER, LOCATION, since=world.rebuilt)
+    try:
+        driver.epoch()
+        hive.repair(world, LOCATION)
+        driver.keep_locations()
+    except Kafka2HiveError as error:
+        raise Violation(f"the service cannot go on: {error}") from error
+    if driver.unregistered:
+        raise Violation(f"Hive is up, yet pending registrations stay: {sorted(driver.unregistered)}")
+    snapshots = history(world, LEDGER, world.rebuilt)
+    check_pending(snapshots)
+    check_offsets(snapshots)
+    check_accounts([each for each in snapshots if each.owner != REBUILT])
+    check_places(world, snapshots)
+    check_certificates(world, snapshots)
+    files, filtered = without_replayed(world, snapshots)
+    check_files(world, files)
+    files = [file for file in files if file.kind != "compacted"]
+    check_rows(world, files, snapshots[-1], filtered)
+    check_readers(world, hive, files, snapshots)
+    check_restored(world, driver, code, snapshots)
+
+
+def _recover(world: World, hive: Hive, code: Production, name: str) -> CompactingCaller:
+    driver: CompactingCaller = code.compacting_caller.CompactingCaller(world, hive, code, name)
+    try:
+        driver.start()
+    except Kafka2HiveError as error:
+        raise Violation(f"a clean recover fails: {error}") from error
+    return driver
+
+
+def check_pending(snapshots: list[SnapshotText]) -> None:
+    """Check the chain as the ledger's oracle does. A partition that moves is pending at its home, and not at its early place."""
+    for before, snapshot in pairwise(snapshots):
+        if snapshot.previous != before.checksum:
+            raise Violation(f"epoch {snapshot.epoch} was written after {snapshot.previous}")
+        oracle._check_decisions(before, snapshot)
+        left = {each.partition for each in before.early} - {each.partition for each in snapshot.early}
+        touched = {file.hive_partition for file in snapshot.files}
+        owed = (set(before.unregistered) - set(snapshot.registered) - left) | touched
+        if set(snapshot.unregistered) != owed:
+            raise Violation(f"epoch {snapshot.epoch} has pending {snapshot.unregistered}, not {owed}")
+
+
+@dataclass(slots=True)
+class _Early:
+    """The files of a partition at its early place, by (epoch, task, uuid), and whether a certificate counts them."""
+
+    since: int
+    closes: str
+    files: dict[str, ToldFile] = field(default_factory=dict)
+    certified: int = 0
+
+
+@dataclass(slots=True)
+class _Places:
+    """What the snapshots up to one say: early partitions, those at home, and what moved when, with its newest late epoch."""
+
+    early: dict[str, _Early] = field(default_factory=dict)
+    homes: set[str] = field(default_factory=set)
+    moved: dict[str, int] = field(default_factory=dict)
+    watched: dict[str, tuple[int, int]] = field(default_factory=dict)
+    closed: str = ""
+
+
+def check_places(world: World, snapshots: list[SnapshotText]) -> None:
+    """Check K1, K4 and K5: where data goes, that units read all early files once, and that a partition moves once.
+
+    A partition with anything at home stays there, whatever the map says; one with early files is early until it moves.
+    """
+    now = _Places()
+    for snapshot in snapshots:
+        for place in snapshot.reopened:
+            if place.path in now.early and place.location.startswith(OPEN):
+                now.early[place.path].certified = 0
+        told_early = {each.partition.path: each for each in snapshot.early}
+        moves = {unit.partition.path for unit in snapshot.units}
+        closed = now.closed
+        for file in snapshot.files:
+            if file.kind == "data":
+                _check_place(world, snapshot, file, now, closed, told_early)
+        for certificate in snapshot.certificates:
+            if certificate.partition.location.startswith(OPEN):
+                now.early[certificate.partition.path].certified = snapshot.epoch
+        if snapshot.owner == REBUILT:
+            for path, at in now.early.items():
+                at.certified = told_early[path].certified if path in told_early else 1
+            now.closed = max(now.closed, snapshot.closed_through)
+        _check_units(world, snapshot, now)
+        now.homes |= moves
+        if now.closed != snapshot.closed_through:
+            raise Violation(
+                f"epoch {snapshot.epoch} is closed through {snapshot.closed_through}, not {now.closed}"
+            )
+        told = {p: (e.since, e.files, e.rows, e.certified, e.closes) for p, e in told_early.items()}
+        is_so = {
+            p: (e.since, len(e.files), sum(f.rows for f in e.files.values()), e.certified, e.closes)
+            for p, e in now.early.items()
+        }
+        if told != is_so:
+            raise Violation(f"epoch {snapshot.epoch} has the early partitions {told}, not {is_so}")
+        if {m.partition.path: (m.epoch, m.late) for m in snapshot.moved} != now.watched:
+            raise Violation(f"epoch {snapshot.epoch} has moved {snapshot.moved}, not {now.watched}")
+
+
+def _check_place(
+    world: World,
+    snapshot: SnapshotText,
+    file: ToldFile,
+    now: _Places,
+    closed: str,
+    told_early: dict[str, ToldEarly],
+) -> None:
+    """Check where a data file is, and count it there."""
+    path, epoch = file.hive_partition.path, snapshot.epoch
+    is_early = file.final.startswith(OPEN)
+    if snapshot.owner == REBUILT:
+        has_moved = any(unit.partition.path == path for unit in snapshot.units)
+        ok = has_moved or not (path in now.homes if is_early else path in now.early)
+    else:
+        has_compact, zone = world.maps[snapshot.generation, epoch]
+        begins_early = has_compact and path not in now.homes and closes_of(path, zone) > closed
+        ok = is_early == (path in now.early or begins_early)
+    if not ok:
+        raise Violation(f"epoch {epoch} puts {file.final}, closed through {closed}")
+    if is_early:
+        known = told_early.get(path)
+        at = now.early.setdefault(path, _Early(epoch, known.closes if known else ""))
+        at.files[_key(file.final)] = file
+        at.certified = 0
+        return
+    now.homes.add(path)
+    if path in now.moved:
+        now.watched[path] = (now.watched.get(path, (epoch, 0))[0], epoch)
+
+
+def _check_units(world: World, snapshot: SnapshotText, now: _Places) -> None:
+    outputs = [file for file in snapshot.files if file.kind == "compacted"]
+    for path in sorted({unit.partition.path for unit in snapshot.units}):
+        if path in now.moved:
+            raise Violation(f"epoch {snapshot.epoch} moves {path} again")
+        at = now.early.pop(path)
+        if not at.certified or (at.closes > snapshot.through and snapshot.owner != REBUILT):
+            raise Violation(f"epoch {snapshot.epoch} moves {path}, which is not complete")
+        left = sorted(at.files)
+        for unit in (u for u in snapshot.units if u.partition.path == path):
+            interval = [key for key in left if _order(unit.first) <= _order(key) <= _order(unit.last)]
+            left = [key for key in left if key not in interval]
+            mine = [file for file in outputs if (file.hive_partition.path, file.task) == (path, unit.task)]
+            read = _records(world, [at.files[key] for key in interval])
+            if (
+                len(interval) != unit.sources
+                or read != _records(world, mine)
+                or unit.rows != sum(read.values())
+            ):
+                raise Violation(f"epoch {snapshot.epoch}: {unit} does not give back its sources")
+            outputs = [file for file in outputs if file not in mine]
+        if left:
+            raise Violation(f"epoch {snapshot.epoch} moves {path} without {left}")
+        now.moved[path] = snapshot.epoch
+        now.watched[path] = (snapshot.epoch, snapshot.epoch if path in now.homes else 0)
+        now.closed = max(now.closed, at.closes)
+    if outputs:
+        raise Violation(f"epoch {snapshot.epoch} has compacted files of no unit: {outputs}")
+    if snapshot.units and snapshot.owner != REBUILT:
+        same = [path for path, (_, late) in now.watched.items() if not late]
+        told = {each.partition.path for each in snapshot.moved}
+        ended = [path for path in same if path not in told]
+        if len(same) - len(ended) != min(len(same), MOST_MOVED):
+            raise Violation(f"epoch {snapshot.epoch} watches {sorted(told)} of {same}")
+        for path in ended:
+            del now.watched[path]
+
+
+def _records(world: World, files: list[ToldFile]) -> Counter[str]:
+    rows: Counter[str] = Counter()
+    for file in files:
+        rows.update(records_in(world.namenode.read(file.final)))
+    return rows
+
+
+def _key(path: str) -> str:
+    parsed = DataFileName.parse(base_name(path))
+    assert parsed is not None
+    return f"e{parsed[0].epoch:06d}-{parsed[0].task}-{parsed[0].uuid}"
+
+
+def _order(key: str) -> tuple[int, int, str]:
+    epoch, task, uuid = key.split("-")
+    return int(epoch[1:]), int(task), uuid
+
+
+def check_files(world: World, files: list[ToldFile]) -> None:
+    """Check that exactly the committed files are at their places, early places included."""
+    visible: set[str] = set()
+    for table in world.namenode.directory(WAREHOUSE) or ():
+        below = world.namenode.files_below(f"{WAREHOUSE}/{table}")
+        visible |= {path for path in below if oracle._is_visible(path.replace("/_open/", "/"))}
+    committed = {file.final for file in files}
+    if visible != committed:
+        raise Violation(
+            f"missing: {sorted(committed - visible)}, belonging to no epoch: {sorted(visible - committed)}"
+        )
+
+
+def check_rows(
+    world: World,
+    files: list[ToldFile],
+    newest: SnapshotText,
+    filtered: Counter[tuple[HivePartition, str]],
+) -> None:
+    """Check that the files, without compacted ones, have every record below the positions exactly once."""
+    seen: Counter[tuple[HivePartition, str]] = Counter()
+    for file in files:
+        home = replace(file.hive_partition, location=file.hive_partition.location.replace("/_open/", "/"))
+        seen.update(
+            (oracle._origin(world, home, record), record)
+            for record in records_in(world.namenode.read(file.final))
+        )
+    ranges = tuple(OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions)
+    wanted = Counter(
+        (place, record) for place, records in records_by_place(ranges).items() for record in records
+    )
+    wanted -= filtered
+    if seen != wanted:
+        raise Violation(f"lost: {sorted(wanted - seen)}, duplicated: {sorted(seen - wanted)}")
+
+
+def check_readers(world: World, hive: Hive, files: list[ToldFile], snapshots: list[SnapshotText]) -> None:
+    """Check that readers through Hive see every row exactly once, and where each partition is.
+
+    One that is not watched any more may be at either place: both have the same rows.
+    """
+    newest = snapshots[-1]
+    early = {each.partition.path: each.partition.location for each in newest.early}
+    watched = {each.partition.path for each in newest.moved}
+    moved = {unit.partition.path for snapshot in snapshots for unit in snapshot.units}
+    rows: dict[tuple[str, str], Counter[str]] = {}
+    for file in files:
+        key = (file.hive_partition.table, file.hive_partition.path)
+        rows.setdefault(key, Counter()).update(records_in(world.namenode.read(file.final)))
+    for (table, path), wanted in rows.items():
+        where = hive.registered.get((table, path))
+        if table != DEAD_LETTER_TABLE:
+            places = [early.get(path, f"{LOCATION}/{path}")]
+            if path in moved - watched:
+                places.append(f"{OPEN}{path}")
+            if where not in places:
+                raise Violation(f"Hive has {path} at {where}, the ledger at {places}")
+        if where is None or visible_records(world.namenode, where) != wanted:
+            raise Violation(f"readers of {table} {path} at {where} do not see {sorted(wanted)[:4]}..")
+
+
+def check_restored(
+    world: World, driver: CompactingCaller, code: Production, snapshots: list[SnapshotText]
+) -> None:
+    """Restore an older ledger, and check that the look before a start sees newer files at the newest early place."""
+    place = OPEN.rstrip("/")
+    for _ in range(2):
+        names = world.namenode.directory(place)
+        if not names:
+            return
+        place += "/" + max(names, key=lambda name: int(name.partition("=")[2]))
+    parsed = [DataFileName.parse(name) for name in world.namenode.directory(place) or ()]
+    newest = max((each[0].epoch for each in parsed if each is not None), default=0)
+    older = snapshots[world.below(len(snapshots))]
+    if newest <= older.epoch:
+        return
+    text = next(
+        world.namenode.read(path)
+        for path in sorted(world.namenode.files_below(LEDGER.root))
+        if path.endswith(f"/e{older.epoch:06d}.final") and read_snapshot(world.namenode.read(path)) == older
+    )
+    lose_ledger(world)
+    name = replace(driver.owned.generation, number=older.generation).name
+    directory = f"{LEDGER.table_directory}/{name}"
+    world.namenode.mkdirs(directory)
+    world.namenode.create(f"{directory}/e{older.epoch:06d}.final").content = text
+    world.count["older ledgers restored"] += 1
+    try:
+        code.older_ledger.refuse_older_ledger(driver.ports, code.look.look(driver.files, LEDGER), LOCATION)
+    except ManualActionRequired as stop:
+        if stop.code == "ledger.restored":
+            return
+        raise
+    raise Violation(f"epoch {older.epoch} was put back, and nobody notices the files of epoch {newest}")

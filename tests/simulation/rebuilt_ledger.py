@@ -1,0 +1,130 @@
+"""A ledger of a compacted table that is lost, and rebuilt by the production code from the footers of the files.
+
+The footers are values beside the simulated files; `tests/simulation/service` rebuilds from real ones.
+"""
+
+from collections.abc import Iterator
+
+from kafka2hive.ledger.history import archived_epochs
+from kafka2hive.ledger.ports import Ports, RetryPolicy
+from kafka2hive.ledger.repair.rebuild import LedgerFile, RebuiltSnapshots
+from kafka2hive.model.errors import ManualActionRequired
+from kafka2hive.model.files import FileKind, HivePartition
+from kafka2hive.model.footer import Footer
+from kafka2hive.model.paths.data_file import DataFileName
+from kafka2hive.model.paths.path import base_name, parent
+from tests.simulation.clock import AnyOrder, SimulatedClock
+from tests.simulation.code import Production
+from tests.simulation.compacting_caller import ZONES, closes_of
+from tests.simulation.filesystem import SimulatedFileSystem
+from tests.simulation.places import DEAD_LETTER_TABLE, LEDGER, LOCATION, SERVICE, STAGING, TABLE, WAREHOUSE
+from tests.simulation.tasks import SEAL, Share
+from tests.simulation.topic import account_of
+from tests.simulation.world import World
+
+
+class Footers:
+    """The footers of all files of a schedule, by the bytes after each file's records."""
+
+    def __init__(self) -> None:
+        self._by_end: dict[bytes, Footer] = {}
+
+    def seal(self, share: Share, place: HivePartition, rows: int, attempt: str, last: bool) -> bytes:
+        """Return the end of a file of the task, and keep its footer."""
+        end: bytes = SEAL + f"{attempt} {place.path}".encode()
+        kind = FileKind.DEAD_LETTER if place.table == DEAD_LETTER_TABLE else FileKind.DATA
+        self._by_end[end] = Footer(
+            kind=kind if share.ranges else FileKind.COMPACTED,
+            ledger_id=share.ledger_id,
+            table=share.table,
+            generation=share.generation,
+            epoch=share.epoch,
+            task=share.index,
+            attempt=attempt,
+            planned_at_ms=share.epoch,
+            ranges=share.ranges,
+            rows=rows,
+            partition=place,
+            accounts=tuple(account_of(r, share.table) for r in share.ranges) if last else None,
+        )
+        return end
+
+    def files(self, world: World) -> Iterator[LedgerFile]:
+        """Yield the staged and the visible files of the table."""
+        for path in sorted(world.namenode.files_below(WAREHOUSE)):
+            name, state = DataFileName.parse(base_name(path)) or (None, "")
+            content = world.namenode.read(path)
+            footer = self._by_end.get(content[content.find(SEAL) :])
+            if name is not None and footer is not None and state in ("pending", "final"):
+                yield LedgerFile(
+                    path=path, name=name, final=state == "final", length=len(content), footer=footer
+                )
+
+
+def rebuild_ledger(world: World, code: Production, footers: Footers) -> bool:
+    """Lose the ledger once no RPC is under way, and rebuild it with any map. Return whether there was one to rebuild."""
+    while world.late:
+        world.execute_late()
+    files = SimulatedFileSystem(world, "rebuild", lambda: None)
+    result = _result(world, code, footers, files)
+    if result is None:
+        return False
+    lose_ledger(world)
+    ports = Ports(files, AnyOrder(world.below), SimulatedClock(lambda: None), world.uuid, RetryPolicy())
+    code.installation.put_in_place(ports, LEDGER, result)
+    if result.pending is not None:  # perhaps another whole attempt of a task, or another place
+        world.namenode.committed |= {file.final for file in result.pending.files}
+    world.rebuilt = result.final.epoch
+    world.count["ledgers rebuilt"] += 1
+    world.count["ledgers rebuilt with a pending epoch"] += result.pending is not None
+    return True
+
+
+def _result(
+    world: World, code: Production, footers: Footers, files: SimulatedFileSystem
+) -> RebuiltSnapshots | None:
+    """Rebuild from the files; a move that was only half promoted is taken back, as the error says."""
+    used = {(len(world.namenode.generations), epoch) for epoch in {0, *archived_epochs(files, LEDGER)}}
+    compacts, zone = world.below(4) > 0, world.below(ZONES)
+    while True:
+        found = list(footers.files(world))
+        paths = {f.footer.partition.path for f in found if f.footer.partition.table == TABLE}
+        lost = code.rebuild.LostLedger(
+            ledger_id=found[0].footer.ledger_id if found else "",
+            service=SERVICE,
+            table=TABLE,
+            location=LOCATION,
+            staging=STAGING,
+            now="now",
+            closes={path: closes_of(path, zone) for path in paths},
+            compacts=compacts,
+        )
+        try:
+            result: RebuiltSnapshots = code.rebuild.rebuild(lost, found, lambda unproven: True, used)
+        except ManualActionRequired as stop:
+            if stop.code == "rebuild.nothing":
+                return None
+            if stop.code != "rebuild.compacted":
+                raise
+            world.count["half moves taken back"] += 1
+            place = parent(stop.message.partition(".final")[0])
+            for file in found:
+                if file.footer.kind is FileKind.COMPACTED and parent(file.path) == place:
+                    _take_away(world, file.path)
+        else:
+            return result
+
+
+def _take_away(world: World, path: str) -> None:
+    directory = world.namenode.directory(parent(path))
+    assert directory is not None
+    del directory[base_name(path)]
+
+
+def lose_ledger(world: World) -> None:
+    """Remove the directory of the ledger; its archive stays."""
+    namenode, top = world.namenode, LEDGER.table_directory
+    for path in [p for p in namenode.directories if p == top or p.startswith(top + "/")]:
+        del namenode.directories[path]
+    del namenode.directories[parent(top)][base_name(top)]
+    namenode.ledger_was_lost = True

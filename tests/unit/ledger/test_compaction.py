@@ -1,0 +1,412 @@
+"""Where data files belong, and what a compaction must fit to be drafted (K1, K3 to K5)."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from kafka2hive.ledger.draft import draft
+from kafka2hive.ledger.early_files import EarlyFile, cut, with_places
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.repair.places import placed_staged, with_rebuilt_places
+from kafka2hive.ledger.snapshot.change import (
+    Change,
+    Compaction,
+    Completeness,
+    DataEpoch,
+    RegistrationUpdate,
+    Replay,
+)
+from kafka2hive.ledger.snapshot.compaction import (
+    UnitsDoNotFit,
+    may_move,
+    place_file,
+    place_of,
+    with_late_data,
+    with_moves,
+)
+from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.metastore import Metastore
+from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting, TopicPartition
+from kafka2hive.model.paths.data_file import DataFileName
+from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.paths.path import base_name, join
+from kafka2hive.model.paths.table_directory import early_place, other_place
+from kafka2hive.model.snapshot import (
+    CompactionUnit,
+    EarlyPartition,
+    MovedPartition,
+    ReplayedFile,
+    Snapshot,
+    Tracking,
+)
+from kafka2hive.plan.contract import TaskSettings
+from kafka2hive.service.recover.repair import refetch_file
+from kafka2hive.service.verify.history import audit_history
+from kafka2hive.service.verify.registrations import audit_registrations
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, Unavailable
+from tests.harness.clock import SkippedTime
+from tests.harness.values import data_file, file_name, snapshot
+
+TABLE, LOCATION, PATH = "db.t", "hdfs://n/w/t", "dt=2026-01-30"
+HOME = HivePartition(TABLE, PATH, join(LOCATION, PATH))
+EARLY = HivePartition(TABLE, PATH, early_place(LOCATION, PATH))
+CLOSES = "2026-01-31T00:00:00Z"
+
+
+def state(
+    closed: str = "2026-01-30T00:00:00Z", certified: int = 3, files: int = 2, rows: int = 10
+) -> Snapshot:
+    early = EarlyPartition(
+        partition=EARLY, since=1, closes=CLOSES, files=files, rows=rows, certified=certified
+    )
+    return Snapshot(
+        ledger_id="ab" * 16,
+        service="s",
+        table=TABLE,
+        generation=1,
+        owner="o",
+        epoch=5,
+        written_at="2026-02-01T00:00:00Z",
+        location=LOCATION,
+        tracking=Tracking(1, "2026-02-01T00:00:00Z"),
+        closed_through=closed,
+        early=(early,),
+    )
+
+
+def file(place: HivePartition, kind: FileKind, rows: int, task: int = 0, number: int = 0) -> DataFile:
+    name = f"{PATH}_task_{task}-abababab-g000001-e000005-{number:032x}.parquet"
+    return DataFile(
+        kind=kind,
+        staged=f"{LOCATION}/_tmp/{name}.pending",
+        final=f"{place.location}/{name}.final",
+        hive_partition=place,
+        length=100,
+        rows=rows,
+        checksum="-",
+        task=task,
+        ranges=(),
+    )
+
+
+def unit(sources: int = 2, rows: int = 10) -> CompactionUnit:
+    return CompactionUnit(partition=HOME, task=0, first="a", last="b", sources=sources, rows=rows)
+
+
+def test_the_two_places_of_a_partition_are_each_others() -> None:
+    assert other_place(EARLY.location, PATH) == HOME.location
+    assert other_place(HOME.location, PATH) == EARLY.location
+    deep = "dt=2026-01-30/hr=05"
+    assert other_place(early_place(LOCATION, deep), deep) == join(LOCATION, deep)
+
+
+NOT_MOVED = "2026-01-30T00:00:00Z"
+MOVE = MovedPartition(partition=HOME, early=EARLY.location, epoch=4, late=0)
+
+
+@pytest.mark.parametrize(
+    ("early", "closed", "closes", "files", "place"),
+    [
+        (True, CLOSES, CLOSES, (), EARLY),  # it has an early line: it stays early until it moves
+        (False, NOT_MOVED, CLOSES, (), EARLY),
+        (False, "", CLOSES, (), EARLY),  # nothing ever moved
+        (False, CLOSES, CLOSES, (), HOME),  # a period that ended with one that moved
+        (False, NOT_MOVED, CLOSES, (HOME.location,), HOME),  # it began before the map had `compact`
+        (
+            False,
+            NOT_MOVED,
+            CLOSES,
+            (EARLY.location,),
+            HOME,
+        ),  # it moved by another zone, and its home was emptied
+        (False, NOT_MOVED, None, (), HOME),  # no period, or no `compact` any more
+        (True, CLOSES, None, (), EARLY),
+    ],
+)
+def test_data_belong_early_until_their_period_has_moved(
+    early: bool, closed: str, closes: str | None, files: tuple[str, ...], place: HivePartition
+) -> None:
+    now = state(closed)
+    now = now if early else replace(now, early=())
+    assert place_of(now, HOME, closes, files.__contains__) == place
+
+
+def test_a_moved_partition_stays_at_home_though_its_files_are_gone_and_its_zone_changed() -> None:
+    now = replace(state(NOT_MOVED), early=(), moved=(MOVE,))
+    assert place_of(now, HOME, CLOSES, lambda directory: False) == HOME
+
+
+def test_only_a_certified_partition_whose_period_is_over_may_move_and_only_while_completeness_is_tracked() -> (
+    None
+):
+    assert [e.partition for e in may_move(state(), frozenset())] == [EARLY]
+    assert may_move(state(certified=0), frozenset()) == ()
+    assert may_move(replace(state(), tracking=None), frozenset()) == ()
+    for through in ("2026-01-30T23:59:59Z", "-"):  # not read through its end; tracking began anew
+        assert may_move(replace(state(), tracking=Tracking(1, through)), frozenset()) == ()
+
+
+def test_lines_of_moved_partitions_end_unless_there_are_late_data() -> None:
+    others = tuple(
+        replace(MOVE, partition=replace(HOME, path=f"dt={n}", location=f"{LOCATION}/dt={n}"), late=late)
+        for n, late in enumerate((0, 7, 0))
+    )
+    change = Compaction(
+        files=(file(HOME, FileKind.COMPACTED, 10),), units=(unit(),), policy="p", most_moved=1
+    )
+    moved = with_moves(replace(state(), moved=others), change).moved
+    assert [(m.partition.path, m.late) for m in moved] == [("dt=1", 7), (PATH, 0)]
+
+
+def test_late_data_of_a_moved_partition_have_it_watched_again() -> None:
+    late = of_epoch(6, HOME, FileKind.DATA, 1)
+    after = replace(state(), epoch=6, early=(), files=(late,))
+    assert with_late_data(after, frozenset({HOME})).moved == (replace(MOVE, epoch=6, late=6),)
+    assert with_late_data(replace(after, moved=(MOVE,)), frozenset()).moved == (replace(MOVE, late=6),)
+    assert with_late_data(after, frozenset()).moved == ()
+
+
+def test_a_move_leaves_the_early_place_closes_the_period_and_certifies_the_home() -> None:
+    written = file(HOME, FileKind.COMPACTED, 10)
+    moved = with_moves(state(), Compaction(files=(written,), units=(unit(),), policy="p"))
+    assert moved.early == () and moved.closed_through == CLOSES
+    assert [(m.partition, m.early) for m in moved.moved] == [(HOME, EARLY.location)]
+    assert [(c.partition, c.since, c.files, c.rows) for c in moved.certificates] == [(HOME, 1, 1, 10)]
+
+
+@pytest.mark.parametrize(
+    ("before", "units", "rows"),
+    [
+        (state(certified=0), (unit(),), 10),
+        (state(files=3), (unit(),), 10),
+        (state(rows=11), (unit(),), 10),
+        (state(), (unit(),), 9),
+        (replace(state(), early=()), (unit(),), 10),
+        (state(), (), 10),
+    ],
+    ids=["open", "a file is left out", "a row is left out", "a row is lost", "moved before", "no unit"],
+)
+def test_units_that_do_not_fit_are_never_committed(
+    before: Snapshot, units: tuple[CompactionUnit, ...], rows: int
+) -> None:
+    change = Compaction(files=(file(HOME, FileKind.COMPACTED, rows),), units=units, policy="p")
+    with pytest.raises(UnitsDoNotFit):
+        with_moves(before, change)
+
+
+def test_units_are_intervals_of_about_the_target() -> None:
+    files = [EarlyFile(n, 0, "u", f"p{n}", length) for n, length in enumerate([40, 40, 40, 200, 10, 10])]
+    assert [[f.epoch for f in interval] for interval in cut(files, 100)] == [[0, 1], [2], [3], [4, 5]]
+
+
+def test_a_rebuilt_ledger_promotes_staged_files_where_their_partitions_are() -> None:
+    there, staged = file(EARLY, FileKind.DATA, 5), file(HOME, FileKind.DATA, 5, 1, 1)
+    pending = replace(state(closed="", files=0), early=(), files=(there, staged), unregistered=(EARLY, HOME))
+    placed = placed_staged(pending, [there], [], {})
+    assert [f.hive_partition for f in placed.files] == [EARLY, EARLY]
+    assert placed.files[1].final.startswith(EARLY.location + "/") and placed.unregistered == (EARLY,)
+    alone = replace(pending, files=(staged,), unregistered=(HOME,))
+    assert (
+        placed_staged(alone, [], [], {PATH: CLOSES}).files[0].hive_partition == EARLY
+    )  # where it begins now
+    assert placed_staged(alone, [], [], {}).files == (staged,)
+    assert placed_staged(alone, [there], [file(HOME, FileKind.COMPACTED, 5)], {}).files == (staged,)
+
+
+def test_a_rebuilt_ledger_knows_what_has_moved_and_what_is_early() -> None:
+    data = tuple(file(EARLY, FileKind.DATA, 5, task, task) for task in range(2))
+    base = replace(state(), files=data, unregistered=(EARLY,), early=())
+    early = with_rebuilt_places(base, [], {PATH: CLOSES})
+    assert [(e.partition, e.files, e.rows, e.certified) for e in early.early] == [(EARLY, 2, 10, 5)]
+    moved = with_rebuilt_places(base, [file(HOME, FileKind.COMPACTED, 10, number=9)], {PATH: CLOSES})
+    assert moved.early == () and [m.partition for m in moved.moved] == [HOME]
+    assert moved.unregistered == (HOME,) and moved.closed_through == CLOSES
+    assert [(u.sources, u.rows) for u in moved.units] == [(2, 10)]
+    with pytest.raises(ManualActionRequired, match=r"rebuild\.compacted|do not hold all rows"):
+        with_rebuilt_places(base, [file(HOME, FileKind.COMPACTED, 9, number=9)], {PATH: CLOSES})
+
+
+def following(
+    before: Snapshot, change: Change, certified: frozenset[HivePartition] = frozenset()
+) -> Snapshot:
+    owned = OwnedLedger(LedgerPaths("file:///k", TABLE), Generation(1, NOW, before.owner), before)
+    return draft(replace(owned, certified=certified), before.service, NOW, change)
+
+
+def of_epoch(epoch: int, place: HivePartition, kind: FileKind, rows: int, *read: OffsetRange) -> DataFile:
+    name = file_name("ab" * 16, 1, epoch, slug="dt", task=0, uuid=f"{epoch:032x}")
+    return data_file(
+        kind=kind,
+        hive_partition=place,
+        staged=join(f"{LOCATION}/_tmp", name.in_state("pending")),
+        final=join(place.location, name.in_state("final")),
+        rows=rows,
+        task=0,
+        ranges=read,
+    )
+
+
+def key_of(file: DataFile) -> str:
+    parsed = DataFileName.parse(base_name(file.final))
+    assert parsed is not None
+    return EarlyFile(parsed[0].epoch, parsed[0].task, parsed[0].uuid, file.final, 1).key
+
+
+NOW = "2026-02-01T00:00:00Z"
+TP = TopicPartition("t", 0)
+READ = OffsetRange(TP, 0, 6)
+LETTERS = HivePartition("db.letters", "source_table=db.t", "hdfs://n/w/letters/source_table=db.t")
+BORN = snapshot(
+    epoch=0,
+    ledger_id="ab" * 16,
+    table=TABLE,
+    location=LOCATION,
+    generation=1,
+    positions=(Position(TP, 0, 0),),
+    closed_through="2026-01-30T00:00:00Z",
+)
+LETTER = of_epoch(1, LETTERS, FileKind.DEAD_LETTER, 2, READ)
+DATA = following(
+    BORN,
+    DataEpoch(
+        files=(of_epoch(1, EARLY, FileKind.DATA, 4, READ), LETTER),
+        accounts=(RangeAccounting(0, READ, OffsetAccounting(read=6, written=4, dead_lettered=2)),),
+        closes={PATH: CLOSES},
+        completeness=Completeness(),
+    ),
+)
+REPLAYED = following(
+    DATA,
+    Replay(
+        files=(place_file(of_epoch(2, HOME, FileKind.DATA, 2, READ), {HOME: EARLY}),),
+        replayed=(ReplayedFile(path=LETTER.final, task=0, account=OffsetAccounting(read=2, written=2)),),
+        closes={PATH: CLOSES},
+    ),
+)
+CERTIFIED = following(
+    REPLAYED,
+    RegistrationUpdate(completeness=Completeness(through=NOW, complete=frozenset({EARLY}), policy="p")),
+)
+WRITTEN = of_epoch(4, HOME, FileKind.COMPACTED, 6)
+MOVED = following(
+    CERTIFIED,
+    Compaction(
+        files=(WRITTEN,),
+        units=(
+            CompactionUnit(
+                partition=HOME,
+                task=0,
+                first=key_of(DATA.files[0]),
+                last=key_of(REPLAYED.files[0]),
+                sources=2,
+                rows=6,
+            ),
+        ),
+        policy="p",
+    ),
+    frozenset({EARLY}),
+)
+
+
+LATE_READ = OffsetRange(TP, 6, 7)
+LATE = following(
+    MOVED,
+    DataEpoch(
+        files=(of_epoch(5, HOME, FileKind.DATA, 1, LATE_READ),),
+        accounts=(RangeAccounting(0, LATE_READ, OffsetAccounting(read=1, written=1)),),
+    ),
+    frozenset({HOME}),
+)
+
+
+def found(*history: Snapshot) -> set[str]:
+    return {finding.code for finding in audit_history(history)}
+
+
+def test_rows_of_replayed_letters_are_early_and_move_with_the_others_and_the_audit_agrees() -> None:
+    assert [(e.partition, e.files, e.rows) for e in REPLAYED.early] == [(EARLY, 2, 6)]
+    assert MOVED.early == () and [m.partition for m in MOVED.moved] == [HOME]
+    assert found(BORN, DATA, REPLAYED, CERTIFIED, MOVED, LATE) == set()
+    assert [m.late for m in LATE.moved] == [5]
+    unwatched = replace(LATE, moved=MOVED.moved)
+    assert "verify.compaction" in found(BORN, DATA, REPLAYED, CERTIFIED, MOVED, unwatched)
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"units": (replace(MOVED.units[0], rows=5),)}, "verify.compaction"),
+        ({"units": (replace(MOVED.units[0], sources=1),)}, "verify.compaction"),
+        ({"units": (replace(MOVED.units[0], task=1),)}, "verify.file"),
+        ({"files": (replace(WRITTEN, ranges=(READ,)),)}, "verify.file"),
+        ({"files": (replace(WRITTEN, rows=5),)}, "verify.compaction"),
+        ({"moved": ()}, "verify.compaction"),
+        ({"moved": (replace(MOVED.moved[0], late=3),)}, "verify.compaction"),
+        ({"early": CERTIFIED.early}, "verify.compaction"),
+        ({"closed_through": "2026-01-29T00:00:00Z"}, "verify.compaction"),
+    ],
+)
+def test_a_move_that_says_anything_else_is_found(changed: dict[str, object], code: str) -> None:
+    assert code in found(BORN, DATA, REPLAYED, CERTIFIED, replace(MOVED, **changed))  # type: ignore[arg-type]
+
+
+class Listings:
+    """Directories by path; a directory that is not there gives no answer if `away`."""
+
+    def __init__(self, directories: dict[str, list[str]], away: bool = False) -> None:
+        self.directories, self.away = directories, away
+
+    def list(self, path: str) -> tuple[FileStatus, ...]:
+        if path not in self.directories:
+            raise Unavailable(path) if self.away else NotFound(path)
+        return tuple(FileStatus(join(path, name), 1, False) for name in self.directories[path])
+
+
+def placed(files: Listings, before: Snapshot, closes: dict[str, str]) -> DataEpoch:
+    epoch = DataEpoch(files=(of_epoch(5, HOME, FileKind.DATA, 1, READ),), accounts=())
+    return with_places(cast(FileSystem, files), before, epoch, closes)
+
+
+def test_files_that_readers_do_not_see_do_not_keep_a_partition_at_home() -> None:
+    anchor = Listings({HOME.location: ["_SUCCESS"], EARLY.location: []})
+    assert placed(anchor, BORN, {PATH: CLOSES}).files[0].hive_partition == EARLY
+    other = Listings({HOME.location: ["by-hand.parquet"]})
+    assert placed(other, BORN, {PATH: CLOSES}).files[0].hive_partition == HOME
+
+
+def test_data_of_a_partition_whose_early_files_are_still_there_have_it_watched_again() -> None:
+    left = Listings({EARLY.location: ["a.parquet.final"]})
+    late = placed(left, replace(BORN, closed_through=CLOSES), {PATH: CLOSES})
+    assert late.files[0].hive_partition == HOME and late.moved == {HOME}
+    assert placed(Listings({}), replace(BORN, closed_through=CLOSES), {PATH: CLOSES}).moved == frozenset()
+
+
+def test_a_listing_without_an_answer_is_this_tables_trouble_alone() -> None:
+    with pytest.raises(AmbiguousOutcome, match=r"ledger\.no_answer"):
+        placed(Listings({}, away=True), BORN, {PATH: CLOSES})
+
+
+def test_an_early_place_that_was_left_need_not_be_registered_though_its_line_ended() -> None:
+    class Hive:
+        def location(self, partition: HivePartition) -> str | None:
+            return HOME.location if partition.path == PATH else partition.location
+
+    history = [BORN, DATA, REPLAYED, CERTIFIED, replace(MOVED, moved=(), unregistered=())]
+    hive = cast(Metastore, Hive())
+    assert audit_registrations(history, history[-1], hive, SkippedTime()) == []
+    assert audit_registrations(history[:-1], replace(CERTIFIED, unregistered=()), hive, SkippedTime()) != []
+
+
+@pytest.mark.parametrize(
+    ("lost", "message"),
+    [(DATA.files[0], "was compacted: its rows are in"), (WRITTEN, "no offsets of its own")],
+)
+def test_files_of_a_moved_partition_are_not_fetched_again(lost: DataFile, message: str) -> None:
+    owned = OwnedLedger(LedgerPaths("file:///k", TABLE), Generation(1, NOW, MOVED.owner), MOVED)
+    settings = SimpleNamespace(tables={TABLE: SimpleNamespace(location=LOCATION)})
+    with pytest.raises(ManualActionRequired, match=message) as stop:
+        refetch_file(owned, lost, lambda table: cast(TaskSettings, settings), 0, None)
+    assert stop.value.code == "refetch.compacted"

@@ -1,0 +1,96 @@
+"""The registrar looks at the locations of watched partitions every minute, and sets those again that were put back."""
+
+from collections.abc import Callable, Sequence
+
+from kafka2hive.model.files import HivePartition
+from kafka2hive.service.tables.registrar import LOOK_SECONDS, LOOK_SLICE, LocationsCorrected, Registrar
+from kafka2hive.storage.concurrency import DaemonThreads
+from tests.harness.clock import SkippedTime
+from tests.harness.waiting import wait_until
+
+HOME = HivePartition("d.t", "dt=1", "hdfs://n/t/dt=1")
+EARLY = "hdfs://n/t/_open/dt=1"
+
+
+class Hive:
+    """One partition, at a location that somebody changes. `order` has what was asked."""
+
+    def __init__(self) -> None:
+        self.where, self.looks = EARLY, 0
+        self.order: list[str] = []
+        self.asked: Callable[[], None] = lambda: None
+
+    def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
+        self.order += [each.path for each in partitions]
+
+    def location(self, partition: HivePartition) -> str | None:
+        self.looks += 1
+        self.order.append("look")
+        self.asked()
+        return self.where if partition == HOME else partition.location
+
+    def set_location(self, partition: HivePartition) -> None:
+        self.where = partition.location
+
+
+def test_a_location_is_compared_once_a_minute_and_set_again() -> None:
+    hive, clock = Hive(), SkippedTime()
+    registrar = Registrar(hive, lambda name: None, DaemonThreads(), clock)
+    registrar.watch("d.t", frozenset({HOME}))
+    registrar.keep_locations()
+    assert hive.where == HOME.location
+    assert registrar.take_events() == [LocationsCorrected(frozenset({HOME}))]
+    hive.where = EARLY
+    registrar.keep_locations()
+    assert (hive.looks, hive.where) == (1, EARLY)
+    clock.sleep(LOOK_SECONDS)
+    registrar.keep_locations()
+    assert (hive.looks, hive.where) == (2, HOME.location)
+    registrar.watch("d.t", frozenset())
+    clock.sleep(LOOK_SECONDS)
+    registrar.keep_locations()
+    assert hive.looks == 2
+
+
+def test_the_thread_looks_as_soon_as_there_is_something_to_watch() -> None:
+    hive = Hive()
+    registrar = Registrar(hive, lambda name: None, DaemonThreads())
+    registrar.start()
+    registrar.watch("d.t", frozenset({HOME}))
+    wait_until(lambda: hive.where == HOME.location, "set again", 10)
+    registrar.end()
+
+
+def many(count: int) -> frozenset[HivePartition]:
+    return frozenset(HivePartition("d.t", f"dt={n}", f"hdfs://n/t/dt={n}") for n in range(2, 2 + count))
+
+
+def test_new_partitions_do_not_wait_until_all_locations_are_compared() -> None:
+    hive, new = Hive(), HivePartition("d.t", "dt=new", "hdfs://n/t/dt=new")
+    registrar = Registrar(hive, lambda name: None, DaemonThreads(), SkippedTime())
+    registrar.watch("d.t", many(5 * LOOK_SLICE))
+    hive.asked = lambda: registrar.enqueue(frozenset({new})) if hive.looks == 1 else None
+    registrar.start()
+    wait_until(lambda: "dt=new" in hive.order, "registered", 10)
+    assert hive.order.index("dt=new") <= LOOK_SLICE + 1
+    wait_until(lambda: hive.looks > 5 * LOOK_SLICE, "all compared", 10)
+    registrar.end()
+
+
+def test_a_look_ends_with_the_registrar() -> None:
+    hive = Hive()
+    registrar = Registrar(hive, lambda name: None, DaemonThreads(), SkippedTime())
+    registrar.watch("d.t", many(LOOK_SLICE))
+    hive.asked = lambda: registrar.end() if hive.looks == 3 else None
+    registrar.keep_locations()
+    assert hive.looks == 3
+
+
+def test_a_partition_that_is_not_watched_any_more_is_left_out_of_the_look_under_way() -> None:
+    hive = Hive()
+    registrar = Registrar(hive, lambda name: None, DaemonThreads(), SkippedTime())
+    registrar.watch("d.t", many(2 * LOOK_SLICE))
+    assert registrar.keep_locations()
+    registrar.watch("d.t", frozenset())
+    registrar.keep_locations()
+    assert hive.looks == LOOK_SLICE
