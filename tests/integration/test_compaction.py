@@ -161,9 +161,9 @@ def test_days_are_compacted_once_and_hive_counts_the_same_whatever_is_killed_or_
     assert days.counted() == counts
 
     # late records go home; a service sets locations again, at its start as every minute
-    late = DAYS[1]
-    produce(kafka.bootstrap, topic, records(late, 900_000, 50), 2)
-    counts[f"dt={late}"] += 50
+    for late in DAYS[1:]:
+        produce(kafka.bootstrap, topic, records(late, 900_000, 50), 2)
+        counts[f"dt={late}"] += 50
     days.put_back(f"dt={DAYS[2]}")
     with Running(config) as run:
         run.wait_until(lambda: days.counted() == counts, "late rows", pause=1)

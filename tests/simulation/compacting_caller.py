@@ -10,7 +10,7 @@ from kafka2hive.ledger.early_files import cut, with_places
 from kafka2hive.ledger.snapshot.change import Compaction, Completeness, NoTracking
 from kafka2hive.ledger.snapshot.compaction import may_move, watched_partitions
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.files import DataFile, FileKind
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.table_directory import other_place
 from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition
 from kafka2hive.storage.port import StorageError
@@ -41,6 +41,7 @@ class CompactingCaller(LedgerCaller):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.metastore.is_fenced = self._is_fenced
+        self._checked: frozenset[HivePartition] = frozenset()
 
     def _is_fenced(self) -> bool:
         return self.owned is not None and self.owned.directory not in self.world.namenode.directories
@@ -56,6 +57,14 @@ class CompactingCaller(LedgerCaller):
         super().epoch()
         if self.world.below(3) == 0:
             self.keep_locations()
+
+    def _register(self) -> frozenset[HivePartition]:
+        """Register what is pending as a run does, which compares the location of each partition once."""
+        pending = frozenset(self.owned.state.unregistered)
+        result = self.code.register.register(self.metastore, pending, self._checked)
+        self._checked |= result.registered
+        left: frozenset[HivePartition] = result.open_registrations
+        return left
 
     def keep_locations(self) -> None:
         """Look at the locations in Hive (K7)."""

@@ -107,9 +107,13 @@ class LedgerCaller:
             self.code.cleanup.clean_up(self.ports, self.owned, LOCATION, KEEP)
         self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
         self._check_visible()
-        self.unregistered = self.code.register.register(
-            self.metastore, self.owned.state.unregistered
-        ).open_registrations
+        self.unregistered = self._register()
+
+    def _register(self) -> frozenset[HivePartition]:
+        """Register what is pending. Return what stays pending."""
+        result = self.code.register.register(self.metastore, self.owned.state.unregistered)
+        pending: frozenset[HivePartition] = result.open_registrations
+        return pending
 
     def _check_visible(self) -> None:
         """Check that everything committed before is visible to an owner that continues."""

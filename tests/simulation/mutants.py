@@ -1613,12 +1613,20 @@ MUTANTS = (
     _of_compaction(
         "partitions that moved are not looked at again",
         PLACES,
-        (" | {each.partition for each in state.moved}", ""),
+        ("{each.partition for each in state.moved if each.late}", "set[HivePartition]()"),
     ),
     _of_compaction(
         "early partitions are not looked at",
         PLACES,
-        ("{each.partition for each in state.early} | {", "set[HivePartition]() | {"),
+        ("early = {each.partition for each in state.early}\n", "early = set[HivePartition]()\n"),
+    ),
+    _of_compaction(
+        "partitions with data in the newest epoch are not looked at",
+        PLACES,
+        (
+            "difference(each.partition for each in state.forgotten))",
+            "difference((e.partition for e in state.forgotten), state.unregistered))",
+        ),
     ),
     _of_compaction(
         "a location that was put back is only noticed",

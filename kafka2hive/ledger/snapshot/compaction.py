@@ -111,9 +111,19 @@ def _is_over(state: Snapshot, early: EarlyPartition) -> bool:
 
 
 def watched_partitions(state: Snapshot) -> frozenset[HivePartition]:
-    """Return the registered partitions whose locations are compared again and again (K7)."""
-    ours = {each.partition for each in state.early} | {each.partition for each in state.moved}
-    return frozenset(ours.difference(state.unregistered, (each.partition for each in state.forgotten)))
+    """Return the partitions whose locations are compared again and again (K7), pending registrations among them.
+
+    Moved partitions without late data are left out, because both places have their rows.
+    """
+    early = {each.partition for each in state.early}
+    late = {each.partition for each in state.moved if each.late}
+    return frozenset((early | late).difference(each.partition for each in state.forgotten))
+
+
+def partitions_with_two_places(state: Snapshot) -> frozenset[HivePartition]:
+    """Return the watched partitions, and the moved ones that have the same rows at both places."""
+    given_up = {each.partition for each in state.forgotten}
+    return watched_partitions(state).union(m.partition for m in state.moved) - given_up
 
 
 def with_moves(after: Snapshot, change: Compaction) -> Snapshot:

@@ -14,7 +14,7 @@ from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.register import keep_locations
 from kafka2hive.ledger.snapshot.change import Compaction, RegistrationUpdate
-from kafka2hive.ledger.snapshot.compaction import may_move, watched_partitions
+from kafka2hive.ledger.snapshot.compaction import may_move, partitions_with_two_places
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
 from kafka2hive.model.files import DataFile, HivePartition
@@ -194,7 +194,7 @@ class _Compactor:
             each for each in _plan(self._wiring, state, self._owned.certified, self._options) if each.waits
         ]
         pending = self._register()
-        look = keep_locations(self._hive, sorted(watched_partitions(self._owned.state)))
+        look = keep_locations(self._hive, sorted(partitions_with_two_places(self._owned.state)))
         return CompactResult(
             state.table,
             tuple(sorted((*partitions, *waiting), key=lambda each: each.partition)),

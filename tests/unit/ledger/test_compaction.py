@@ -21,8 +21,10 @@ from kafka2hive.ledger.snapshot.change import (
 from kafka2hive.ledger.snapshot.compaction import (
     UnitsDoNotFit,
     may_move,
+    partitions_with_two_places,
     place_file,
     place_of,
+    watched_partitions,
     with_late_data,
     with_moves,
 )
@@ -37,6 +39,7 @@ from kafka2hive.model.paths.table_directory import early_place, other_place
 from kafka2hive.model.snapshot import (
     CompactionUnit,
     EarlyPartition,
+    ForgottenRegistration,
     MovedPartition,
     ReplayedFile,
     Snapshot,
@@ -333,6 +336,15 @@ def test_rows_of_replayed_letters_are_early_and_move_with_the_others_and_the_aud
     assert [m.late for m in LATE.moved] == [5]
     unwatched = replace(LATE, moved=MOVED.moved)
     assert "verify.compaction" in found(BORN, DATA, REPLAYED, CERTIFIED, MOVED, unwatched)
+
+
+def test_a_partition_with_data_in_each_epoch_is_watched_as_long_as_it_may_hide_rows() -> None:
+    assert HOME in LATE.unregistered and watched_partitions(LATE) == {HOME}
+    assert EARLY in DATA.unregistered and watched_partitions(DATA) == {EARLY}
+    assert watched_partitions(MOVED) == frozenset() and partitions_with_two_places(MOVED) == {HOME}
+    given_up = ForgottenRegistration(partition=HOME, reason="r", accepted_by="o", accepted_at=NOW, epoch=6)
+    forgotten = replace(LATE, forgotten=(given_up,))
+    assert watched_partitions(forgotten) == partitions_with_two_places(forgotten) == frozenset()
 
 
 @pytest.mark.parametrize(

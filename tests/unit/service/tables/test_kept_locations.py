@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
+from kafka2hive.ledger.snapshot.compaction import watched_partitions
 from kafka2hive.model.files import HivePartition
+from kafka2hive.model.snapshot import MovedPartition
 from kafka2hive.service.tables.registrar import LOOK_SECONDS, LOOK_SLICE, LocationsCorrected, Registrar
 from kafka2hive.storage.concurrency import DaemonThreads
 from tests.harness.clock import SkippedTime
+from tests.harness.values import snapshot
 from tests.harness.waiting import wait_until
 
 HOME = HivePartition("d.t", "dt=1", "hdfs://n/t/dt=1")
@@ -50,6 +53,22 @@ def test_a_location_is_compared_once_a_minute_and_set_again() -> None:
     clock.sleep(LOOK_SECONDS)
     registrar.keep_locations()
     assert hive.looks == 2
+
+
+def test_a_location_that_is_put_back_is_set_again_though_its_partition_gets_data_in_each_epoch() -> None:
+    hive, clock = Hive(), SkippedTime()
+    registrar = Registrar(hive, lambda name: None, DaemonThreads(), clock)
+    hive.where = HOME.location
+    for epoch in range(2, 5):
+        moved = (MovedPartition(partition=HOME, early=EARLY, epoch=1, late=epoch),)
+        state = snapshot(epoch=epoch, table="d.t", moved=moved, unregistered=(HOME,))
+        registrar.enqueue(frozenset(state.unregistered))
+        registrar.watch("d.t", watched_partitions(state))
+        assert registrar.register_pending() == frozenset()
+        hive.where = EARLY
+        clock.sleep(LOOK_SECONDS)
+        registrar.keep_locations()
+        assert hive.where == HOME.location
 
 
 def test_the_thread_looks_as_soon_as_there_is_something_to_watch() -> None:
