@@ -12,8 +12,9 @@ from kafka2hive.model.errors import AmbiguousOutcome, TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name
-from kafka2hive.model.paths.table_directory import early_place, is_early_place
+from kafka2hive.model.paths.table_directory import early_place, is_early_place, other_place
 from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition, Snapshot
+from kafka2hive.model.text import counted
 from kafka2hive.storage.port import FileSystem, StorageError, children
 
 Rows = TypeVar("Rows", DataEpoch, Replay)
@@ -80,8 +81,9 @@ def early_files(files: FileSystem, state: Snapshot, early: EarlyPartition) -> li
     """List the ledger's files at an early place, in order.
 
     Only committed files get there (I4), so these are all data files of the partition. Raises TableError if their number is not
-    the ledger's: one was deleted or added by hand. Raises StorageError.
+    the ledger's, because one was deleted or added by hand, or if readers would see anything at its home. Raises StorageError.
     """
+    _refuse_visible_home(files, state, early)
     found: list[EarlyFile] = []
     foreign = 0
     for child in children(files, early.partition.location):
@@ -100,11 +102,25 @@ def early_files(files: FileSystem, state: Snapshot, early: EarlyPartition) -> li
     return sorted(found)
 
 
+def _refuse_visible_home(files: FileSystem, state: Snapshot, early: EarlyPartition) -> None:
+    """Raise TableError if readers would see anything at the home of an early partition: the move would add rows to it."""
+    home = other_place(early.partition.location, early.partition.path)
+    visible = sorted(child.path for child in children(files, home) if child.name[0] not in "_.")
+    if visible:
+        raise TableError(
+            "compact.home",
+            f"{home} must be empty until {early.partition.path} is compacted, but it has {counted(len(visible), 'file')},"
+            f" for example {visible[0]}: readers would see more rows than the ledger has",
+            "if the ledger was restored from a backup, put the newer one back, or move it away and rebuild it with"
+            f" `kafka2hive recover --rebuild-ledger {state.table}`; move files of others away; nothing was changed",
+        )
+
+
 def own_early_files(files: FileSystem, owned: OwnedLedger, early: EarlyPartition) -> list[EarlyFile]:
     """List the files as early_files does, for the owner of the ledger.
 
-    A successor's files look like files added by hand, so the own directory is listed before that error. Raises also Fenced,
-    StateUnknown.
+    A successor's files, also those of its move, look like files added by hand, so the own directory is listed before that
+    error. Raises also Fenced, StateUnknown.
     """
     try:
         return early_files(files, owned.state, early)

@@ -311,16 +311,22 @@ def check_readers(world: World, hive: Hive, files: list[ToldFile], snapshots: li
 def check_restored(
     world: World, driver: CompactingCaller, code: Production, snapshots: list[SnapshotText]
 ) -> None:
-    """Restore an older ledger, and check that the look before a start sees newer files at the newest early place."""
+    """Restore an older ledger, and check that the look before a start sees newer files.
+
+    It sees them at the newest early place, and at the homes of partitions that are early again.
+    """
     place = OPEN.rstrip("/")
     for _ in range(2):
         names = world.namenode.directory(place)
         if not names:
             return
         place += "/" + max(names, key=lambda name: int(name.partition("=")[2]))
-    parsed = [DataFileName.parse(name) for name in world.namenode.directory(place) or ()]
-    newest = max((each[0].epoch for each in parsed if each is not None), default=0)
     older = snapshots[world.below(len(snapshots))]
+    homes = [f"{LOCATION}/{each.partition.path}" for each in older.early]
+    parsed = [
+        DataFileName.parse(name) for at in (place, *homes) for name in world.namenode.directory(at) or ()
+    ]
+    newest = max((each[0].epoch for each in parsed if each is not None), default=0)
     if newest <= older.epoch:
         return
     text = next(

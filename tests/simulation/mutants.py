@@ -1570,6 +1570,11 @@ MUTANTS = (
         ("c.is_directory and c.name == EARLY_PLACES", "False"),
     ),
     _of_compaction(
+        "nobody looks for files newer than a restored ledger at the homes of early partitions",
+        LEDGER + "repair.older_ledger",
+        ("[staging, *touched, *_next_homes(view)]", "[staging, *touched]"),
+    ),
+    _of_compaction(
         "a rebuilt ledger does not make the homes of early partitions",
         LEDGER + "repair.installation",
         (

@@ -175,7 +175,8 @@ SEEDS = {
     "a moved partition that is not watched any more stays so when late data come": 1556,
     "a rebuilt ledger promotes the staged files of early partitions to their homes": 5,
     "a rebuilt ledger places staged files as if nothing were visible": 5,
-    "nobody looks for files newer than a restored ledger at early places": 22,
+    "nobody looks for files newer than a restored ledger at early places": 3,
+    "nobody looks for files newer than a restored ledger at the homes of early partitions": 48,
     "a rebuilt ledger does not make the homes of early partitions": 10,
     "a rebuilt ledger does not know that a moved partition has late data": 12,
     "what has moved does not close its period": 0,
@@ -193,7 +194,7 @@ SEEDS = {
     "the home of an early partition is made after its epoch is final": 72,
     "an early place stays a pending registration when its partition moves": 0,
     "the last unit of a partition is left out": 3,
-    "files of a successor are taken for files added by hand": 110,
+    "files of a successor are taken for files added by hand": 292,
     "early files are ordered as they are listed": 0,
     "partitions that moved are not encoded": 0,
 }

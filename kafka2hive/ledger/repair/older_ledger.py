@@ -12,11 +12,16 @@ from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION
-from kafka2hive.model.paths.table_directory import EARLY_PLACES, CertificateName, staging_directory
+from kafka2hive.model.paths.table_directory import (
+    EARLY_PLACES,
+    CertificateName,
+    other_place,
+    staging_directory,
+)
 from kafka2hive.storage.port import Denied, FileStatus, StorageError, children
 
 TOUCHED = 32
-"""The number of Hive partitions of the newest snapshot that are listed: the newest by name."""
+"""The number of Hive partitions of the newest snapshot that are listed, the newest by name, and of homes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +41,10 @@ class _Trace:
 def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
     """Raise ManualActionRequired if the table has files that are newer than the ledger of `view`.
 
-    Lists the staging directory, the newest Hive partition by name, also among the early ones, and those in the newest
-    snapshot. A name that seems too new is compared with a second look at the ledger: a live owner may have committed
-    meanwhile, and it creates no name before the ledger has its epoch. A file of a fenced owner has an older name. Raises
-    AmbiguousOutcome (no answer).
+    Lists the staging directory, the newest Hive partition by name, also among the early ones, those in the newest snapshot,
+    and the homes of the early partitions that are compacted next. A name that seems too new is compared with a second look
+    at the ledger: a live owner may have committed meanwhile, and it creates no name before the ledger has its epoch. A file
+    of a fenced owner has an older name. Raises AmbiguousOutcome (no answer).
     """
     try:
         newer = [file for file in _files(ports, view, location) if file.is_newer(view)]
@@ -71,11 +76,18 @@ def _files(ports: Ports, view: View, location: str) -> Iterator[_Trace]:
         p.location for p in (*(f.hive_partition for f in view.state.files), *view.state.unregistered)
     }
     touched = sorted(locations - {location}, key=_by_number)[-TOUCHED:]
-    listings = ports.concurrency.map(lambda path: _children(ports, path), [staging, *touched])
+    places = [staging, *touched, *_next_homes(view)]
+    listings = ports.concurrency.map(lambda path: _children(ports, path), places)
     for child in (*(c for c in listings[0]), *(c for listing in listings[1:] for c in listing)):
         yield from _own(child, tag, staged=child.path.startswith(staging))
     for child in _newest_partition(ports, location):
         yield from _own(child, tag, staged=False)
+
+
+def _next_homes(view: View) -> list[str]:
+    """Return the homes of the early partitions that the next compaction moves, which have files if it was done since."""
+    early = sorted(view.state.early, key=lambda each: (not each.certified, each.closes))[:TOUCHED]
+    return [other_place(each.partition.location, each.partition.path) for each in early]
 
 
 def _own(child: FileStatus, tag: str, *, staged: bool) -> Iterator[_Trace]:

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from kafka2hive.ledger.draft import draft
-from kafka2hive.ledger.early_files import EarlyFile, cut, with_places
+from kafka2hive.ledger.early_files import EarlyFile, cut, early_files, with_places
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.repair.places import placed_staged, with_rebuilt_places
 from kafka2hive.ledger.snapshot.change import (
@@ -28,7 +28,7 @@ from kafka2hive.ledger.snapshot.compaction import (
     with_late_data,
     with_moves,
 )
-from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
+from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.metastore import Metastore
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting, TopicPartition
@@ -387,6 +387,18 @@ def test_files_that_readers_do_not_see_do_not_keep_a_partition_at_home() -> None
     assert placed(anchor, BORN, {PATH: CLOSES}).files[0].hive_partition == EARLY
     other = Listings({HOME.location: ["by-hand.parquet"]})
     assert placed(other, BORN, {PATH: CLOSES}).files[0].hive_partition == HOME
+
+
+@pytest.mark.parametrize("stranger", ["by-hand.parquet", base_name(WRITTEN.final)])
+def test_a_partition_does_not_move_to_a_home_where_readers_would_see_files(stranger: str) -> None:
+    names = [base_name(file.final) for file in (DATA.files[0], REPLAYED.files[0])]
+    empty = {EARLY.location: names, HOME.location: ["_SUCCESS", ".part.crc"]}
+    (early,) = CERTIFIED.early
+    assert len(early_files(cast(FileSystem, Listings(empty)), CERTIFIED, early)) == 2
+    filled = empty | {HOME.location: ["_SUCCESS", stranger]}
+    with pytest.raises(TableError, match=stranger) as refusal:
+        early_files(cast(FileSystem, Listings(filled)), CERTIFIED, early)
+    assert refusal.value.code == "compact.home"
 
 
 def test_data_of_a_partition_whose_early_files_are_still_there_have_it_watched_again() -> None:
