@@ -14,6 +14,8 @@ from kafka2hive.model.offsets import (
 
 UNKNOWN_TIME = "-"
 UNKNOWN_START = "-"
+UNKNOWN_END = "0001-01-01T00:00:00Z"
+"""The end of the period of an early partition that a rebuilt ledger has and the map does not know."""
 IMPORTED_START = "imported "
 """Beginning of `start` in a ledger whose first positions came from another tool; the source follows."""
 NO_SNAPSHOT = "-"

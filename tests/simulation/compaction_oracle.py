@@ -141,7 +141,7 @@ def check_places(world: World, snapshots: list[SnapshotText]) -> None:
                 now.early[certificate.partition.path].certified = snapshot.epoch
         if snapshot.owner == REBUILT:
             for path, at in now.early.items():
-                at.certified = told_early[path].certified if path in told_early else 1
+                at.certified = told_early[path].certified if path in told_early else 0
             now.closed = max(now.closed, snapshot.closed_through)
         _check_units(world, snapshot, now)
         now.homes |= moves
@@ -197,7 +197,8 @@ def _check_units(world: World, snapshot: SnapshotText, now: _Places) -> None:
         if path in now.moved:
             raise Violation(f"epoch {snapshot.epoch} moves {path} again")
         at = now.early.pop(path)
-        if not at.certified or (at.closes > snapshot.through and snapshot.owner != REBUILT):
+        is_open = path in {each.partition.path for each in snapshot.open}
+        if is_open or (at.closes > snapshot.through and snapshot.owner != REBUILT):
             raise Violation(f"epoch {snapshot.epoch} moves {path}, which is not complete")
         left = sorted(at.files)
         for unit in (u for u in snapshot.units if u.partition.path == path):

@@ -1526,7 +1526,12 @@ MUTANTS = (
     _of_compaction(
         "a partition moves before its period is over",
         PLACES,
-        (" and state.tracking is not None and early.closes <= state.tracking.through", ""),
+        ("each.closes <= through if each.certified else", "True if each.certified else"),
+    ),
+    _of_compaction(
+        "an open partition moves once the table is read through its end",
+        PLACES,
+        ("        and each.partition.path not in is_open\n", ""),
     ),
     _of_compaction(
         "lines of partitions with late data end, too",
@@ -1606,8 +1611,8 @@ MUTANTS = (
         "a partition moves though its certificate will be withdrawn",
         PLACES,
         (
-            "_is_over(state, e) and e.partition not in withdrawn | given_up",
-            "_is_over(state, e) and e.partition not in given_up",
+            "if each.partition not in withdrawn | given_up)",
+            "if each.partition not in given_up)",
         ),
     ),
     _of_compaction(

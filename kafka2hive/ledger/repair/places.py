@@ -10,10 +10,7 @@ from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name, parent
 from kafka2hive.model.paths.table_directory import is_early_place, other_place
-from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition, MovedPartition, Snapshot
-
-_UNKNOWN_END = "0001-01-01T00:00:00Z"
-"""The end of a period that the map does not name any more."""
+from kafka2hive.model.snapshot import UNKNOWN_END, CompactionUnit, EarlyPartition, MovedPartition, Snapshot
 
 
 def placed_staged(
@@ -48,16 +45,16 @@ def with_rebuilt_places(
     """Return a rebuilt snapshot with its early and moved partitions, and the visible `compacted` files.
 
     A partition with compacted files has moved, if these have all rows of its early files; staged compacted files count for
-    nothing, because a partition without a visible one is still early. Early partitions count as complete as soon as the table
-    is read through the end of their periods. `before` is the rebuilt snapshot before this one, which has the moved ones.
+    nothing, because a partition without a visible one is still early. No certificate counts the early partitions any more.
+    `before` is the rebuilt snapshot before this one, which has the moved ones.
     Raises ManualActionRequired (`rebuild.compacted`: a move was only half promoted).
     """
-    known = {file.hive_partition.path: _UNKNOWN_END for file in base.files} | dict(closes)
+    known = {file.hive_partition.path: UNKNOWN_END for file in base.files} | dict(closes)
     if before is not None:
         base = replace(base, early=before.early, moved=before.moved, closed_through=before.closed_through)
     earlier = before or replace(base, early=(), losses=())
     base = with_early_partitions(earlier, base, known, frozenset())
-    early = {e.partition.path: replace(e, certified=base.epoch) for e in base.early}
+    early = {each.partition.path: each for each in base.early}
     files, units, moved = list(base.files), list[CompactionUnit](), list[MovedPartition]()
     for path in sorted({file.hive_partition.path for file in compacted}):
         written = [file for file in compacted if file.hive_partition.path == path]

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from kafka2hive.ledger.snapshot.change import Compaction
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import early_place, is_early_place, other_place
-from kafka2hive.model.snapshot import Certificate, EarlyPartition, MovedPartition, Snapshot
+from kafka2hive.model.snapshot import UNKNOWN_END, Certificate, EarlyPartition, MovedPartition, Snapshot
+from kafka2hive.model.text import utc_text
 
 
 class UnitsDoNotFit(ValueError):
@@ -92,22 +94,41 @@ def with_late_data(after: Snapshot, moved: frozenset[HivePartition]) -> Snapshot
     return replace(after, moved=tuple(late))
 
 
-def may_move(state: Snapshot, certified: frozenset[HivePartition]) -> tuple[EarlyPartition, ...]:
+def may_move(
+    state: Snapshot, certified: frozenset[HivePartition], delay_seconds: float = 0.0
+) -> tuple[EarlyPartition, ...]:
     """Return the early partitions that are complete and whose registration was not given up.
 
     A certificate of the newest snapshot must be in place (`certified`): otherwise the next one withdraws it. The table must be
-    read through the end of the period, which a rebuilt ledger does not know. None may move while complete partitions are not
-    tracked.
+    read through the end of the period; `delay_seconds` (`completion.delay`) more if nothing was tracked when the files came,
+    so that there is no certificate and never will be. None may move while complete partitions are not tracked.
     """
-    if state.tracking is None:
-        return ()
     withdrawn = {each.partition for each in state.certificates} - certified
     given_up = {each.partition for each in state.forgotten}
-    return tuple(e for e in state.early if _is_over(state, e) and e.partition not in withdrawn | given_up)
+    over = over_partitions(state, delay_seconds)
+    return tuple(each for each in over if each.partition not in withdrawn | given_up)
 
 
-def _is_over(state: Snapshot, early: EarlyPartition) -> bool:
-    return bool(early.certified) and state.tracking is not None and early.closes <= state.tracking.through
+def over_partitions(state: Snapshot, delay_seconds: float = 0.0) -> tuple[EarlyPartition, ...]:
+    """Return the early partitions that are not open and whose periods the table is read through, as `may_move` says."""
+    if state.tracking is None:
+        return ()
+    through = state.tracking.through
+    is_open = {each.partition.path for each in state.open}
+    return tuple(
+        each
+        for each in state.early
+        if (each.closes <= through if each.certified else _has_passed(each.closes, delay_seconds, through))
+        and each.partition.path not in is_open
+    )
+
+
+def _has_passed(closes: str, delay_seconds: float, through: str) -> bool:
+    if closes == UNKNOWN_END or closes > through:
+        return False
+    return (
+        not delay_seconds or utc_text(datetime.fromisoformat(closes).timestamp() + delay_seconds) <= through
+    )
 
 
 def watched_partitions(state: Snapshot) -> frozenset[HivePartition]:
@@ -131,13 +152,14 @@ def with_moves(after: Snapshot, change: Compaction) -> Snapshot:
     if after.tracking is None:
         raise UnitsDoNotFit(f"{after.table}: complete partitions are not tracked")
     early = {each.partition.path: each for each in after.early}
+    over = over_partitions(after)
     rows = _rows(change.files)
     certificates = []
     for path in sorted({unit.partition.path for unit in change.units}):
         units = [unit for unit in change.units if unit.partition.path == path]
         files = [file for file in change.files if file.hive_partition.path == path]
         each = early.pop(path, None)
-        if each is None or not _is_over(after, each):
+        if each not in over:
             raise UnitsDoNotFit(f"{after.table}: {path} is not at an early place, or not complete")
         home = replace(each.partition, location=other_place(each.partition.location, path))
         sums = (sum(unit.sources for unit in units), sum(unit.rows for unit in units))

@@ -20,7 +20,7 @@ from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, Tabl
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.metastore import Hive
 from kafka2hive.model.paths.table_directory import other_place
-from kafka2hive.model.snapshot import CompactionUnit, ComparedTable, EarlyPartition, Snapshot
+from kafka2hive.model.snapshot import UNKNOWN_END, CompactionUnit, ComparedTable, EarlyPartition, Snapshot
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
 from kafka2hive.service.recover.service import Outside
 from kafka2hive.service.tables.ledgers import (
@@ -116,7 +116,11 @@ def _compact(
     ownership = wiring.ownership_check(take_over=request.take_over)
     if request.plan_only:
         planned = _plan(
-            wiring, view.state, frozenset(c.partition for c in view.state.certificates), rule.compact
+            wiring,
+            view.state,
+            frozenset(c.partition for c in view.state.certificates),
+            rule.compact,
+            rule.completion.delay_seconds,
         )
         return CompactResult(request.table, tuple(planned))
     order = StartRequest(
@@ -130,10 +134,14 @@ def _compact(
 
 
 def _plan(
-    wiring: Wiring, state: Snapshot, certified: frozenset[HivePartition], options: CompactOptions
+    wiring: Wiring,
+    state: Snapshot,
+    certified: frozenset[HivePartition],
+    options: CompactOptions,
+    delay_seconds: float,
 ) -> Iterator[CompactedPartition]:
     """Yield each early partition with what would become of it. Raises StorageError."""
-    ready = may_move(state, certified)
+    ready = may_move(state, certified, delay_seconds)
     for each in state.early:
         plain = CompactedPartition(each.partition, each.files, each.rows)
         if each not in ready:
@@ -151,9 +159,11 @@ def _plan(
 def _why_not(state: Snapshot, early: EarlyPartition) -> str:
     if any(each.partition == early.partition for each in state.forgotten):
         return "its registration was given up"
-    if early.certified and (state.tracking is None or early.closes > state.tracking.through):
-        return f"the table is not read through the end of its period, {early.closes}, since tracking began"
-    return "it is not complete"
+    if any(each.partition.path == early.partition.path for each in state.open):
+        return "it is not complete"
+    if not early.certified and early.closes == UNKNOWN_END:
+        return "the ledger was rebuilt, and the map's bucket.path does not say when its period ends"
+    return f"the table is not read through the end of its period, {early.closes}, since tracking began"
 
 
 class _Compactor:
@@ -179,7 +189,9 @@ class _Compactor:
     def run(self) -> CompactResult:
         """Compact what is complete, then tell Hive of everything that is pending, and look at the locations."""
         state = self._owned.state
-        ready = may_move(state, self._owned.certified)
+        completion = self._rule.completion
+        assert completion is not None, "the map's check"
+        ready = may_move(state, self._owned.certified, completion.delay_seconds)
         settings = self._outside.tables.settings(state.table)
         if ready:  # as before every commit of rows: Hive's table may have changed since the last run
             self._compared = self._outside.compare((state.table,))
@@ -191,7 +203,11 @@ class _Compactor:
         )
         partitions = [self._partition(each, writer) for each in ready]
         waiting = [
-            each for each in _plan(self._wiring, state, self._owned.certified, self._options) if each.waits
+            each
+            for each in _plan(
+                self._wiring, state, self._owned.certified, self._options, completion.delay_seconds
+            )
+            if each.waits
         ]
         pending = self._register()
         look = keep_locations(self._hive, sorted(partitions_with_two_places(self._owned.state)))

@@ -74,7 +74,8 @@ def rebuild_ledger(
     refuse_present_ledger(files, paths)
     if not take_over:
         _refuse_live_run(wiring, table)
-    location = _location(wiring, table, kafka)
+    rule = _rule(wiring, table, kafka)
+    location = rule.location
     table_files = _find(wiring, table, location)
     ledger_id = read_marker(files, location) or _only_ledger(location, table_files.ledger_files)
     ledger_files = [f for f in table_files.ledger_files if f.footer.ledger_id == ledger_id]
@@ -86,8 +87,6 @@ def rebuild_ledger(
             "move them away while the ledger is rebuilt; rows of theirs that come after the rebuilt positions would be"
             " dumped a second time",
         )
-    # a family's table is compacted like the others
-    rule = next((r for r in wiring.map.tables if r.table == table or r.pattern is not None), None)
     place = LostLedger(
         ledger_id=ledger_id,
         service=wiring.map.service,
@@ -95,8 +94,9 @@ def rebuild_ledger(
         location=location,
         staging=staging_directory(location),
         now=wiring.ports.clock.now(),
-        closes=_closes(rule, ledger_files),
-        compacts=rule is not None and rule.compact is not None,
+        # also if the map does not have `compact` any more
+        closes=period_ends(rule, {file.footer.partition.path for file in ledger_files}),
+        compacts=rule.compact is not None,
     )
     used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(
         [*table_files.staging, *table_files.below], ledger_id
@@ -135,11 +135,6 @@ def _find(wiring: Wiring, table: str, location: str) -> _TableFiles:
     )
 
 
-def _closes(rule: TableRule | None, files: Iterable[LedgerFile]) -> dict[str, str]:
-    """Return when the periods of the partitions end, also if the map does not have `compact` any more."""
-    return {} if rule is None else period_ends(rule, {file.footer.partition.path for file in files})
-
-
 def _refuse_live_run(wiring: Wiring, table: str) -> None:
     """Raise OwnedByLiveRun if a live run may hold the lost ledger in memory, and promote what it believes to be committed."""
     root, service = wiring.map.storage.ledger_root, wiring.map.service
@@ -174,14 +169,15 @@ def _refuse_unseen_moves(files: FileSystem, location: str, table_files: _TableFi
         )
 
 
-def _location(wiring: Wiring, table: str, kafka: Callable[[], Kafka]) -> str:
+def _rule(wiring: Wiring, table: str, kafka: Callable[[], Kafka]) -> TableRule:
+    """Return the table's rule, or that of the pattern which makes it. Raises ConfigError, ServiceUnavailable."""
     if (rule := literal_rules(wiring).get(table)) is not None:
-        return rule.location
+        return rule
     if any(rule.pattern is not None for rule in wiring.map.tables):
         routes = topic_routes(wiring, kafka().cluster(lambda _topic: False).topics)
         for routed in routes.tables:
             if routed.name == table:
-                return routed.location
+                return routed.rule
         for conflict in routes.conflicts:
             if conflict.table == table:
                 raise conflict.error

@@ -37,10 +37,12 @@ from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import early_place, other_place
 from kafka2hive.model.snapshot import (
+    UNKNOWN_END,
     CompactionUnit,
     EarlyPartition,
     ForgottenRegistration,
     MovedPartition,
+    OpenPartition,
     ReplayedFile,
     Snapshot,
     Tracking,
@@ -146,10 +148,31 @@ def test_only_a_certified_partition_whose_period_is_over_may_move_and_only_while
     None
 ):
     assert [e.partition for e in may_move(state(), frozenset())] == [EARLY]
-    assert may_move(state(certified=0), frozenset()) == ()
+    still_open = OpenPartition(partition=EARLY, since=5, opened_at=NOW, files=1, rows=5)
+    assert may_move(replace(state(certified=0), open=(still_open,)), frozenset()) == ()
     assert may_move(replace(state(), tracking=None), frozenset()) == ()
     for through in ("2026-01-30T23:59:59Z", "-"):  # not read through its end; tracking began anew
         assert may_move(replace(state(), tracking=Tracking(1, through)), frozenset()) == ()
+
+
+def test_what_came_while_nothing_was_tracked_moves_once_the_table_is_read_through_its_end_and_the_delay() -> (
+    None
+):
+    untracked = state(certified=0)
+    for through, delay, may in (
+        ("2026-01-31T01:59:59Z", 7200.0, False),
+        ("2026-01-31T02:00:00Z", 7200.0, True),
+        ("2026-01-30T23:59:59Z", 0.0, False),
+    ):
+        now = replace(untracked, tracking=Tracking(4, through))
+        assert bool(may_move(now, frozenset(), delay)) == may
+    (early,) = untracked.early
+    unknown = replace(untracked, early=(replace(early, closes=UNKNOWN_END),))
+    assert may_move(unknown, frozenset()) == ()
+    written = Compaction(files=(file(HOME, FileKind.COMPACTED, 10),), units=(unit(),), policy="p")
+    assert with_moves(untracked, written).early == ()
+    with pytest.raises(UnitsDoNotFit, match="not complete"):
+        with_moves(unknown, written)
 
 
 def test_lines_of_moved_partitions_end_unless_there_are_late_data() -> None:
@@ -183,7 +206,7 @@ def test_a_move_leaves_the_early_place_closes_the_period_and_certifies_the_home(
 @pytest.mark.parametrize(
     ("before", "units", "rows"),
     [
-        (state(certified=0), (unit(),), 10),
+        (replace(state(certified=0), tracking=None), (unit(),), 10),
         (state(files=3), (unit(),), 10),
         (state(rows=11), (unit(),), 10),
         (state(), (unit(),), 9),
@@ -223,7 +246,7 @@ def test_a_rebuilt_ledger_knows_what_has_moved_and_what_is_early() -> None:
     data = tuple(file(EARLY, FileKind.DATA, 5, task, task) for task in range(2))
     base = replace(state(), files=data, unregistered=(EARLY,), early=())
     early = with_rebuilt_places(base, [], {PATH: CLOSES})
-    assert [(e.partition, e.files, e.rows, e.certified) for e in early.early] == [(EARLY, 2, 10, 5)]
+    assert [(e.partition, e.files, e.rows, e.certified) for e in early.early] == [(EARLY, 2, 10, 0)]
     moved = with_rebuilt_places(base, [file(HOME, FileKind.COMPACTED, 10, number=9)], {PATH: CLOSES})
     assert moved.early == () and [m.partition for m in moved.moved] == [HOME]
     assert moved.unregistered == (HOME,) and moved.closed_through == CLOSES

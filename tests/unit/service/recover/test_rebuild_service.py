@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kafka2hive.config.keys import WriterOptions
+from kafka2hive.config.keys import TableRule, WriterOptions
 from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.positions import GapAcceptance
@@ -27,7 +27,8 @@ from kafka2hive.model.footer import Footer
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, TopicPartition
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name, join, parent
-from kafka2hive.model.paths.table_directory import certificate_path, staging_directory
+from kafka2hive.model.paths.table_directory import certificate_path, early_place, staging_directory
+from kafka2hive.model.snapshot import UNKNOWN_END
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.result import RecoverRequest
 from kafka2hive.service.recover.service import rebuild_and_recover
@@ -196,6 +197,27 @@ def test_epochs_go_on_above_those_of_certificates(lost_ledger: Service) -> None:
     ledger = rebuilt(lost_ledger.wiring).ledger
 
     assert (ledger.final.generation, ledger.final.epoch) == (8, 100)
+
+
+@pytest.mark.parametrize(
+    ("own_path", "closes"), [("dt=%Y-%m-%d", "2013-01-02T00:00:00Z"), ("%H", UNKNOWN_END)]
+)
+def test_only_the_tables_own_rule_says_when_the_periods_of_its_early_partitions_end(
+    lost_ledger: Service, own_path: str, closes: str
+) -> None:
+    wiring, (file,) = lost_ledger.wiring, lost_ledger.files
+    (own,) = wiring.map.tables
+    place = early_place(own.location, file.hive_partition.path)
+    local(place).mkdir(parents=True)
+    shutil.move(local(file.final), local(place))
+
+    def with_path(rule: TableRule, path: str) -> TableRule:
+        return replace(rule, bucketing=replace(rule.bucketing, path=path))
+
+    family = with_path(replace(own, table="x.{topic}", pattern="(?P<topic>.+)"), "dt=%Y-%m")
+    tables = (family, with_path(own, own_path))
+    ledger = rebuilt(replace(wiring, map=replace(wiring.map, tables=tables))).ledger
+    assert [(e.partition.location, e.closes, e.certified) for e in ledger.final.early] == [(place, closes, 0)]
 
 
 class Unclear(LocalFileSystem):
