@@ -54,7 +54,7 @@ def with_places(files: FileSystem, state: Snapshot, change: Rows, closes: Mappin
     places = {home: place_of(state, home, closes.get(home.path), has_files) for home in homes}
     lines = {each.partition for each in state.moved}
     stay = [home for home, place in places.items() if place == home and home not in lines]
-    moved = frozenset(home for home in stay if state.closed_through and has_files(_early(home)))
+    moved = frozenset(home for home in stay if home.path and has_files(_early(home)))
     placed = tuple(place_file(file, places) for file in change.files)
     return replace(change, files=placed, closes=closes, moved=moved)
 

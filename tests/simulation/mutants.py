@@ -1555,7 +1555,7 @@ MUTANTS = (
         "a moved partition that is not watched any more stays so when late data come",
         EARLY_FILES,
         (
-            "frozenset(home for home in stay if state.closed_through and has_files(_early(home)))",
+            "frozenset(home for home in stay if home.path and has_files(_early(home)))",
             "frozenset()",
         ),
     ),

@@ -428,6 +428,8 @@ def test_data_of_a_partition_whose_early_files_are_still_there_have_it_watched_a
     left = Listings({EARLY.location: ["a.parquet.final"]})
     late = placed(left, replace(BORN, closed_through=CLOSES), {PATH: CLOSES})
     assert late.files[0].hive_partition == HOME and late.moved == {HOME}
+    after_reset = placed(left, replace(BORN, closed_through=""), {PATH: CLOSES})
+    assert after_reset.files[0].hive_partition == HOME and after_reset.moved == {HOME}
     assert placed(Listings({}), replace(BORN, closed_through=CLOSES), {PATH: CLOSES}).moved == frozenset()
 
 
