@@ -22,6 +22,7 @@ from kafka2hive.config.rules.table_options import (
 from kafka2hive.config.yaml.problems import Path, closest
 from kafka2hive.model.entry_points import PluginKind
 from kafka2hive.model.errors import ConfigError
+from kafka2hive.model.paths.table_directory import EARLY_PLACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +197,11 @@ def check_compact(checked: CheckedTable, has_hive: bool) -> None:
     if not bucket.faults and (not bucket.levels or period_of(bucket) is None):
         message = f"needs partitions of a period of time that ends: bucket.path {checked.table.bucket.path} names none"
         checked.add(path, message)
+    location, name = checked.table.location or "{table}", checked.table.table.rpartition(".")[2]
+    if location.rstrip("/").rpartition("/")[2].replace("{table}", name) == EARLY_PLACES:
+        checked.add(
+            path, f"the table's directory must not be called {EARLY_PLACES}: its early partitions are in one"
+        )
 
 
 def check_completion(checked: CheckedTable) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from kafka2hive.ledger.snapshot.change import Compaction
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.path import base_name, join
-from kafka2hive.model.paths.table_directory import early_place, is_early_place, other_place
+from kafka2hive.model.paths.table_directory import early_place, other_place
 from kafka2hive.model.snapshot import UNKNOWN_END, Certificate, EarlyPartition, MovedPartition, Snapshot
 from kafka2hive.model.text import utc_text
 
@@ -55,9 +55,9 @@ def with_early_partitions(
         if partition.path in early and early[partition.path].partition == partition:
             early[partition.path] = replace(early[partition.path], certified=0)
     for file in after.files:
-        if file.kind is FileKind.DATA and is_early_place(
-            file.hive_partition.location, file.hive_partition.path
-        ):
+        # another table's location may itself end with the name of the directory of early places
+        early_now = early_place(after.location, file.hive_partition.path)
+        if file.kind is FileKind.DATA and file.hive_partition.location == early_now:
             _add(early, file, after.epoch, closes)
     for loss in after.losses[len(before.losses) :]:
         for path, each in list(early.items()):

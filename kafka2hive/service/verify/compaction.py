@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kafka2hive.ledger.snapshot.change import MOST_MOVED
 from kafka2hive.model.files import FileKind, HivePartition
-from kafka2hive.model.paths.table_directory import is_early_place, other_place
+from kafka2hive.model.paths.table_directory import early_place, other_place
 from kafka2hive.model.snapshot import MovedPartition, Snapshot
 from kafka2hive.service.verify.result import Finding, of_epoch
 
@@ -16,7 +16,8 @@ def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Audit what a snapshot says of early and moved partitions against the one before it and its own files."""
     counts = {each.partition: (each.files, each.rows) for each in before.early}
     for file in after.files:
-        if file.kind is FileKind.DATA and _is_early(file.hive_partition):
+        early_now = early_place(after.location, file.hive_partition.path)
+        if file.kind is FileKind.DATA and file.hive_partition.location == early_now:
             files, rows = counts.get(file.hive_partition, (0, 0))
             counts[file.hive_partition] = (files + 1, rows + file.rows)
     for loss in after.losses[len(before.losses) :]:
@@ -68,10 +69,6 @@ def _watched(moved: list[MovedPartition]) -> list[MovedPartition]:
     same = [each for each in moved if not each.late]
     ended = same[:-MOST_MOVED]
     return [each for each in moved if each not in ended]
-
-
-def _is_early(partition: HivePartition) -> bool:
-    return is_early_place(partition.location, partition.path)
 
 
 def _home(early: HivePartition) -> HivePartition:

@@ -40,6 +40,8 @@ tables:
 """
 HIVE, COMPLETION, DAYS = 'hive: {url: "hive://127.0.0.1:10000"}', "completion: {}", "dt=%Y-%m-%d"
 
+IN_OPEN = '\n    location: "file:///tmp/lake%s"'
+
 
 @pytest.mark.parametrize(
     ("hive", "path", "completion", "fault"),
@@ -47,6 +49,8 @@ HIVE, COMPLETION, DAYS = 'hive: {url: "hive://127.0.0.1:10000"}', "completion: {
         (HIVE, DAYS, COMPLETION, None),
         ("", DAYS, COMPLETION, "needs the hive section"),
         (HIVE, DAYS, "", "needs completion"),
+        (HIVE, DAYS, COMPLETION + IN_OPEN % "/_open/", "must not be called _open"),
+        (HIVE, DAYS, COMPLETION + IN_OPEN % "/_open/{table}", None),
         (HIVE, "c={carrier}", COMPLETION, "needs partitions of a period of time that ends"),
     ],
 )

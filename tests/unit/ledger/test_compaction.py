@@ -175,6 +175,17 @@ def test_what_came_while_nothing_was_tracked_moves_once_the_table_is_read_throug
         with_moves(unknown, written)
 
 
+def test_a_table_whose_own_directory_has_the_name_of_early_places_has_none() -> None:
+    table = join(LOCATION, "_open")
+    home = HivePartition(TABLE, PATH, join(table, PATH))
+    before = replace(BORN, location=table, closed_through="")
+    account = RangeAccounting(0, READ, OffsetAccounting(read=6, written=6))
+    after = following(
+        before, DataEpoch(files=(of_epoch(1, home, FileKind.DATA, 6, READ),), accounts=(account,))
+    )
+    assert after.early == () and "verify.compaction" not in found(before, after)
+
+
 def test_lines_of_moved_partitions_end_unless_there_are_late_data() -> None:
     others = tuple(
         replace(MOVE, partition=replace(HOME, path=f"dt={n}", location=f"{LOCATION}/dt={n}"), late=late)
