@@ -47,6 +47,7 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_tidiness(world, LEDGER, LOCATION, since=world.rebuilt)
     try:
         driver.epoch()
+        _check_registered(hive, driver)
         hive.repair(world, LOCATION)
         _put_back(hive, driver)
         driver.keep_locations()
@@ -66,6 +67,14 @@ def judge(world: World, hive: Hive, code: Production) -> None:
     check_rows(world, files, snapshots[-1], filtered)
     check_readers(world, hive, files, snapshots)
     check_restored(world, driver, code, snapshots)
+
+
+def _check_registered(hive: Hive, driver: CompactingCaller) -> None:
+    """Check that Hive has what was registered where the ledger has it, also what has just moved (K6)."""
+    for each in set(driver.owned.state.unregistered) - driver.unregistered:
+        where = hive.registered.get((each.table, each.path))
+        if where != each.location:
+            raise Violation(f"{each} was registered, and Hive has it at {where}")
 
 
 def _put_back(hive: Hive, driver: CompactingCaller) -> None:
