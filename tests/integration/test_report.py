@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
+from tests.harness import shown
 from tests.harness.browser import Browser
 from tests.harness.program import Running, command
 from tests.harness.scenario import DumpedTable, Scenario, flights_in, on_hdfs, payloads_in
@@ -63,6 +64,11 @@ def test_the_page_shows_good_stopped_lagging_and_dead_lettered_tables_as_they_ar
         kafka.create_topic(topic, 2)
     changes = {"columns": {"id": "bigint"}, "source": "debezium", "bucket": {"path": "dt=%Y-%m-%d"}}
     events = flights_table(bad, topics[bad], dead_letter_share=1.0, **changes)
+    sections = {
+        "hive": {"url": f"hive://{hive.address}"},
+        "dead_letters": {"table": f"{name}.dead_letters"},
+    }
+    live = f"http://127.0.0.1:{port}/"
     scenario = Scenario(
         tmp_path,
         name,
@@ -74,9 +80,8 @@ def test_the_page_shows_good_stopped_lagging_and_dead_lettered_tables_as_they_ar
             payloads_in(gone, topics[gone]),
             payloads_in(slow, topics[slow]),
         ],
-        hive={"url": f"hive://{hive.address}"},
-        dead_letters={"table": f"{name}.dead_letters"},
-        metrics={"port": port},
+        **sections,
+        metrics={"port": port, "page": False},
     )
     stored: dict[str, dict[tuple[str, int, int], bytes | None]] = {one: {} for one in topics}
 
@@ -94,6 +99,7 @@ def test_the_page_shows_good_stopped_lagging_and_dead_lettered_tables_as_they_ar
             send(gone, [b"payload %d" % number for number in range(50)])
             for table, its_stored in stored.items():
                 scenario.wait_until_at(run, ends_of(its_stored), table)
+        assert shown.page(live).startswith("# HELP"), "the map wants no page"
         assert run.terminate() == 143, run.tail()
 
     begin = ends_of(stored[gone])[topics[gone], 1]
@@ -102,6 +108,7 @@ def test_the_page_shows_good_stopped_lagging_and_dead_lettered_tables_as_they_ar
     deleted = admin.delete_records([TopicPartition(topics[gone], 1, begin + 20)])
     for future in deleted.values():
         future.result(120)
+    scenario.write_map(**sections, metrics={"port": port})
     with Running(scenario.config) as run:
         run.wait_until(lambda: run.said("are gone unread"), "stopped for one table")
         paused = command("pause", scenario.config, "--table", slow)
@@ -111,7 +118,6 @@ def test_the_page_shows_good_stopped_lagging_and_dead_lettered_tables_as_they_ar
         scenario.wait_until_at(run, ends_of(stored[good]), good)
         certified: Callable[[], bool] = lambda: not newest(good)["open"] and not newest(good)["unregistered"]  # noqa: E731
         run.wait_until(certified, "certified and registered", pause=0.5)
-        live = f"http://127.0.0.1:{port}/"
         with Browser() as browser:
             browser.open(live)
             assert (browser.complaints, browser.requests) == ([], [live])
