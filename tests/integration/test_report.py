@@ -124,6 +124,7 @@ def test_the_page_shows_good_stopped_lagging_and_dead_lettered_tables_as_they_ar
             epochs = table_of(browser, "This run", "run")
             assert total(epochs, "records") == PART
             words = browser.ask("document.querySelector('table.index').innerText")
+            assert "No run is alive" not in browser.ask("document.body.innerText")
             assert "Stopped: needs you" in words and f"{WAITING} offsets wait in Kafka" in words
             assert browser.ask("document.querySelectorAll('figure[data-chart=run] svg').length") == 2
             browser.picture(tmp_path / "live.png")

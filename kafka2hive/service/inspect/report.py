@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kafka2hive.kafka.port import Kafka
+from kafka2hive.ledger.heartbeat import HeartbeatWatch
 from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import Kafka2HiveError
@@ -163,14 +164,20 @@ class Report:
         return next((one for one in self.status.tables if one.name == table), None)
 
 
-def report(wiring: Wiring, kafka: Kafka, scope: ReportScope, run_epochs: tuple[RunEpoch, ...] = ()) -> Report:
+def report(
+    wiring: Wiring,
+    kafka: Kafka,
+    scope: ReportScope,
+    run_epochs: tuple[RunEpoch, ...] = (),
+    heartbeats: HeartbeatWatch | None = None,
+) -> Report:
     """Read the service's state, and the history of the tables that need attention most.
 
-    Raises ServiceUnavailable (the file system does not answer), ConfigError (a wanted table is unknown). Whatever else
-    cannot be read is named in the report.
+    `heartbeats`: see `status`. Raises ServiceUnavailable (the file system does not answer), ConfigError (a wanted table is
+    unknown). Whatever else cannot be read is named in the report.
     """
     now = wiring.ports.clock.epoch_ms() / 1000
-    result = status(wiring, kafka, scope.tables)
+    result = status(wiring, kafka, scope.tables, heartbeats)
     for _, error in result.errors:
         if error.code == "usage.no_such_table":
             raise error

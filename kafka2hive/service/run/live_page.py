@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
+from kafka2hive.ledger.heartbeat import HeartbeatWatch, Processes, ProcessIdentity
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable
 from kafka2hive.observe.log import Redaction
 from kafka2hive.service.inspect.report import ReportScope, RunEpoch, report
@@ -25,6 +27,8 @@ class LivePage:
         self._wiring = wiring
         self._run_epochs = run_epochs
         self._redact = Redaction(wiring.map.secrets)
+        root, processes = wiring.map.storage.ledger_root, _Onlooker(wiring.processes)
+        self._heartbeats = HeartbeatWatch(wiring.ports, root, processes)
         self._making = threading.Lock()
         self._page = b""
         self._kept_until = 0.0
@@ -45,7 +49,21 @@ class LivePage:
 
         try:
             kafka = self._wiring.kafka(_KAFKA_SECONDS, shared_timeout=True)
-            return page(report(self._wiring, kafka, SCOPE, tuple(self._run_epochs)), self._redact)
+            epochs = tuple(self._run_epochs)
+            return page(report(self._wiring, kafka, SCOPE, epochs, self._heartbeats), self._redact)
         except Kafka2HiveError as error:
             message, remedy = self._redact(error.message), self._redact(error.remedy)
             raise ServiceUnavailable(error.code, message, remedy) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Onlooker:
+    """The processes of this host as another process sees them, so that the heartbeat of this run counts."""
+
+    _processes: Processes
+
+    def me(self) -> ProcessIdentity:
+        return replace(self._processes.me(), pid=0)
+
+    def is_gone(self, identity: ProcessIdentity) -> bool:
+        return self._processes.is_gone(identity)

@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.ledger.condition_files import ConditionFiles
+from kafka2hive.ledger.heartbeat import Heartbeat
+from kafka2hive.ledger.take_over import take_over
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.inspect.report import RunEpoch
 from kafka2hive.service.run.live_page import IDLE_SHARE, MOST_OFTEN_SECONDS, LivePage
+from kafka2hive.service.tables.condition import RunConditions, Serving, TableCondition, encode
 from kafka2hive.service.wiring import Wiring
 from tests.harness.cli_ledger import TABLE, pending_service
 
@@ -89,6 +93,17 @@ def test_the_runs_own_epochs_are_in_the_page(tmp_path: Path) -> None:
         and '<td data-title="left in Kafka" class="number" data-v="42">42</td>' in text
     )
     assert "The ledger does not record lag" not in text
+
+
+def test_the_run_that_serves_the_page_is_alive_in_it(tmp_path: Path) -> None:
+    wiring = clocked(tmp_path, SetClock())
+    root, service, owner = wiring.map.storage.ledger_root, wiring.map.service, wiring.new_owner()
+    take_over(wiring.ports, wiring.paths(TABLE), wiring.new_owner(), None)
+    Heartbeat(wiring.ports, root, service, owner, wiring.processes.me()).send()
+    serving = RunConditions((TableCondition(TABLE, Serving()),))
+    ConditionFiles(wiring.ports, root, service, owner).show(encode(serving))
+    text = LivePage(wiring, [EPOCH])().decode()
+    assert "No run is alive" not in text and "(alive), generation" in text
 
 
 def test_what_cannot_be_read_is_an_error_without_secrets(tmp_path: Path) -> None:
