@@ -4,15 +4,17 @@ The rows are read and written through the ports of the file formats, a batch at 
 the buffers of the writer (`limits.task_memory`), and, for the check, one written file.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.keys import TableSettings
+from kafka2hive.config.keys import TableSettings, WriterOptions
 from kafka2hive.formats.contract.port import FileReader
+from kafka2hive.formats.encoding import encoding_of
 from kafka2hive.formats.lines.reader import LinesReader, PlainLines
 from kafka2hive.formats.readers import UNREADABLE, open_reader
 from kafka2hive.formats.row_hash import row_hashes
@@ -55,31 +57,22 @@ class WrittenUnit:
 
 @dataclass(frozen=True, slots=True)
 class RowSum:
-    """The number of some rows and the sum of their hashes, by which two sources of rows are compared in one process.
-
-    `lines` is the sum of the hashes of whole lines, for files that do not contain their columns.
-    """
+    """The number of some rows and the sum of their hashes, by which two sources of rows are compared in one process."""
 
     rows: int = 0
     hashes: int = 0
-    lines: int = 0
 
     def plus(self, batch: pa.RecordBatch) -> "RowSum":
-        hashes = _sum_of(zip(batch.schema.names, batch.columns, strict=True), len(batch))
-        return replace(self, rows=self.rows + len(batch), hashes=(self.hashes + hashes) % _WORD)
-
-    def plus_lines(self, reader: FileReader) -> "RowSum":
-        lines = reader.plain_lines if isinstance(reader, LinesReader) else []
-        hashes = _sum_of([("line", pa.array(lines, pa.binary()))], len(lines))
-        return replace(self, lines=(self.lines + hashes) % _WORD)
-
-
-def _sum_of(columns: Iterable[tuple[str, pa.Array]], rows: int) -> int:
-    return int(row_hashes(columns, rows).sum(dtype=np.uint64))
+        hashes = row_hashes(zip(batch.schema.names, batch.columns, strict=True), len(batch))
+        return RowSum(self.rows + len(batch), (self.hashes + int(hashes.sum(dtype=np.uint64))) % _WORD)
 
 
 class SourceUnreadable(TableError):
-    """An early file cannot be read, so its partition cannot be compacted."""
+    """The rows of an early file cannot be read, or not be written as they are, so its partition cannot be compacted."""
+
+
+class UnitDiffers(Kafka2HiveError):
+    """The written files of a unit do not give back the rows of its sources: a bug. Nothing of it is committed."""
 
 
 class UnitWriter:
@@ -93,13 +86,14 @@ class UnitWriter:
         self._memory_bytes = memory_bytes
         self._target_bytes = target_bytes
         self._plain = PlainLines(schema_in_files(settings), settings.writer)
+        self._format = encoding_of(settings.writer).extension.partition(".")[0]
 
     def write(self, order: UnitOrder) -> WrittenUnit:
         """Stage the unit's files, whose rows are those of its first sources that have the same columns.
 
         So a unit neither adds nor drops a column; the other sources are another unit. The staged files of a unit that failed
-        are orphans. Raises TableError (`compact.source`: a file cannot be read, or not whole), StorageError, Kafka2HiveError
-        (`compact.rows`: the written files do not give back the rows, a bug).
+        are orphans. Raises TableError (`compact.source`: a file cannot be read whole, or its rows cannot be written),
+        StorageError, UnitDiffers.
         """
         limits = TaskLimits(self._memory_bytes, 2, max(self._target_bytes * 2, 1))
         first = self._open(order.sources[0])
@@ -107,15 +101,17 @@ class UnitWriter:
             destination=self._destination(order),
             files=self._files,
             schema=first.schema,
-            options=self._settings.writer,
+            options=self._options(first),
             limits=limits,
         )
         try:
             sources, read = self._copy(order, first, writer)
             writer.finish()
             written = writer.results()
-        except BaseException:
+        except BaseException as error:
             writer.abandon()
+            if isinstance(error, pa.ArrowException | ValueError):
+                raise _unwritable(order.sources[0], f"its rows cannot be written: {error}") from error
             raise
         finally:
             limits.closer.stop()
@@ -128,8 +124,12 @@ class UnitWriter:
         for number, path in enumerate(order.sources):
             if number and (reader := self._open(path)).schema != first.schema:
                 return number, total
-            total = total.plus_lines(reader)
+            start = total.rows
             for batch in _batches(reader, path):
+                if isinstance(reader, LinesReader) and not reader.is_whole(batch, total.rows - start):
+                    raise _unwritable(
+                        path, "it has columns or values that would be lost: its lines do not say its columns"
+                    )
                 total = total.plus(batch)
                 numbers = np.zeros(len(batch), np.int32)
                 writer.add(batch, numbers, [order.home.path], numbers)
@@ -140,18 +140,10 @@ class UnitWriter:
         total = RowSum()
         for file in written:
             reader = open_reader(self._files.read(file.staged), extension_of(file.staged), self._plain)
-            total = total.plus_lines(reader)
             for batch in _batches(reader, file.staged):
                 total = total.plus(batch)
-        if replace(total, lines=read.lines) == read and total.lines != read.lines:
-            raise SourceUnreadable(
-                "compact.source",
-                f"{order.sources[0]} or one of the {len(order.sources) - 1} files after it has columns or values that would"
-                " be lost: its lines do not say their columns, and the map now gives others",
-                "give the map the columns again that the files have; nothing was changed",
-            )
         if total != read:
-            raise Kafka2HiveError(
+            raise UnitDiffers(
                 "compact.rows",
                 f"{order.home.location}: {len(order.sources)} files hold {read.rows} rows, {total.rows} rows were read back"
                 " from the files written of them, or other ones",
@@ -159,10 +151,23 @@ class UnitWriter:
             )
 
     def _open(self, path: str) -> FileReader:
+        """Open a source. A Hive partition keeps the format and the delimiters that it was registered with."""
+        if extension_of(path).partition(".")[0] != self._format:
+            raise _unwritable(path, f"it is not of the table's present format, {self._format}")
         try:
-            return open_reader(self._files.read(path), extension_of(path), self._plain)
+            reader = open_reader(self._files.read(path), extension_of(path), self._plain)
+            text = reader.recorded_text_options if isinstance(reader, LinesReader) else None
         except UNREADABLE as error:
             raise _unreadable(path, error) from error
+        if text is not None and text != self._settings.writer.text:
+            raise _unwritable(path, "its fields are not delimited as the map's `text` says now")
+        return reader
+
+    def _options(self, first: FileReader) -> WriterOptions:
+        """Return the table's options, sorted by those columns that the sources have."""
+        options, names = self._settings.writer, first.schema.names
+        present = tuple(takewhile(lambda name: name in names, options.sorted_by))
+        return replace(options, sorted_by=present)
 
     def _destination(self, order: UnitOrder) -> Destination:
         return Destination(
@@ -190,7 +195,16 @@ def _batches(reader: FileReader, path: str) -> Iterator[pa.RecordBatch]:
         raise _unreadable(path, error) from error
 
 
-def _unreadable(path: str, error: Exception) -> TableError:
+def _unwritable(path: str, why: str) -> SourceUnreadable:
+    return SourceUnreadable(
+        "compact.source",
+        f"{path} cannot be compacted: {why}",
+        "give the table the columns and the `writer` settings again with which it was written, and type the command again;"
+        " nothing was changed",
+    )
+
+
+def _unreadable(path: str, error: Exception) -> SourceUnreadable:
     return SourceUnreadable(
         "compact.source",
         f"{path} cannot be read: {error}",

@@ -29,6 +29,8 @@ def render_compact(request: CompactRequest, result: CompactResult, screen: Scree
         lines.append(
             Text(f"  {partition.path}  Hive does not have it at {partition.location} yet", style="yellow")
         )
+    for partition, why in result.refused:
+        lines.append(Text(f"  {partition.path}  Hive refuses to set its location: {why}", style="red"))
     if result.error is not None:
         lines += [Text("  " + line, style="red") for line in str(result.error).splitlines()]
     return render(screen, lines)
@@ -71,5 +73,6 @@ def compact_document(service: str, request: CompactRequest, result: CompactResul
         ],
         corrected=[partition.path for partition in result.corrected],
         unregistered=[partition.path for partition in result.unregistered],
+        refused=[{"partition": partition.path, "reason": why} for partition, why in result.refused],
         error=None if result.error is None else error_of(result.error),
     )

@@ -31,15 +31,15 @@ def json_rows(lines: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
         columns = [
             pa.array([convert(one.get(name)) for one in objects], kind) for name, kind, convert in converters
         ]
-    except (ValueError, TypeError, AttributeError, ArithmeticError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise pa.ArrowInvalid(f"not what was written: {error}") from error
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def json_names(line: bytes) -> set[str]:
-    """Return the names of a line's columns. Raises pa.ArrowInvalid."""
+def json_names(line: bytes) -> list[str]:
+    """Return the names of a line's columns in order. Raises pa.ArrowInvalid."""
     try:
-        return set(json.loads(line))
+        return list(json.loads(line))
     except (ValueError, TypeError) as error:
         raise pa.ArrowInvalid(f"not what was written: {error}") from error
 
@@ -49,9 +49,10 @@ def _or_none(convert: Convert) -> Convert:
 
 
 def _converter(kind: pa.DataType) -> Convert:
+    """Return a function that converts a value of a line; a field that a struct lacks is null."""
     if pa.types.is_struct(kind):
         fields = [(field.name, _or_none(_converter(field.type))) for field in kind]
-        return lambda value: {name: convert(value[name]) for name, convert in fields}
+        return lambda value: {name: convert(value.get(name)) for name, convert in fields}
     if pa.types.is_map(kind):
         key, item = text_converter(kind.key_type), _or_none(_converter(kind.item_type))
         return lambda value: [(key(name), item(one)) for name, one in value.items()]

@@ -9,9 +9,9 @@ import pyarrow as pa
 from kafka2hive.config.keys import TextOptions, WriterOptions
 from kafka2hive.formats.contract.trailer import SCHEMA_KEY, schema_of
 from kafka2hive.formats.lines.codec import codec_of, decompress, read_trailer
-from kafka2hive.formats.lines.delimited import field_count, text_rows
+from kafka2hive.formats.lines.delimited import field_count, text_lines, text_rows
 from kafka2hive.formats.lines.encoding import FORMAT_KEY, TEXT_KEY
-from kafka2hive.formats.lines.json import json_names, json_rows
+from kafka2hive.formats.lines.json import json_lines, json_names, json_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,22 @@ class LinesReader:
         return len(self._lines)
 
     @property
-    def plain_lines(self) -> list[bytes]:
-        """The lines of a file that does not contain its columns, none of another one."""
-        return self._lines if self._is_plain else []
+    def recorded_text_options(self) -> TextOptions | None:
+        """How the fields of delimited text are written, as the file itself says; None if it does not, or is not text."""
+        form = self._known()
+        return None if self._is_plain or form.options.format != "text" else form.options.text
+
+    def is_whole(self, batch: pa.RecordBatch, start: int) -> bool:
+        """Return whether a batch of all columns is all that its lines from row `start` on hold.
+
+        Only a file that does not say its columns may hold more, if its table no longer has them.
+        """
+        if not self._is_plain:
+            return True
+        options = self._known().options
+        to_lines = text_lines(options.text) if options.format == "text" else json_lines(batch.schema)
+        lines = [line + b"\n" for line in self._lines[start : start + len(batch)]]
+        return bool(to_lines(batch).cast(pa.binary()).equals(pa.array(lines, pa.binary())))
 
     def filled_columns(self) -> set[str]:
         """Return all columns, because their values are not counted."""
@@ -85,11 +98,14 @@ def _form_of(metadata: Mapping[bytes, bytes]) -> PlainLines:
 
 
 def _with_columns_of(first: Sequence[bytes], plain: PlainLines) -> PlainLines:
-    """Drop columns that an older file lacks: those that its first JSON line does not name, or the last ones of text."""
+    """Drop columns that an older file lacks: those that its first JSON line does not name, or the last ones of text.
+
+    The others keep the file's order.
+    """
     if not first:
         return plain
     if plain.options.format == "text":
         fields = field_count(first[0], plain.options.text)
         return PlainLines(pa.schema(list(plain.schema)[:fields]), plain.options)
-    names = json_names(first[0])
-    return PlainLines(pa.schema([field for field in plain.schema if field.name in names]), plain.options)
+    names = [name for name in json_names(first[0]) if name in plain.schema.names]
+    return PlainLines(pa.schema([plain.schema.field(name) for name in names]), plain.options)

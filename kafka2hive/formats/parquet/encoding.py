@@ -1,6 +1,7 @@
 """Rows as Parquet files: codec, pages, Bloom filters, and a dictionary for columns that it makes smaller."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 import pyarrow as pa
@@ -164,11 +165,12 @@ class ParquetEncoder:
 
     def end(self, metadata: Mapping[str, str]) -> int:
         self._writer.add_key_value_metadata(dict(metadata))
-        self.abandon()
+        self._writer.close()
         return sum(int(footer.num_rows) for footer in self._footers)
 
     def abandon(self) -> None:
-        self._writer.close()
+        with suppress(RuntimeError, pa.ArrowException):  # a row group that failed leaves no footer to collect
+            self._writer.close()
 
 
 class ParquetEncoding:

@@ -3,7 +3,7 @@
 The table's service must be stopped. It needs no Spark and no JVM.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,7 +31,7 @@ from kafka2hive.service.tables.ledgers import (
 )
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
-from kafka2hive.task.compaction import UnitOrder, UnitWriter
+from kafka2hive.task.compaction import UnitDiffers, UnitOrder, UnitWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class CompactedPartition:
     written_files: int = 0
     written_length: int = 0
     waits: str = ""
-    error: TableError | None = None
+    error: TableError | UnitDiffers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +66,23 @@ class CompactResult:
     """What became of the table's early partitions. `corrected`: locations that somebody had put back in Hive.
 
     `unregistered`: moved partitions that Hive does not show at their homes yet; the next run or `compact` tells it.
+    `refused`: why Hive does not set the location of a partition that somebody put back.
     """
 
     table: str
     partitions: tuple[CompactedPartition, ...]
     corrected: tuple[HivePartition, ...] = ()
     unregistered: tuple[HivePartition, ...] = ()
+    refused: tuple[tuple[HivePartition, str], ...] = ()
     error: Kafka2HiveError | None = None
 
     @property
     def exit_code(self) -> ExitCode:
-        if self.error is not None:
-            return self.error.exit_code
         errors = [each.error for each in self.partitions if each.error is not None]
-        return ExitCode.SET_ASIDE if errors or self.unregistered else ExitCode.DONE
+        for error in (*errors, self.error):
+            if error is not None and not isinstance(error, TableError):
+                return error.exit_code
+        return ExitCode.SET_ASIDE if errors or self.unregistered or self.refused else ExitCode.DONE
 
 
 def compact(wiring: Wiring, request: CompactRequest) -> CompactResult:
@@ -122,7 +125,7 @@ def _compact(
             rule.compact,
             rule.completion.delay_seconds,
         )
-        return CompactResult(request.table, tuple(planned))
+        return CompactResult(request.table, tuple(sorted(planned, key=lambda each: each.partition)))
     order = StartRequest(
         view.paths,
         check=ownership.taking_over(view.paths, rule.location, announce),
@@ -142,11 +145,9 @@ def _plan(
 ) -> Iterator[CompactedPartition]:
     """Yield each early partition with what would become of it. Raises StorageError."""
     ready = may_move(state, certified, delay_seconds)
-    for each in state.early:
+    yield from _waiting(state, ready)
+    for each in ready:
         plain = CompactedPartition(each.partition, each.files, each.rows)
-        if each not in ready:
-            yield replace(plain, waits=_why_not(state, each))
-            continue
         try:
             sources = early_files(wiring.ports.files, state, each)
         except TableError as error:
@@ -154,6 +155,14 @@ def _plan(
             continue
         length = sum(file.length for file in sources)
         yield replace(plain, length=length, units=len(list(cut(sources, options.target_bytes))))
+
+
+def _waiting(state: Snapshot, ready: Collection[EarlyPartition]) -> Iterator[CompactedPartition]:
+    """Yield the early partitions that are not `ready`, and why."""
+    for each in state.early:
+        if each not in ready:
+            plain = CompactedPartition(each.partition, each.files, each.rows)
+            yield replace(plain, waits=_why_not(state, each))
 
 
 def _why_not(state: Snapshot, early: EarlyPartition) -> str:
@@ -202,13 +211,7 @@ class _Compactor:
             self._options.target_bytes,
         )
         partitions = [self._partition(each, writer) for each in ready]
-        waiting = [
-            each
-            for each in _plan(
-                self._wiring, state, self._owned.certified, self._options, completion.delay_seconds
-            )
-            if each.waits
-        ]
+        waiting = _waiting(state, ready)
         pending = self._register()
         look = keep_locations(self._hive, sorted(partitions_with_two_places(self._owned.state)))
         return CompactResult(
@@ -216,6 +219,8 @@ class _Compactor:
             tuple(sorted((*partitions, *waiting), key=lambda each: each.partition)),
             corrected=tuple(sorted(look.corrected)),
             unregistered=tuple(sorted(pending)),
+            refused=tuple(sorted(look.refused.items())),
+            error=None if look.outage is None else look.outage.to_error(f"{state.table}: {look.outage}"),
         )
 
     def _partition(self, early: EarlyPartition, writer: UnitWriter) -> CompactedPartition:
@@ -228,7 +233,7 @@ class _Compactor:
                 "compact.storage", f"{early.partition.location}: {error}", error.remedy or "again"
             )
             return replace(plain, error=failure)
-        except TableError as error:
+        except (TableError, UnitDiffers) as error:
             return replace(plain, error=error)
         completion = self._rule.completion
         assert completion is not None, "the map's check"

@@ -1,14 +1,17 @@
 """Units of compaction: the rows of many files in few, for every format; what cannot be read back is never returned."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
-from kafka2hive.config.keys import WriterOptions
+from kafka2hive.config.keys import TextOptions, WriterOptions
 from kafka2hive.formats.lines.reader import PlainLines
 from kafka2hive.formats.readers import end_of, open_reader
 from kafka2hive.model.errors import Kafka2HiveError, TableError
@@ -125,6 +128,98 @@ def test_lines_with_columns_that_the_map_no_longer_has_are_not_written_without_t
     fewer = table_settings(columns=COLUMNS[:-1], writer=writer)
     with pytest.raises(TableError, match=r"would be lost|does not have") as refused:
         UnitWriter(files, fewer, 1 << 26, 1 << 26).write(unit(sources))
+    assert refused.value.code == "compact.source"
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+@pytest.mark.parametrize(("before", "after"), [("none", "gzip"), ("gzip", "none"), ("zstd", "gzip")])
+def test_a_changed_codec_is_written_from_then_on(form: str, before: str, after: str) -> None:
+    files = MemoryFiles()
+    old, new = (WriterOptions(format=form, compression=codec) for codec in (before, after))  # type: ignore[arg-type]
+    schema = schema_in_files(table_settings(columns=COLUMNS, writer=old))
+    sources = [early(files, old, n, schema) for n in range(2)]
+    written = UnitWriter(files, table_settings(columns=COLUMNS, writer=new), 1 << 26, 1 << 26).write(
+        unit(sources)
+    )
+    assert (written.sources, written.rows) == (2, 2 * ROWS_PER_FILE)
+
+
+def test_plain_json_may_have_its_columns_in_another_order_than_the_map() -> None:
+    files, writer = MemoryFiles(), WriterOptions(format="json", compression="none")
+    sources = [
+        early(files, writer, n, schema_in_files(table_settings(columns=COLUMNS, writer=writer)))
+        for n in (0, 1)
+    ]
+    turned = table_settings(columns=COLUMNS[::-1], writer=writer)
+    (file,) = UnitWriter(files, turned, 1 << 26, 1 << 26).write(unit(sources)).files
+    assert files.content[file.staged] == b"".join(files.content[path] for path in sources)
+
+
+OTHER_SETTINGS = [
+    pytest.param(
+        WriterOptions(format="text"), WriterOptions(format="text", text=TextOptions(delimiter="|")), id="text"
+    ),
+    pytest.param(WriterOptions(format="json"), WriterOptions(format="orc"), id="format"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), OTHER_SETTINGS)
+def test_files_are_not_written_otherwise_than_their_hive_partition_reads_them(
+    before: WriterOptions, after: WriterOptions
+) -> None:
+    files = MemoryFiles()
+    schema = schema_in_files(table_settings(columns=COLUMNS, writer=before))
+    sources = [early(files, before, n, schema) for n in range(2)]
+    with pytest.raises(TableError, match="cannot be compacted") as refused:
+        UnitWriter(files, table_settings(columns=COLUMNS, writer=after), 1 << 26, 1 << 26).write(
+            unit(sources)
+        )
+    assert refused.value.code == "compact.source"
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_files_without_a_column_that_rows_are_now_sorted_by_are_sorted_by_those_before_it(form: str) -> None:
+    files, writer = MemoryFiles(), WriterOptions(format=form, sorted_by=("price", "ok", "id"))  # type: ignore[arg-type]
+    settings = table_settings(columns=COLUMNS, writer=writer)
+    old = pa.schema([field for field in schema_in_files(settings) if field.name != "ok"])
+    sources = [early(files, WriterOptions(format=form), n, old) for n in range(2)]  # type: ignore[arg-type]
+    (file,) = UnitWriter(files, settings, 1 << 26, 1 << 26).write(unit(sources)).files
+    reader = open_reader(files.content[file.staged], extension_of(file.staged))
+    prices = [
+        v for b in reader.batches(["price"], 1000) for v in b.column("price").to_pylist() if v is not None
+    ]
+    assert prices == sorted(prices)
+
+
+def test_values_that_the_present_settings_would_cut_are_refused() -> None:
+    files, writer = MemoryFiles(), WriterOptions(format="parquet")
+    settings = table_settings(columns=COLUMNS, writer=writer)
+    schema = schema_in_files(settings)
+    at = schema.get_field_index("at")
+    exact = schema.set(at, schema.field("at").with_type(pa.timestamp("us")))
+    cut = replace(writer, timestamps="millis")
+    path = early(files, writer, 0, exact)
+    content = pa.BufferReader(files.content[path])
+    rows = pq.read_table(content)
+    moved = pc.add(rows["at"], pa.scalar(1, pa.duration("us")))
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows.set_column(at, exact.field("at"), moved), sink)
+    files.content[path] = sink.getvalue().to_pybytes()
+    with pytest.raises(TableError) as refused:
+        UnitWriter(files, table_settings(columns=COLUMNS, writer=cut), 1 << 26, 1 << 26).write(unit([path]))
+    assert refused.value.code == "compact.source"
+
+
+def test_plain_json_of_before_a_struct_got_a_field_is_read_with_null_and_not_compacted() -> None:
+    files, writer = MemoryFiles(), WriterOptions(format="json", compression="none")
+    path = f"{TABLE}/a.json"
+    files.content[path] = b'{"id":1,"place":{"x":1}}\n'
+    columns = (("id", "bigint"), ("place", "struct<x:bigint,y:bigint>"))
+    settings = table_settings(columns=columns, writer=writer)
+    reader = open_reader(files.content[path], "json", PlainLines(schema_in_files(settings), writer))
+    assert [b.to_pylist() for b in reader.batches(["place"], 10)] == [[{"place": {"x": 1, "y": None}}]]
+    with pytest.raises(TableError) as refused:
+        UnitWriter(files, settings, 1 << 26, 1 << 26).write(unit([path]))
     assert refused.value.code == "compact.source"
 
 
