@@ -86,8 +86,13 @@ def early_files(files: FileSystem, state: Snapshot, early: EarlyPartition) -> li
     _refuse_visible_home(files, state, early)
     found: list[EarlyFile] = []
     foreign = 0
+    lost = {
+        loss.path for loss in state.losses
+    }  # an accepted loss may be a damaged file, which is still there
     for child in children(files, early.partition.location):
         name, kind = DataFileName.parse(child.name) or (None, "")
+        if child.path in lost:
+            continue
         if name is not None and kind == "final" and name.ledger == ledger_tag(state.ledger_id):
             found.append(EarlyFile(name.epoch, name.task, name.uuid, child.path, child.length))
         elif child.name[0] not in "_.":

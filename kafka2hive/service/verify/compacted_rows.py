@@ -22,17 +22,26 @@ _BATCH_ROWS = 32_768
 def audit_units(
     files: FileSystem, finals: Sequence[Snapshot], lost: Collection[str], settings: TableSettings
 ) -> list[Finding]:
-    """Compare the rows of each unit's sources, as the ledger names them, with those of its files. Raises StorageError."""
+    """Compare the rows of each unit's sources, as the ledger names them, with those of its files. Raises StorageError.
+
+    A source whose loss was accepted before the unit is none. One that was lost since then, at the place that Hive left, cannot
+    be compared any more.
+    """
     data = [file for snapshot in finals for file in snapshot.files]
     plain = PlainLines(schema_in_files(settings), settings.writer)
     findings = []
     for snapshot in finals:
+        lost_before = {loss.path for loss in snapshot.losses}
         for unit in snapshot.units:
             sources = [
                 f
                 for f in data
-                if f.hive_partition.path == unit.partition.path and in_unit(f, unit) and f.final not in lost
+                if f.hive_partition.path == unit.partition.path
+                and in_unit(f, unit)
+                and f.final not in lost_before
             ]
+            if any(f.final in lost for f in sources):
+                continue
             written = [f for f in snapshot.files if (f.hive_partition, f.task) == (unit.partition, unit.task)]
             if problem := _difference(files, unit, sources, written, plain):
                 where = f"epoch {snapshot.epoch}, unit {unit.task}"

@@ -1,11 +1,15 @@
 """Where data files belong, and what a compaction must fit to be drafted (K1, K3 to K5)."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from kafka2hive.config.keys import WriterOptions
 from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.early_files import EarlyFile, cut, early_files, with_places
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -37,7 +41,9 @@ from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import early_place, other_place
 from kafka2hive.model.snapshot import (
+    ACCEPT_LOSS,
     UNKNOWN_END,
+    AcceptedLoss,
     CompactionUnit,
     EarlyPartition,
     ForgottenRegistration,
@@ -49,10 +55,13 @@ from kafka2hive.model.snapshot import (
 )
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.recover.repair import refetch_file
+from kafka2hive.service.verify.compacted_rows import audit_units
 from kafka2hive.service.verify.history import audit_history
 from kafka2hive.service.verify.registrations import audit_registrations
+from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, Unavailable
 from tests.harness.clock import SkippedTime
+from tests.harness.task_files import table_settings
 from tests.harness.values import data_file, file_name, snapshot
 
 TABLE, LOCATION, PATH = "db.t", "hdfs://n/w/t", "dt=2026-01-30"
@@ -470,3 +479,58 @@ def test_files_of_a_moved_partition_are_not_fetched_again(lost: DataFile, messag
     with pytest.raises(ManualActionRequired, match=message) as stop:
         refetch_file(owned, lost, lambda table: cast(TaskSettings, settings), 0, None)
     assert stop.value.code == "refetch.compacted"
+
+
+def test_a_file_that_was_accepted_as_lost_and_is_still_there_is_no_source(tmp_path: Path) -> None:
+    place = early_place(f"file://{tmp_path}", PATH)
+    names = [base_name(file(EARLY, FileKind.DATA, 1, number=number).final) for number in range(2)]
+    for name in names:
+        (tmp_path / "_open" / PATH).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "_open" / PATH / name).write_bytes(b"x")
+    early = replace(state().early[0], partition=replace(EARLY, location=place), files=1)
+    loss = AcceptedLoss(path=f"{place}/{names[0]}", remedy=ACCEPT_LOSS, rows=1, accepted_at=CLOSES, epoch=5)
+    with pytest.raises(TableError, match="has 2 files of this ledger"):
+        early_files(LocalFileSystem(), state(), early)
+    (left,) = early_files(LocalFileSystem(), replace(state(), losses=(loss,)), early)
+    assert left.path == f"{place}/{names[1]}"
+
+
+@pytest.mark.parametrize(("accepted_in", "findings"), [(4, 0), (5, 0), (6, 0), (None, 1)])
+def test_units_are_compared_with_the_sources_that_were_not_lost_by_then(
+    accepted_in: int | None, findings: int
+) -> None:
+    """Two sources, one of which is lost before or after the unit of epoch 5, or was never accepted as lost."""
+    sources = [file(EARLY, FileKind.DATA, 1, number=number) for number in range(2)]
+    written = file(HOME, FileKind.COMPACTED, 1)
+    before = accepted_in is not None and accepted_in <= 5
+    rows = {"a": [1]} if before else {"a": [1, 1]}
+    of_unit = replace(
+        unit(sources=1 if before else 2),
+        first=f"e000005-0-{0:032x}",
+        last=f"e000005-0-{1:032x}",
+    )
+    loss = AcceptedLoss(
+        path=sources[0].final, remedy=ACCEPT_LOSS, rows=1, accepted_at=CLOSES, epoch=accepted_in or 9
+    )
+    finals = [
+        replace(state(), epoch=3, files=tuple(sources)),
+        replace(state(), epoch=5, files=(written,), units=(of_unit,), losses=(loss,) if before else ()),
+    ]
+    files = ParquetFiles({sources[1].final: {"a": [1]}, written.final: rows})
+    lost = {loss.path} if accepted_in is not None else set()
+    settings = table_settings(columns=(("a", "bigint"),), writer=WriterOptions())
+    assert len(audit_units(cast(FileSystem, files), finals, lost, settings)) == findings
+
+
+class ParquetFiles:
+    """A file system that has these tables at their paths."""
+
+    def __init__(self, content: dict[str, dict[str, list[int]]]) -> None:
+        self._content = content
+
+    def read(self, path: str) -> bytes:
+        if path not in self._content:
+            raise NotFound(path)
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table(self._content[path]), sink)
+        return bytes(sink.getvalue().to_pybytes())
