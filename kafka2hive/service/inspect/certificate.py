@@ -285,13 +285,8 @@ class _Partition:
         lost = {loss.path for loss in self.view.state.losses}
         for snapshot, certificate in certificates:
             lost_by_then = {loss.path for loss in snapshot.losses}
-            files = self._compacted(snapshot) or [
-                file
-                for each in snapshots
-                if certificate.since <= each.epoch <= snapshot.epoch
-                for file in self._data(each)
-                if file.final not in lost_by_then
-            ]
+            before = [each for each in snapshots if each.epoch <= snapshot.epoch]
+            files = [f for f in self._files_of(certificate, before) if f.final not in lost_by_then]
             rows = sum(file.rows for file in files)
             if (len(files), rows) != (certificate.files, certificate.rows):
                 yield Finding(
@@ -301,6 +296,16 @@ class _Partition:
                     f" {certificate.since} to {snapshot.epoch} have {len(files)} files with {rows} rows",
                 )
             yield from self._damage([file for file in files if file.final not in lost])
+
+    def _files_of(self, certificate: Certificate, snapshots: list[Snapshot]) -> Iterator[DataFile]:
+        """Yield the files that a certificate counts. Compacted ones stand for all that the partition had before."""
+        moves = [
+            each.epoch for each in snapshots if each.epoch >= certificate.since and self._compacted(each)
+        ]
+        for snapshot in snapshots:
+            if snapshot.epoch >= max([certificate.since, *moves]):
+                yield from self._compacted(snapshot)
+                yield from self._data(snapshot)
 
     def _damage(self, files: Collection[DataFile]) -> Iterator[Finding]:
         directories = {parent(file.final) for file in files}

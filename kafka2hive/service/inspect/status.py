@@ -13,6 +13,7 @@ from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.inbox import Inbox, Order
 from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import ExitCode, Kafka2HiveError, worst
+from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetAccounting, Position, TopicPartition
 from kafka2hive.service.inspect.state import (
     LastOutcome,
@@ -294,7 +295,7 @@ def _last_epochs(wiring: Wiring, view: View) -> tuple[EpochStatus, ...]:
             epoch=snapshot.epoch,
             written_at=snapshot.written_at,
             files=len(snapshot.files),
-            rows=sum(f.rows for f in snapshot.files),
+            rows=sum(f.rows for f in snapshot.files if f.kind is not FileKind.COMPACTED),
             account=sum((a.account for a in snapshot.accounts), OffsetAccounting()),
         )
         for snapshot in islice(snapshots, LAST_EPOCHS)
