@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.snapshot.codec import checksum_of
 from kafka2hive.ledger.take_over import read_snapshot
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind
@@ -19,7 +20,7 @@ def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> It
     """Yield every final snapshot, newest first, each epoch once, even if a run archives snapshots meanwhile.
 
     The archive is listed only after the generation directory is read, unless that one has a gap. A history ends with the
-    first snapshot of a rebuilt ledger, which lists all that was before it.
+    first snapshot of a rebuilt ledger, which lists all that was before it. Snapshots that were yielded are not kept.
     Raises ManualActionRequired (a damaged snapshot, or two that differ for one epoch), StorageError.
     """
     rebuilt: Snapshot | None = None
@@ -31,7 +32,7 @@ def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> It
 
 
 def _all(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
-    yielded: dict[int, Snapshot] = {}
+    yielded: dict[int, str] = {}
     finals = _finals(files, [directory])
     if _are_successive(finals):
         yield from _read(files, finals, yielded)
@@ -73,15 +74,15 @@ def _without_junk(
 
 
 def _read(
-    files: FileSystem, finals: list[tuple[int, FileStatus]], yielded: dict[int, Snapshot]
+    files: FileSystem, finals: list[tuple[int, FileStatus]], yielded: dict[int, str]
 ) -> Iterator[Snapshot]:
-    """Yield the snapshots, newest first, without epochs that were yielded before. Raises as final_snapshots."""
+    """Yield the snapshots, newest first, without epochs of which `yielded` has the checksum. Raises as final_snapshots."""
     for epoch, file in sorted(finals, key=lambda item: (item[0], item[1].path), reverse=True):
         snapshot = read_snapshot(files, file.path)
         if epoch not in yielded:
-            yielded[epoch] = snapshot
+            yielded[epoch] = checksum_of(snapshot)
             yield snapshot
-        elif yielded[epoch] != snapshot:
+        elif yielded[epoch] != checksum_of(snapshot):
             raise ManualActionRequired(
                 "ledger.impossible",
                 f"{file.path}: there is another snapshot of epoch {epoch}",

@@ -1,8 +1,10 @@
 """The archive of old snapshots under repeated calls: junk neither blocks it nor hides the history; damage is still reported."""
 
+import gc
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,12 @@ from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
+from kafka2hive.ledger.snapshot.codec import decode
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.paths.ledger import LedgerPaths
+from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.verify.history import audit_history
 from kafka2hive.storage.local import LocalFileSystem, LocalWriter
 from kafka2hive.storage.port import FileSystem, StorageError
@@ -118,6 +122,26 @@ def test_junk_of_repeated_calls_does_not_wedge_the_archive_and_goes(
     assert archive_snapshots(ports, owned, KEEP) == 3
     assert (archived(paths), here(owned)) == (names(range(8)), names([8, 9]))
     assert history(ports.files, paths) == list(range(10))
+
+
+def test_a_history_that_is_read_keeps_no_snapshot_in_memory(
+    ports: Ports, paths: LedgerPaths, owned: OwnedLedger
+) -> None:
+    owned = epochs(ports, owned, 30)
+    archive_snapshots(ports, owned, KEEP)
+    decode.cache_clear()
+    gc.collect()
+    before = living_snapshots()
+    reading = final_snapshots(ports.files, paths, owned.directory)
+    read = sum(1 for _ in islice(reading, 30))
+    decode.cache_clear()
+    gc.collect()
+    assert living_snapshots() - before <= 1
+    assert read + sum(1 for _ in reading) == 37
+
+
+def living_snapshots() -> int:
+    return sum(isinstance(each, Snapshot) for each in gc.get_objects())
 
 
 def test_junk_of_repeated_calls_is_not_archived_by_the_next_owner(
