@@ -78,9 +78,10 @@ class CompactResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        errors = [each.error for each in self.partitions if each.error is not None]
-        for error in (*errors, self.error):
-            if error is not None and not isinstance(error, TableError):
+        all_errors = (*(each.error for each in self.partitions), self.error)
+        errors = [error for error in all_errors if error is not None]
+        for error in errors:
+            if not isinstance(error, TableError):
                 return error.exit_code
         return ExitCode.SET_ASIDE if errors or self.unregistered or self.refused else ExitCode.DONE
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka2hive.model.errors import AmbiguousOutcome, ExitCode, TableError
+from kafka2hive.service.recover.compaction import CompactResult
 from tests.harness.cli_ledger import TABLE, invoke, pending_service, tree
 
 
@@ -23,6 +25,14 @@ def test_a_table_that_is_not_compacted_ends_with_78_and_stays_as_it_is(
     assert result.exit_code == 78, result.output
     assert code in result.output and shown in result.output
     assert tree(tmp_path) == before
+
+
+def test_an_error_of_the_whole_table_is_seen_in_the_exit_code() -> None:
+    unfit = TableError("hive.columns", "Hive has no column kind", "add it")
+    assert CompactResult(TABLE, (), error=unfit).exit_code is ExitCode.SET_ASIDE
+    silent = AmbiguousOutcome("ledger.no_answer", "no answer")
+    assert CompactResult(TABLE, (), error=silent).exit_code is silent.exit_code
+    assert CompactResult(TABLE, ()).exit_code is ExitCode.DONE
 
 
 MAP = """\
