@@ -469,8 +469,11 @@ SERVICE_LOOP = (
         ),
         (
             "letters whose tasks die are tried for ever",
-            ("if set(tables) == {name}:", "if False:"),
+            ("if was_alone and set(tables) == {name}:", "if False:"),
         ),
+        ("letters that died alone by chance end their order", ("if was_alone and ", "if ")),
+        ("an outage of the storage ends an order", ("work.outages < _MOST_TRIES", "False")),
+        ("letters are alone for ever", ("work.alone, work.outages = False, 0", "work.outages = 0")),
         ("an order that was withdrawn goes on", ("if work.order.id not in waiting:", "if False:")),
         ("an order that is refused stays in the inbox", ("            self._ended.append(order)\n", "")),
         (

@@ -17,7 +17,13 @@ from kafka2hive.ledger.history import Letters
 from kafka2hive.ledger.inbox import Order, ReplayLetters
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Replay
-from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ManualActionRequired, TableError
+from kafka2hive.model.errors import (
+    ConfigError,
+    Kafka2HiveError,
+    ManualActionRequired,
+    ServiceUnavailable,
+    TableError,
+)
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.snapshot import RunningReplay
 from kafka2hive.model.text import counted
@@ -45,6 +51,9 @@ BATCH_LETTERS, BATCH_BYTES = 50_000, 32_000_000
 """The most letters and bytes of the files of one epoch, unless one file has more."""
 SEARCH_SECONDS = 0.5
 """How long the ledger's history is read before the other tables have their turn."""
+_OUTAGES = ("storage.unavailable", "storage.outcome_unknown")
+_MOST_TRIES = 10
+"""How often a batch is tried while the file system does not answer its tasks, which may be about one file for good."""
 
 
 @dataclass(slots=True)
@@ -52,7 +61,8 @@ class _Work:
     """One order that is under way. `ledger` is the ledger's generation, after which the work begins again.
 
     `files` are still to be looked at; None while the `search` for them goes on. `in_flight` has those of the epoch under
-    way, by task. `rests`: the table's records have the next turn. `alone`: an epoch with a batch of it and other tables failed.
+    way, by task. `rests`: the table's records have the next turn. `alone`: the epoch with its last batch failed as a whole.
+    `outages` counts the tries of the next batch for which the file system did not answer.
     """
 
     order: Order
@@ -66,6 +76,7 @@ class _Work:
     untouched: Untouched = field(default_factory=Untouched)
     rests: bool = False
     alone: bool = False
+    outages: int = 0
 
 
 class Replays:
@@ -223,13 +234,18 @@ class Replays:
     def publish(self, table: Table, manifests: Sequence[TableManifest]) -> None:
         """Commit what the tasks of the table's batch made of its letters, or end the order if they failed.
 
-        Raises as TableSteps.publish; then the batch is done again.
+        Raises as TableSteps.publish, and ServiceUnavailable if the file system did not answer a task; then the batch is done
+        again, after the table's records.
         """
         work = self._works[table.name]
         planned, work.in_flight = work.in_flight, {}
         untouched = replace(work.untouched, not_read=list(work.untouched.not_read))
         batch = judge_batch(planned, manifests, untouched)
         if batch.failure is not None:
+            failure, work.rests = batch.failure, True
+            work.outages += failure.code in _OUTAGES
+            if failure.code in _OUTAGES and work.outages < _MOST_TRIES:
+                raise ServiceUnavailable(failure.code, f"{table.name}: {failure.message}", failure.remedy)
             self._refuse(work, batch.failure.error, table)
             return
         if batch.replayed:
@@ -244,6 +260,7 @@ class Replays:
         for path, why in untouched.not_read[len(work.untouched.not_read) :]:
             log.warning("%s: letters are not read: %s %s", table.name, path, why)
         work.untouched, work.rests = untouched, True
+        work.alone, work.outages = False, 0
         assert work.files is not None
         for _ in planned:
             work.files.popleft()
@@ -258,13 +275,14 @@ class Replays:
     def failed(self, tables: Collection[str], reason: str) -> bool:
         """Handle an epoch that failed as a whole. Return whether a batch was in it: then no table is to blame yet.
 
-        A batch that was alone in it ends its order.
+        The batch is tried once more alone; if it was, its order ends.
         """
         mine = {name: work for name, work in self._works.items() if work.in_flight}
         for name, work in mine.items():
             work.in_flight = {}
+            was_alone = work.alone
             work.alone = True
-            if set(tables) == {name}:
+            if was_alone and set(tables) == {name}:
                 text = f"{name}: the tasks that decode its letters die or raise: {reason}"
                 error = TableError("task.killed", text, "look at the tasks' log")
                 self._steps.each([self._owned_tables.tables[name]], partial(self._refuse, work, error))

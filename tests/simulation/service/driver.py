@@ -494,7 +494,7 @@ class Process:
         except StorageError as error:
             if world.below(2):
                 raise TaskFailed(str(error)) from error
-            return replace(manifest, failure=TableFailure("task.storage", str(error)))
+            return replace(manifest, failure=TableFailure("storage.unavailable", str(error)))
         closed = None if t.bounds is None else t.bounds.late_before_ms
         fates: dict[str, list[str]] = {"row": [], "again": [], "filtered": []}
         for record in records:

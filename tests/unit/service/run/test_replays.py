@@ -286,17 +286,59 @@ def test_letters_whose_tasks_die_are_tried_alone_and_blame_no_other_table(servic
     assert [t for t in service.tables.tables.values() if t.aside is not None] == []
 
 
-def test_letters_that_must_be_alone_take_turns_with_records(service: Service) -> None:
+def test_letters_that_must_be_alone_are_so_once(service: Service) -> None:
     service.give()
     service.kafka.ends[EARLY] += 1
     epoch = service.plan()
     assert epoch is not None
     service.loop.on_failed(epoch.number, "a worker died")
     seen = []
-    for _ in range(4):
+    for _ in range(5):
         service.kafka.ends[EARLY] += 1
-        seen.append({task.table for task in service.dump()})
-    assert seen == [{TABLE}, {"air.early"}, {TABLE}, {"air.early"}]
+        service.kafka.ends[LATE] += 1
+        seen.append({(task.table, task.replay is not None) for task in service.dump()})
+    early, records, letters = ("air.early", False), (TABLE, False), (TABLE, True)
+    assert seen == [{letters}, {early, records}, {early, letters}, {early, records}, {early, letters}]
+
+
+def test_letters_that_were_alone_by_chance_are_tried_once_more(service: Service) -> None:
+    service.give()
+    for _ in range(2):
+        assert service.state.orders == ()
+        epoch = service.plan()
+        assert epoch is not None
+        assert {t.table for p in epoch.tasks for t in p.tables} == {TABLE}
+        service.loop.on_failed(epoch.number, "a worker died")
+    assert service.state.orders[-1].result.startswith("[task.killed]")
+
+
+@pytest.mark.parametrize("code", ["storage.unavailable", "storage.outcome_unknown"])
+def test_an_outage_of_the_storage_holds_up_an_order_and_the_table_reads_on(
+    service: Service, code: str
+) -> None:
+    service.give()
+    assert of_letters(service.dump())
+    service.tasks.failure = TableFailure(code, "a DataNode does not answer")
+    for _ in range(3):
+        assert of_letters(service.dump())
+        assert service.state.orders == () and service.tables.tables[TABLE].aside is not None
+        service.kafka.ends[LATE] += 1
+        assert [task.replay for task in service.dump() if task.table == TABLE] == [None]
+    service.tasks.failure = None
+    while of_letters(service.dump()):
+        pass
+    assert (service.answer.files, service.answer.account.read) == (5, 26)
+
+
+def test_an_order_ends_if_the_storage_never_answers_for_a_file(service: Service) -> None:
+    service.give()
+    service.tasks.failure = TableFailure("storage.unavailable", "no DataNode has block 7")
+    tries = 0
+    while of_letters(service.dump()):
+        tries += 1
+    assert tries == 10
+    assert service.state.orders[-1].result.startswith("[storage.unavailable] no DataNode has block 7")
+    assert service.tables.tables[TABLE].serves(service.wiring.ports.clock.monotonic())
 
 
 def test_an_order_whose_file_is_deleted_ends_where_it_is(service: Service, tmp_path: Path) -> None:
