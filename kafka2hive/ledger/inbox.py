@@ -219,19 +219,21 @@ class Inbox:
         """Return whether an owner has put the order aside. Raises StateUnknown."""
         return self._length(self._places(order_id)[2]) is not None
 
-    def look(self) -> tuple[list[Order], list[Misfit]]:
-        """Return the orders in the inbox, in the order in which they were given, and what else lies there.
+    def look(self) -> tuple[list[Order], list[Misfit], set[str]]:
+        """Return the orders in the inbox, in the order in which they were given, what is no order, and ids of unread orders.
 
-        A file that cannot be read now is left for the next look. Raises StorageError.
+        A file that cannot be read now is left for the next look, and its order still stands. Raises StorageError.
         """
-        orders, misfits = [], []
+        orders, misfits, unread = [], [], set()
         for entry in self._entries():
             match self._read(entry):
                 case Order() as order:
                     orders.append(order)
                 case Misfit() as misfit:
                     misfits.append(misfit)
-        return sorted(orders, key=lambda order: (order.given_at, order.id)), misfits
+                case str() as order_id:
+                    unread.add(order_id)
+        return sorted(orders, key=lambda order: (order.given_at, order.id)), misfits, unread
 
     def _entries(self) -> Iterator[FileStatus]:
         for entry in children(self._ports.files, self.directory):
@@ -240,7 +242,8 @@ class Inbox:
             if not is_draft and entry.name not in (DONE_ORDERS, REJECTED_ORDERS):
                 yield entry
 
-    def _read(self, entry: FileStatus) -> Order | Misfit | None:
+    def _read(self, entry: FileStatus) -> Order | Misfit | str:
+        """Return the order, or its id if its file cannot be read now."""
         parsed = parse_order_name(entry.name)
         if parsed is None or entry.is_directory or entry.length > MOST_BYTES:
             return Misfit(entry.name, "order.foreign", "it does not have the name and size of an order")
@@ -250,7 +253,7 @@ class Inbox:
             return Misfit(entry.name, error.code, str(error))
         except StorageError as error:
             log.debug("read %s: %s", entry.path, error)
-            return None
+            return parsed[0]
 
     def done(self, order: Order) -> bool:
         """Move the file of an order that a snapshot records to `done/`. Return whether it has left the inbox."""

@@ -412,6 +412,23 @@ SERVICE_LOOP = (
         ),
     ),
     *mistakes(
+        "kafka2hive.service.run.inbox_watch",
+        "tests/unit/service/run/test_replays.py",
+        (
+            "an order that cannot be read is withdrawn",
+            ("replays.keep(unread | {order.id for order in orders})", "replays.keep({o.id for o in orders})"),
+        ),
+        (
+            "the replay given first is begun, not the one under way",
+            ("next_replay(to_replay, unread, table.owned.state)", "next(iter(to_replay), None)"),
+        ),
+    ),
+    *mistakes(
+        "kafka2hive.service.tables.orders",
+        "tests/unit/service/run/test_replays.py",
+        ("another replay is begun while one is unread", ("    if running in unread:\n", "    if False:\n")),
+    ),
+    *mistakes(
         TABLE_STEPS,
         "tests/unit/service/run/test_once.py",
         (

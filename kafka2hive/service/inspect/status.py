@@ -206,7 +206,7 @@ def _waiting_orders(wiring: Wiring, wanted: Collection[str]) -> tuple[Order, ...
     """Return the orders in the service's inbox; none if it cannot be read, because its orders can be given all the same."""
     inbox = Inbox(wiring.ports, wiring.map.storage.ledger_root, wiring.map.service)
     try:
-        orders, _ = inbox.look()
+        orders, _, _ = inbox.look()
     except StorageError:
         return ()
     return tuple(order for order in orders if not wanted or order.table in wanted)

@@ -190,7 +190,7 @@ def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[],
         owned = publish(ports, owned, change_for(order, owned, ports.clock.now()), service).owned
 
     try:
-        waiting, _ = inbox.look()
+        waiting, _, _ = inbox.look()
     except StorageError as error:
         raise AmbiguousOutcome("order.no_answer", f"listing {inbox.directory}: {error}") from error
     mine = [o for o in waiting if o.table == paths.table and not isinstance(o.instruction, _LEFT_TO_A_RUN)]

@@ -12,7 +12,7 @@ from kafka2hive.model.paths.ledger import order_name
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.replays import Replays
 from kafka2hive.service.run.table_steps import TableSteps
-from kafka2hive.service.tables.orders import answer_orders, apart_from_replays
+from kafka2hive.service.tables.orders import answer_orders, apart_from_replays, next_replay
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -64,14 +64,14 @@ class InboxWatch:
             return
         self._looked_at = now
         try:
-            orders, misfits = self._inbox.look()
+            orders, misfits, unread = self._inbox.look()
         except StorageError as error:
             level = logging.DEBUG if self._unreadable else logging.WARNING
             log.log(level, "%s: orders cannot be read: %s", self._inbox.directory, error)
             self._unreadable = True
             return
         self._unreadable = False
-        replays.keep({order.id for order in orders})
+        replays.keep(unread | {order.id for order in orders})
         by_table: dict[str, list[Order]] = {}
         for order in orders:
             if order.table in owned_tables.tables:
@@ -92,8 +92,8 @@ class InboxWatch:
                 lambda: table.owned.state,
                 lambda order: steps.carry_out(table, order),
             )
-            for order in to_replay[:1]:
-                replays.begin(table, order)
+            if (first := next_replay(to_replay, unread, table.owned.state)) is not None:
+                replays.begin(table, first)
 
         held = [owned_tables.tables[name] for name in sorted(by_table)]
         steps.each([table for table in held if isinstance(table.ownership, Owned)], answer)

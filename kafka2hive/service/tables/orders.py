@@ -1,6 +1,6 @@
 """An operator's orders to a table: what the next snapshot records of each. The run uses it, and a command beside no run."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import assert_never
 
 from kafka2hive.ledger.inbox import GiveUpRegistration, Inbox, Order, PauseTable, ReplayLetters, ResumeTable
@@ -38,6 +38,14 @@ def apart_from_replays(orders: Iterable[Order], state: Snapshot) -> tuple[list[O
         takes_many = isinstance(order.instruction, ReplayLetters) and find_recorded(state, order.id) is None
         apart[takes_many].append(order)
     return apart
+
+
+def next_replay(waiting: Iterable[Order], unread: Collection[str], state: Snapshot) -> Order | None:
+    """Return the replay to begin: first the one under way, whose counts `state` has, and none while that one is unread."""
+    running = "" if state.replaying is None else state.replaying.order
+    if running in unread:
+        return None
+    return min(waiting, key=lambda order: order.id != running, default=None)
 
 
 def find_recorded(state: Snapshot, order_id: str) -> RecordedOrder | None:

@@ -288,7 +288,9 @@ def _check_batch(schedule: OrderSchedule, before: SnapshotText, after: SnapshotT
     now, then = after.replaying, before.replaying
     if now is None or now.order not in schedule.given:
         raise Violation(f"{after.table}: epoch {after.epoch} replays letters without an order")
-    if then is None or then.order != now.order:
+    if then is not None and then.order != now.order:
+        raise Violation(f"{after.table}: epoch {after.epoch} has {now}, and {then} was not done")
+    if then is None:
         then = ToldProgress(now.order, min(now.through, before.epoch), 0, 0, 0, 0, 0)
     else:
         schedule.world.count["a replay of several epochs"] += 1

@@ -49,7 +49,7 @@ def test_a_leftover_order_of_a_killed_command_is_done_with_the_next_one(service:
     assert f"order pause of {TABLE} waits: given by a at 2013-01-01T00:00:00Z" in shown
     assert invoke("resume", "--table", TABLE, "-c", str(service.map)).exit_code == 0
     assert [each.kind for each in state(service).orders] == ["pause", "resume"]
-    assert state(service).paused is None and inbox.look() == ([], [])
+    assert state(service).paused is None and inbox.look() == ([], [], set())
 
 
 def test_an_unknown_table_is_no_order(service: Service, tmp_path: Path) -> None:

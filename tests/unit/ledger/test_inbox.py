@@ -52,7 +52,7 @@ def test_each_kind_of_order_is_read_as_it_was_given(
 ) -> None:
     given = order(ports, instruction)
     inbox.give(given)
-    assert inbox.look() == ([given], [])
+    assert inbox.look() == ([given], [], set())
 
 
 def test_orders_are_read_in_the_order_in_which_they_were_given(ports: Ports, inbox: Inbox) -> None:
@@ -63,7 +63,7 @@ def test_orders_are_read_in_the_order_in_which_they_were_given(ports: Ports, inb
 
 
 def test_an_inbox_that_is_not_there_is_empty(inbox: Inbox) -> None:
-    assert inbox.look() == ([], [])
+    assert inbox.look() == ([], [], set())
 
 
 def test_a_done_order_and_a_rejected_one_leave_the_inbox_and_stay_readable(
@@ -73,7 +73,7 @@ def test_a_done_order_and_a_rejected_one_leave_the_inbox_and_stay_readable(
     inbox.give(first)
     inbox.give(second)
     assert inbox.done(first) and inbox.reject(f"{second.id}.json")
-    assert inbox.look() == ([], [])
+    assert inbox.look() == ([], [], set())
     assert decode((place(tmp_path) / f"done/{first.id}.json").read_bytes(), first.id, "demo") == first
     assert (inbox.is_rejected(first.id), inbox.is_rejected(second.id)) == (False, True)
     assert inbox.done(first)  # another owner was faster
@@ -92,7 +92,7 @@ def test_a_draft_is_no_order_and_is_left_alone(ports: Ports, inbox: Inbox, tmp_p
     place(tmp_path).mkdir(parents=True)
     draft = place(tmp_path) / f"{ports.new_uuid()}.json.in-progress"
     draft.write_bytes(b"half")
-    assert inbox.look() == ([], [])
+    assert inbox.look() == ([], [], set())
     assert draft.exists()
 
 
@@ -112,7 +112,7 @@ def test_a_file_that_is_no_order_is_named(
 ) -> None:
     place(tmp_path).mkdir(parents=True)
     (place(tmp_path) / name).write_bytes(text)
-    orders, (misfit,) = inbox.look()
+    orders, (misfit,), _ = inbox.look()
     assert (orders, misfit.name, misfit.code) == ([], name, code)
     assert inbox.reject(name)
     assert (place(tmp_path) / "rejected" / name).read_bytes() == text

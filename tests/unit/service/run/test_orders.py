@@ -114,7 +114,7 @@ def test_an_order_that_a_snapshot_records_is_only_moved(service: Service, tmp_pa
     again = Service(tmp_path)
     again.dump()
     assert (again.state("air.late").epoch, len(again.state("air.late").orders)) == (epoch, 1)
-    assert done.exists() and again.inbox.look() == ([], [])
+    assert done.exists() and again.inbox.look() == ([], [], set())
 
 
 def test_a_fenced_run_does_not_do_the_order_in_its_hand(service: Service, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_fenced_run_does_not_do_the_order_in_its_hand(service: Service, tmp_pa
         service.dump()
     successor.wiring.ports.clock.sleep(LOOK_SECONDS)
     successor.dump()
-    assert successor.state("air.late").orders == before.orders and successor.inbox.look() == ([], [])
+    assert successor.state("air.late").orders == before.orders and successor.inbox.look() == ([], [], set())
 
 
 def test_what_is_no_order_of_this_service_changes_nothing(
@@ -138,7 +138,7 @@ def test_what_is_no_order_of_this_service_changes_nothing(
     strange = service.give("air.strange", PauseTable())
     (tmp_path / "kafka2hive/inbox/once/note.txt").write_text("do not touch")
     assert len(service.dump()) == 2
-    assert service.inbox.look() == ([], []) and service.inbox.is_rejected(strange)
+    assert service.inbox.look() == ([], [], set()) and service.inbox.is_rejected(strange)
     assert "[order.no_table]" in caplog.text and "[order.foreign] note.txt" in caplog.text
     assert service.state("air.late").orders == ()
 
@@ -149,7 +149,7 @@ def test_an_order_to_a_table_whose_ledger_is_not_held_waits(service: Service) ->
     service.tables.forget(table)
     service.give("air.late", PauseTable())
     assert table.aside is not None and table.aside.until > service.wiring.ports.clock.monotonic() - 1
-    orders, _ = service.inbox.look()
+    orders, _, _ = service.inbox.look()
     assert len(orders) == 1
     service.wiring.ports.clock.sleep(60)
     service.dump()

@@ -16,6 +16,8 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.plan.contract import LETTERS_MISSING, PlannedEpoch, TableFailure, TableManifest, TableTask
 from kafka2hive.service.run.inbox_watch import LOOK_SECONDS, InboxWatch
 from kafka2hive.service.tables.replays import ReplayCounts, rules_digest
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.port import Unavailable
 from tests.harness.epoch_loop import EARLY, LATE, AtOnce, Kafka, make_loop_and_tables, make_wiring
 from tests.harness.task_files import delivered_as
 
@@ -83,12 +85,24 @@ class Tasks:
         )
 
 
+class Storage(LocalFileSystem):
+    """A file system that cannot read the paths with `unreadable` in them."""
+
+    unreadable: str | None = None
+
+    def read(self, path: str) -> bytes:
+        if self.unreadable is not None and self.unreadable in path:
+            raise Unavailable(f"{path}: no answer")
+        return super().read(path)
+
+
 class Service:
     """A run of two tables, whose map makes letters of all records until it is changed."""
 
     def __init__(self, folder: Path, *, slots: int = 2, once: bool = False) -> None:
         self.kafka, self.tasks = Kafka(), Tasks(folder)
-        self.wiring = make_wiring(folder)
+        self.wiring, self.storage = make_wiring(folder), Storage()
+        self.wiring = replace(self.wiring, ports=replace(self.wiring.ports, files=self.storage))
         rules = tuple(replace(rule, dead_letter_share=1.0) for rule in self.wiring.map.tables)
         self.wiring = replace(self.wiring, map=replace(self.wiring.map, tables=rules))
         self.inbox = Inbox(self.wiring.ports, self.wiring.map.storage.ledger_root, self.wiring.map.service)
@@ -168,7 +182,7 @@ def test_a_batch_of_letters_takes_turns_with_the_records_of_its_table_and_holds_
     assert (service.answer.files, service.answer.account.read, service.answer.account.written) == (5, 26, 26)
     assert service.state.replaying is None
     assert (service.state.orders[-1].id, service.state.orders[-1].given_by) == (order_id, "anna@etl1")
-    assert service.inbox.look() == ([], [])
+    assert service.inbox.look() == ([], [], set())
 
 
 def test_what_a_killed_run_has_replayed_is_counted_and_not_done_again(
@@ -188,7 +202,7 @@ def test_what_a_killed_run_has_replayed_is_counted_and_not_done_again(
     assert len(tasks) == 4
     assert (again.answer.files, again.answer.unchanged) == (4, 1)
     assert again.answer.account.read == again.answer.account.written
-    assert again.inbox.look() == ([], [])
+    assert again.inbox.look() == ([], [], set())
 
 
 def test_letters_of_later_epochs_are_no_part_of_the_order(service: Service) -> None:
@@ -213,7 +227,7 @@ def test_a_run_of_once_ends_when_the_order_is_done(tmp_path: Path) -> None:
     assert [each.kind for each in once.state.orders] == ["replay", "replay"]
     first = ReplayCounts.parse(once.state.orders[0].result)
     assert (first.files, once.answer.files) == (3, 0)
-    assert once.inbox.look() == ([], [])
+    assert once.inbox.look() == ([], [], set())
 
 
 def test_a_run_with_other_rules_for_the_table_refuses(service: Service) -> None:
@@ -222,7 +236,7 @@ def test_a_run_with_other_rules_for_the_table_refuses(service: Service) -> None:
     assert service.dump() == []
     assert service.state.orders[-1].result.startswith("[order.other_map]")
     assert "restart the run with the new map" in service.state.orders[-1].result
-    assert service.state.epoch == epoch + 1 and service.inbox.look() == ([], [])
+    assert service.state.epoch == epoch + 1 and service.inbox.look() == ([], [], set())
 
 
 def test_a_run_with_other_rules_says_what_an_earlier_run_has_done(service: Service, tmp_path: Path) -> None:
@@ -266,7 +280,7 @@ def test_a_failure_ends_the_order_and_not_the_table(service: Service) -> None:
     result = service.state.orders[-1].result
     assert result.startswith("[task.storage] no room (2 files with 17 letters replayed before)")
     assert service.tables.tables[TABLE].aside is None and service.state.replaying is None
-    assert service.dump() == [] and service.inbox.look() == ([], [])
+    assert service.dump() == [] and service.inbox.look() == ([], [], set())
 
 
 def test_letters_whose_tasks_die_are_tried_alone_and_blame_no_other_table(service: Service) -> None:
@@ -349,6 +363,38 @@ def test_an_order_whose_file_is_deleted_ends_where_it_is(service: Service, tmp_p
     assert service.dump() == [] and service.state.orders == ()
 
 
+def test_an_order_that_cannot_be_read_for_a_while_is_not_withdrawn(service: Service) -> None:
+    first = service.give()
+    assert len(of_letters(service.dump())) == 2
+    second = service.give()
+    service.storage.unreadable = first
+    assert len(of_letters(service.dump())) == 2
+    running = service.state.replaying
+    assert running is not None and (running.order, running.files) == (first, 4)
+    service.storage.unreadable = None
+    while service.dump():
+        pass
+    assert [each.id for each in service.state.orders] == [first, second]
+    assert ReplayCounts.parse(service.state.orders[0].result).files == 5
+
+
+def test_the_next_run_begins_with_the_order_that_is_under_way(service: Service, tmp_path: Path) -> None:
+    first = service.give()
+    assert len(of_letters(service.dump())) == 2
+    service.wiring.ports.clock.sleep(-3600)  # the clock of whoever gives the next one is slow
+    second = service.give()
+    again = Service(tmp_path)
+    again.kafka.ends = dict(service.kafka.ends)
+    again.storage.unreadable = first
+    assert of_letters(again.dump()) == []
+    again.storage.unreadable = None
+    while again.dump():
+        pass
+    assert [each.id for each in again.state.orders] == [first, second]
+    counts = [ReplayCounts.parse(each.result).files for each in again.state.orders]
+    assert counts == [5, 0]
+
+
 def test_a_pause_is_done_beside_a_replay_which_goes_on(service: Service) -> None:
     service.give()
     assert of_letters(service.dump())
@@ -389,4 +435,4 @@ def test_what_the_run_cannot_do_is_refused_by_name(service: Service) -> None:
     service.give()
     assert service.dump() == []
     assert service.state.orders[-1].result.startswith("[sql.needs_spark]")
-    assert service.inbox.look() == ([], [])
+    assert service.inbox.look() == ([], [], set())
