@@ -312,7 +312,7 @@ def _names_file(path: Path, value: str) -> bool:
     """Return whether the value at this path is the name of a local file or directory that must exist."""
     return (
         path in _LOCAL_FILES
-        or (path[0] == "kafka" and value != "probe" and _KAFKA_FILE.fullmatch(str(path[-1])) is not None)
+        or (path[:1] == ("kafka",) and value != "probe" and _KAFKA_FILE.fullmatch(str(path[-1])) is not None)
         or (path[-1:] == ("udfs",) and path[0] == "tables" and value.endswith(".py"))
     )
 

@@ -113,6 +113,7 @@ def test_a_file_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
     [
         ("", "map.yaml:1: the map is empty"),
         ("null", "map.yaml:1: the map is empty"),
+        ("just a text\n", "map.yaml:1: expected keys with values"),
         ("- a\n- b\n", "map.yaml:1: expected keys with values"),
         ("service: [x\n", "map.yaml:2: not YAML"),
         ("a: 1\nb: *c\n", "map.yaml:2: not YAML"),
