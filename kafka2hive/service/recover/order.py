@@ -107,11 +107,16 @@ def give_order(
 
 
 def _withdraw(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) -> None:
-    """Take the order out of the inbox unless a run that has ended did it. Raises NobodyOwns."""
+    """Take the order out of the inbox unless a run that has ended did it. Raises NobodyOwns, AmbiguousOutcome (it stays)."""
     state = look(wiring.ports.files, paths).state
     if find_recorded(state, order.id) is not None:
         return
-    inbox.reject(order_name(order.id))
+    if not inbox.reject(order_name(order.id)):
+        raise AmbiguousOutcome(
+            "order.no_answer",
+            f"{order.table}: order {order.id} cannot be taken out of {inbox.directory}",
+            "type the command again",
+        )
     running = state.replaying
     did = running.files if running is not None and running.order == order.id else 0
     raise NobodyOwns(

@@ -3,6 +3,7 @@
 import base64
 import shutil
 from collections import deque
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,22 +15,29 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.inbox import Inbox, ReplayLetters
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.ledger.take_over import Owners
+from kafka2hive.model.errors import AmbiguousOutcome
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import TableManifest, TableTask, TaskPlan
+from kafka2hive.service.recover.order import give_order
 from kafka2hive.service.recover.rebuild import rebuild_ledger
+from kafka2hive.service.recover.replay import ReplayRequest, replay_service
 from kafka2hive.service.tables.hive_schemas import MapTables
 from kafka2hive.service.tables.manifests import judge_manifests
 from kafka2hive.service.tables.replays import oldest_first, search_letters
 from kafka2hive.service.wiring import wire
+from kafka2hive.storage.local import LocalFileSystem
+from kafka2hive.storage.port import Unavailable
 from kafka2hive.task import run_task
+from tests.harness.beating import beating_owner
 from tests.harness.cli_ledger import TABLE, document, invoke, local, write_map
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import manifests_of
@@ -386,3 +394,43 @@ def test_a_task_of_a_live_run_names_files_that_it_cannot_read(dumped: Dumped) ->
     dumped.letters[1].write_bytes(dumped.letters[1].read_bytes()[:-8])
     codes = [m.failure.code for m in replayed_by_a_task(dumped) if m.failure is not None]
     assert codes == ["replay.missing", "replay.damaged"]
+
+
+def test_the_command_outlives_two_runs_that_end_before_they_answer(dumped: Dumped) -> None:
+    corrected(dumped)
+    notes = []
+    with ExitStack() as stack:
+        runs = [stack.enter_context(beating_owner(dumped.map, TABLE))]
+
+        def note(text: str) -> None:
+            notes.append(text.partition(":")[0])
+            if notes[-1] == "a run is alive, so it gets an order":
+                runs[-1].kill()
+                runs[-1].wait()
+            elif (
+                notes[-1] == "the run has ended, after it had replaced 0 files by the order" and len(runs) < 2
+            ):
+                runs.append(stack.enter_context(beating_owner(dumped.map, TABLE)))
+
+        wiring = wire(load_map(str(dumped.map), {}))
+        result = replay_service(wiring, ReplayRequest(table=TABLE), note=note)
+    assert notes.count("a run is alive, so it gets an order") == len(runs) == 2
+    assert result.files == 2 and Inbox(wiring.ports, wiring.map.storage.ledger_root, "demo").look()[0] == []
+
+
+def test_an_order_that_cannot_be_withdrawn_is_not_replayed_beside_it(dumped: Dumped) -> None:
+    corrected(dumped)
+    wiring = wire(load_map(str(dumped.map), {}))
+
+    class Closed(LocalFileSystem):
+        """A file system that moves nothing out of the inbox."""
+
+        def rename(self, source: str, target: str) -> None:
+            if "/rejected/" in target:
+                raise Unavailable(f"{source}: no answer")
+            super().rename(source, target)
+
+    ports = replace(wiring.ports, files=Closed())
+    with pytest.raises(AmbiguousOutcome, match="cannot be taken out of"):
+        give_order(replace(wiring, ports=ports), TABLE, ReplayLetters("", "", ""))
+    assert len(Inbox(wiring.ports, wiring.map.storage.ledger_root, "demo").look()[0]) == 1
