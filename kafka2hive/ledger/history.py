@@ -1,5 +1,6 @@
 """Read a ledger's final snapshots, newest first: from the generation directory, then from the archive."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -16,29 +17,31 @@ from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children
 _MOST_READS = 5
 
 
-def final_snapshots(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
-    """Yield every final snapshot, newest first, each epoch once, even if a run archives snapshots meanwhile.
+def final_snapshots(
+    files: FileSystem, paths: LedgerPaths, directory: str, through: float = math.inf
+) -> Iterator[Snapshot]:
+    """Yield every final snapshot up to epoch `through`, newest first, each once, even if a run archives snapshots meanwhile.
 
     The archive is listed only after the generation directory is read, unless that one has a gap. A history ends with the
     first snapshot of a rebuilt ledger, which lists all that was before it. Snapshots that were yielded are not kept.
     Raises ManualActionRequired (a damaged snapshot, or two that differ for one epoch), StorageError.
     """
     rebuilt: Snapshot | None = None
-    for snapshot in _all(files, paths, directory):
+    for snapshot in _all(files, paths, directory, through):
         if rebuilt is not None and (snapshot.owner, snapshot.generation) != (REBUILT, rebuilt.generation):
             return
         yield snapshot
         rebuilt = snapshot if snapshot.owner == REBUILT else None
 
 
-def _all(files: FileSystem, paths: LedgerPaths, directory: str) -> Iterator[Snapshot]:
+def _all(files: FileSystem, paths: LedgerPaths, directory: str, through: float) -> Iterator[Snapshot]:
     yielded: dict[int, str] = {}
     finals = _finals(files, [directory])
     if _are_successive(finals):
-        yield from _read(files, finals, yielded)
+        yield from _read(files, finals, yielded, through)
         finals = []
     finals += _finals(files, _archives(files, paths))
-    yield from _read(files, _without_junk(finals, yielded), yielded)
+    yield from _read(files, _without_junk(finals, yielded), yielded, through)
 
 
 def _are_successive(finals: list[tuple[int, FileStatus]]) -> bool:
@@ -74,10 +77,15 @@ def _without_junk(
 
 
 def _read(
-    files: FileSystem, finals: list[tuple[int, FileStatus]], yielded: dict[int, str]
+    files: FileSystem, finals: list[tuple[int, FileStatus]], yielded: dict[int, str], through: float
 ) -> Iterator[Snapshot]:
-    """Yield the snapshots, newest first, without epochs of which `yielded` has the checksum. Raises as final_snapshots."""
+    """Yield the snapshots up to `through`, newest first, without epochs of which `yielded` has the checksum.
+
+    Raises as final_snapshots.
+    """
     for epoch, file in sorted(finals, key=lambda item: (item[0], item[1].path), reverse=True):
+        if epoch > through:
+            continue
         snapshot = read_snapshot(files, file.path)
         if epoch not in yielded:
             yielded[epoch] = checksum_of(snapshot)
@@ -119,11 +127,13 @@ def letter_files(newest: Snapshot, snapshots: Iterable[Snapshot]) -> Iterator[tu
 class Letters:
     """The dead-letter files of a ledger, with the bounds by which the epochs that read their records decided.
 
-    Snapshots are added newest first and not kept, so memory grows with the number of files alone. Files of epochs above
-    `through` are left out, and those that are lost or replayed in `newest`, as in letter_files; see bounds_by_file.
+    Snapshots are added newest first and not kept, so memory grows with the number of files alone. `reached` is the epoch of
+    the last one; those of it and above are not added again. Files of epochs above `through` are left out, and those that are
+    lost or replayed in `newest`, as in letter_files; see bounds_by_file.
     """
 
     def __init__(self, newest: Snapshot, through: int) -> None:
+        self.reached = math.inf
         self._through = through
         self._gone = {loss.path for loss in newest.losses} | {one.path for one in newest.replayed}
         self._newest_first: list[DataFile] = []
@@ -133,6 +143,9 @@ class Letters:
 
     def add(self, snapshot: Snapshot) -> None:
         """Add the next older snapshot."""
+        if snapshot.epoch >= self.reached:
+            return
+        self.reached = snapshot.epoch
         sources = {one.task: one.path for one in snapshot.replayed}
         for file in snapshot.files:
             if file.kind is not FileKind.DEAD_LETTER:

@@ -485,6 +485,10 @@ SERVICE_LOOP = (
             ("            work.alone = True\n", ""),
         ),
         (
+            "a search begins again after an error",
+            ("self._new_search(ledger, work.found)", "self._new_search(ledger, Letters(ledger.state, 9**9))"),
+        ),
+        (
             "letters whose tasks die are tried for ever",
             ("if was_alone and set(tables) == {name}:", "if False:"),
         ),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from kafka2hive.config.keys import TableRule
 from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.history import Letters
 from kafka2hive.ledger.inbox import ReplayLetters
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -211,7 +212,7 @@ class _Replay:
 
     def _letter_files(self, state: Snapshot, directory: str) -> list[FileOfLetters]:
         """Return the files of letters, the oldest first."""
-        search = search_letters(self.wiring.ports.files, self.paths, directory, state, state.epoch)
+        search = search_letters(self.wiring.ports.files, self.paths, directory, Letters(state, state.epoch))
         (letters,) = deque(search, maxlen=1)
         return oldest_first(letters)
 

@@ -60,9 +60,9 @@ _MOST_TRIES = 10
 class _Work:
     """One order that is under way. `ledger` is the ledger's generation, after which the work begins again.
 
-    `files` are still to be looked at; None while the `search` for them goes on. `in_flight` has those of the epoch under
-    way, by task. `rests`: the table's records have the next turn. `alone`: the epoch with its last batch failed as a whole.
-    `outages` counts the tries of the next batch for which the file system did not answer.
+    `files` are still to be looked at; None while the `search` for them, which adds to `found`, goes on. `in_flight` has those
+    of the epoch under way, by task. `rests`: the table's records have the next turn. `alone`: the epoch with its last batch
+    failed as a whole. `outages` counts the tries of the next batch for which the file system did not answer.
     """
 
     order: Order
@@ -70,7 +70,7 @@ class _Work:
     generation: int
     running: RunningReplay
     search: Iterator[Letters]
-    found: Letters | None = None
+    found: Letters
     files: deque[FileOfLetters] | None = None
     in_flight: dict[int, DataFile] = field(default_factory=dict)
     untouched: Untouched = field(default_factory=Untouched)
@@ -136,9 +136,11 @@ class Replays:
             raise ConfigError("usage.since", f"--since {wanted.since}: {error}: {done}") from error
 
     def _work(self, order: Order, wanted: ReplayLetters, owned: OwnedLedger, running: RunningReplay) -> _Work:
-        files = self._wiring.ports.files
-        search = search_letters(files, owned.paths, owned.directory, owned.state, running.through)
-        return _Work(order, wanted, owned.generation.number, running, search)
+        found = Letters(owned.state, running.through)
+        return _Work(order, wanted, owned.generation.number, running, self._new_search(owned, found), found)
+
+    def _new_search(self, owned: OwnedLedger, found: Letters) -> Iterator[Letters]:
+        return search_letters(self._wiring.ports.files, owned.paths, owned.directory, found)
 
     def step(self) -> list[Order]:
         """Search for letters, and end the orders that have none left. Return the orders that a snapshot records since."""
@@ -157,8 +159,8 @@ class Replays:
             try:
                 self._search(work)
             except StorageError as error:
-                log.info("%s: the search for letters begins again: %s", table.name, error)
-                self._works[table.name] = self._work(work.order, work.instruction, ledger, work.running)
+                log.info("%s: the search for letters goes on later: %s", table.name, error)
+                work.search = self._new_search(ledger, work.found)
                 return
             except ManualActionRequired as error:
                 self._end(table, work, str(error))
@@ -169,12 +171,10 @@ class Replays:
     def _search(self, work: _Work) -> None:
         clock = self._wiring.ports.clock
         until = clock.monotonic() + self._search_seconds
-        for found in work.search:
-            work.found = found
+        for _ in work.search:
             if clock.monotonic() > until:
                 return
-        assert work.found is not None
-        work.files, work.found = deque(oldest_first(work.found)), None
+        work.files = deque(oldest_first(work.found))
 
     def _end(self, table: Table, work: _Work, result: str) -> None:
         self._steps.carry_out(table, work.order, result)

@@ -63,15 +63,15 @@ class FileOfLetters:
 
 
 def search_letters(
-    files: FileSystem, paths: LedgerPaths, directory: str, newest: Snapshot, through: int
+    files: FileSystem, paths: LedgerPaths, directory: str, letters: Letters
 ) -> Iterator[Letters]:
-    """Yield the dead-letter files of epochs up to `through` after each snapshot that was read; the last value is complete.
+    """Yield the letters after each snapshot that was added to them; the last value is complete.
 
+    After an error another search goes on with the last snapshot that was added, if the ledger has the same owner.
     Raises ManualActionRequired (a damaged snapshot), StorageError, also NotFound if snapshots are archived meanwhile.
     """
-    letters = Letters(newest, through)
     yield letters
-    for snapshot in final_snapshots(files, paths, directory):
+    for snapshot in final_snapshots(files, paths, directory, letters.reached):
         letters.add(snapshot)
         yield letters
 

@@ -15,6 +15,7 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.history import Letters
 from kafka2hive.ledger.inbox import Inbox, ReplayLetters
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.look import look
@@ -363,7 +364,8 @@ def replayed_by_a_task(dumped: Dumped, reason: str = "") -> list[TableManifest]:
     wiring = wire(load_map(str(dumped.map), {}))
     view, tables = look(wiring.ports.files, wiring.paths(TABLE)), MapTables(wiring, None)
     (letters,) = deque(
-        search_letters(wiring.ports.files, view.paths, view.directory, view.state, view.state.epoch), maxlen=1
+        search_letters(wiring.ports.files, view.paths, view.directory, Letters(view.state, view.state.epoch)),
+        maxlen=1,
     )
     tasks = [each.task(view.state, None, PLANNED_AT_MS, reason, "") for each in oldest_first(letters)]
     settings = tables.settings(TABLE)

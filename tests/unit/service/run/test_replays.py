@@ -1,6 +1,7 @@
 """A live run replays dead letters by order: one batch, then the table's records, then the next batch; counted truly."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -86,11 +87,15 @@ class Tasks:
 
 
 class Storage(LocalFileSystem):
-    """A file system that cannot read the paths with `unreadable` in them."""
+    """A file system that cannot read the paths with `unreadable` in them; `reads` are by file name."""
 
-    unreadable: str | None = None
+    def __init__(self) -> None:
+        super().__init__()
+        self.unreadable: str | None = None
+        self.reads = Counter[str]()
 
     def read(self, path: str) -> bytes:
+        self.reads[Path(path).name] += 1
         if self.unreadable is not None and self.unreadable in path:
             raise Unavailable(f"{path}: no answer")
         return super().read(path)
@@ -376,6 +381,21 @@ def test_an_order_that_cannot_be_read_for_a_while_is_not_withdrawn(service: Serv
         pass
     assert [each.id for each in service.state.orders] == [first, second]
     assert ReplayCounts.parse(service.state.orders[0].result).files == 5
+
+
+def test_a_search_goes_on_where_the_storage_did_not_answer(service: Service) -> None:
+    newest = service.state.epoch
+    service.give()
+    service.storage.unreadable = "/e000003."
+    service.storage.reads.clear()
+    for _ in range(4):
+        assert of_letters(service.dump()) == [] and service.tables.tables[TABLE].aside is None
+    service.storage.unreadable = None
+    while service.dump():
+        pass
+    assert service.answer.files == 5
+    reads = [service.storage.reads[f"e{epoch:06d}.final"] for epoch in range(newest + 1)]
+    assert reads[3:] == [5, 5, *[1] * (newest - 4)] and reads[:3] == [1, 1, 1]
 
 
 def test_the_next_run_begins_with_the_order_that_is_under_way(service: Service, tmp_path: Path) -> None:
