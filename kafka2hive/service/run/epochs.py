@@ -99,7 +99,7 @@ class EpochLoop:
         self._once = OnceTarget(wait, self._transactions) if once else None
         self._in_flight: InFlightEpoch | None = None
         self._planned = 0
-        self._sql_waits = False
+        self._sql_waits = self._was_idle = False
         self._isolation = FailureIsolation()
         self._lock = BusyLock(wiring.ports.clock, wiring.new_lock())
         self._steps = TableSteps(
@@ -118,6 +118,7 @@ class EpochLoop:
         with self._lock:
             try:
                 epoch = self._plan()
+                self._was_idle = epoch is None
             except ServiceUnavailable as error:
                 if self._once is not None:
                     raise
@@ -223,7 +224,7 @@ class EpochLoop:
             if self._once is None:
                 self._steps.take_up_repaired()
             self._orders.take(self._owned_tables, self._steps, self._replays)
-            ended = self._replays.step()
+            ended = self._replays.step(was_idle=self._was_idle)
             for order in ended:
                 self._orders.done(order)
             self._owned_tables.refresh(topics)  # a ledger may read others than was known before its start

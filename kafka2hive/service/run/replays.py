@@ -49,8 +49,8 @@ log = logging.getLogger(__name__)
 
 BATCH_LETTERS, BATCH_BYTES = 50_000, 32_000_000
 """The most letters and bytes of the files of one epoch, unless one file has more."""
-SEARCH_SECONDS = 0.5
-"""How long the ledger's history is read before the other tables have their turn."""
+SEARCH_SECONDS, IDLE_SEARCH_SECONDS = 0.5, 5.0
+"""How long the ledger's history is read before the other tables have their turn; the second one if nothing was due before."""
 _OUTAGES = ("storage.unavailable", "storage.outcome_unknown")
 _MOST_TRIES = 10
 """How often a batch is tried while the file system does not answer its tasks, which may be about one file for good."""
@@ -86,7 +86,7 @@ class Replays:
         self._wiring = wiring
         self._owned_tables = owned_tables
         self._steps = steps
-        self._search_seconds = math.inf if once else SEARCH_SECONDS
+        self._once = once
         self._works: dict[str, _Work] = {}
         self._ended: list[Order] = []
 
@@ -142,14 +142,18 @@ class Replays:
     def _new_search(self, owned: OwnedLedger, found: Letters) -> Iterator[Letters]:
         return search_letters(self._wiring.ports.files, owned.paths, owned.directory, found)
 
-    def step(self) -> list[Order]:
-        """Search for letters, and end the orders that have none left. Return the orders that a snapshot records since."""
+    def step(self, *, was_idle: bool) -> list[Order]:
+        """Search for letters, and end the orders that have none left. Return the orders that a snapshot records since.
+
+        `was_idle`: nothing was due at the last plan.
+        """
+        seconds = math.inf if self._once else IDLE_SEARCH_SECONDS if was_idle else SEARCH_SECONDS
         serving = [t for t in self._owned_tables.serving() if t.name in self._works]
-        self._steps.each(serving, self._step)
+        self._steps.each(serving, partial(self._step, seconds))
         ended, self._ended = self._ended, []
         return ended
 
-    def _step(self, table: Table) -> None:
+    def _step(self, seconds: float, table: Table) -> None:
         work = self._works[table.name]
         ledger = table.owned.ledger
         if work.generation != ledger.generation.number:
@@ -157,7 +161,7 @@ class Replays:
             return
         if work.files is None:
             try:
-                self._search(work)
+                self._search(work, seconds)
             except StorageError as error:
                 log.info("%s: the search for letters goes on later: %s", table.name, error)
                 work.search = self._new_search(ledger, work.found)
@@ -168,9 +172,9 @@ class Replays:
         if work.files is not None and not work.files:
             self._end(table, work, ReplayCounts.of(work.running, work.untouched).result)
 
-    def _search(self, work: _Work) -> None:
+    def _search(self, work: _Work, seconds: float) -> None:
         clock = self._wiring.ports.clock
-        until = clock.monotonic() + self._search_seconds
+        until = clock.monotonic() + seconds
         for _ in work.search:
             if clock.monotonic() > until:
                 return

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -93,9 +94,11 @@ class Storage(LocalFileSystem):
         super().__init__()
         self.unreadable: str | None = None
         self.reads = Counter[str]()
+        self.slow: Callable[[], None] = lambda: None
 
     def read(self, path: str) -> bytes:
         self.reads[Path(path).name] += 1
+        self.slow()
         if self.unreadable is not None and self.unreadable in path:
             raise Unavailable(f"{path}: no answer")
         return super().read(path)
@@ -396,6 +399,20 @@ def test_a_search_goes_on_where_the_storage_did_not_answer(service: Service) -> 
     assert service.answer.files == 5
     reads = [service.storage.reads[f"e{epoch:06d}.final"] for epoch in range(newest + 1)]
     assert reads[3:] == [5, 5, *[1] * (newest - 4)] and reads[:3] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_a_long_search_takes_more_time_if_nothing_else_is_due(service: Service, is_busy: bool) -> None:
+    service.letters(15)
+    service.give()
+    service.storage.slow = lambda: service.wiring.ports.clock.sleep(0.2)
+    plans, tasks = 0, list[TableTask]()
+    while not of_letters(tasks):
+        service.kafka.ends[EARLY] += is_busy
+        tasks = service.dump()
+        plans += 1
+        assert plans < 20
+    assert plans > 5 if is_busy else plans == 2
 
 
 def test_the_next_run_begins_with_the_order_that_is_under_way(service: Service, tmp_path: Path) -> None:
