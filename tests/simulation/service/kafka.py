@@ -203,8 +203,8 @@ class SimulatedKafka:
     """The Kafka port of one process; `failed` is called for each request without an answer.
 
     `first_ends` has the high watermark of each log when this process first heard of it. `first_view` and `last_view` are the
-    first and the last topics that it heard of, `seen` those of any answer, `lacked` those that were not in each. `passes`
-    advances its clock.
+    first and the last topics that it heard of, `seen` those of any answer, `lacked` those that were not in each,
+    `views` those of each answer. `passes` advances its clock.
     """
 
     def __init__(
@@ -223,6 +223,7 @@ class SimulatedKafka:
         self.last_view: ClusterView | None = None
         self.seen: set[str] = set()
         self.lacked: set[str] = set()
+        self.views: set[frozenset[str]] = set()
         self._newest = -1
         self._listed: set[TopicPartition] = set()
         self._old_answers = 0
@@ -234,6 +235,7 @@ class SimulatedKafka:
         view = self._listing()
         self.first_view, self.last_view = self.first_view or view, view
         self.seen.update(view.topics)
+        self.views.add(frozenset(view.topics))
         self.lacked |= (TOPICS.keys() | self.seen) - view.topics.keys()
         if (born := self._cluster.bear()) is not None:
             self._world.count[born] += 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka2hive.model.text import counted, duration, size, utc_text
+from kafka2hive.model.text import counted, duration, size, unix_seconds, utc_text
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,16 @@ def test_durations_have_a_unit(seconds: float, text: str) -> None:
 )
 def test_a_time_is_the_second_that_it_lies_in(seconds: float, text: str) -> None:
     assert utc_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("1970-01-01T00:01:00Z", 60.0),
+        ("1970-01-01T00:01:00", 60.0),
+        ("1970-01-01T02:01:00+02:00", 60.0),
+        ("yesterday", None),
+    ],
+)
+def test_a_time_without_a_zone_is_utc(written: str, seconds: float | None) -> None:
+    assert unix_seconds(written) == seconds

@@ -58,6 +58,9 @@ def test_a_pack_holds_python_kafka2hive_and_what_it_requires_but_not_spark() -> 
     assert [name for name in names if name.startswith((f"{PACKAGES}/pyspark", f"{PACKAGES}/py4j"))] == []
     assert [name for name in names if name.startswith((f"{PACKAGES}/pytest", f"{PACKAGES}/mypy"))] == []
     assert [name for name in names if name.endswith((".pyc", ".a"))] == []
+    assert [
+        name for name in names if name.startswith("lib/libarrow")
+    ] == []  # packages bring their own libraries
 
 
 def test_its_packages_are_those_of_the_lock_file_except_what_people_look_at() -> None:
