@@ -101,7 +101,9 @@ def make_pack(out: Path, contents: Iterable[PackedFile] | None = None) -> MadePa
     if not out.is_dir():
         if not out.name.endswith(SUFFIXES):
             raise ConfigError(
-                "pack.name", f"Spark unpacks .tar.gz and .tgz, not {out.name}", f"name it {out}.tar.gz"
+                "pack.name",
+                f"Spark unpacks .tar.gz and .tgz, not {out.name}",
+                f"name it {out.with_suffix('.tar.gz')}",
             )
         _refuse_existing(out)
     files = list(pack_files() if contents is None else contents)

@@ -27,6 +27,7 @@ from kafka2hive.service.tables.ledgers import (
     UnreadableLedger,
     each_ledger,
     ledger_tables,
+    literal_rules,
     unknown_tables,
 )
 from kafka2hive.service.wiring import Wiring
@@ -95,6 +96,9 @@ def compact(wiring: Wiring, request: CompactRequest) -> CompactResult:
     ledgers = {paths.table: paths for paths in ledger_tables(wiring)}
     for _, error in unknown_tables(wiring, (request.table,), ledgers.keys()):
         raise error
+    rule = literal_rules(wiring).get(request.table)
+    if rule is not None and rule.compact is None:
+        raise _not_in_map(request.table)
     selected = [paths for name, paths in ledgers.items() if name == request.table]
     with RepairHeartbeat(wiring) as heartbeat:
         work = partial(_compact, wiring, request, announce=heartbeat.begin)
@@ -105,6 +109,14 @@ def compact(wiring: Wiring, request: CompactRequest) -> CompactResult:
     return CompactResult(request.table, ())
 
 
+def _not_in_map(table: str) -> ConfigError:
+    return ConfigError(
+        "compact.not_in_map",
+        f"{table} has no `compact` section in the map: its partitions begin at their homes",
+        "give the table `completion` and `compact`; partitions that begin after that can be compacted",
+    )
+
+
 def _compact(
     wiring: Wiring, request: CompactRequest, view: View, *, announce: Callable[[], None]
 ) -> CompactResult:
@@ -112,11 +124,7 @@ def _compact(
     route = outside.tables.by_name.get(request.table)
     rule = None if route is None else route.rule
     if rule is None or rule.compact is None or rule.completion is None or outside.metastore is None:
-        raise ConfigError(
-            "compact.not_in_map",
-            f"{request.table} has no `compact` section in the map: its partitions begin at their homes",
-            "give the table `completion` and `compact`; partitions that begin after that can be compacted",
-        )
+        raise _not_in_map(request.table)
     ownership = wiring.ownership_check(take_over=request.take_over)
     if request.plan_only:
         planned = _plan(

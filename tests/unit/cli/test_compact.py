@@ -73,3 +73,11 @@ def test_validate_names_what_compact_needs(
     result = invoke("validate", "-c", str(file))
     assert (result.exit_code == 0) is (fault is None), result.output
     assert fault is None or fault in " ".join(result.output.split())
+
+
+def test_a_table_without_the_section_is_refused_also_if_nothing_was_read_into_it(tmp_path: Path) -> None:
+    file = tmp_path / "map.yaml"
+    text = MAP.replace("/tmp/lake", str(tmp_path / "lake")) % (HIVE, DAYS, COMPLETION)
+    file.write_text(text.replace("    compact: {target: 64MiB}\n", ""))
+    result = invoke("compact", "--table", "air.flights", "-c", str(file))
+    assert result.exit_code == 78 and "compact.not_in_map" in result.output, result.output
