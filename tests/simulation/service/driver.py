@@ -564,9 +564,9 @@ class Process:
             raise Violation(f"{self.name} reads {sorted(topics)} into {table.name}")
 
     def _known_sources(self, topics: frozenset[str]) -> bool:
-        """Note the topics, and return whether there is at most one, always the same, that had no rival when it was first read."""
+        """Note the topics, and return whether there is at most one, always the same, that had no rival in some answer."""
         sources = self.around.sources
-        if not sources and topics and not any(view & RIVALS == topics for view in self.kafka.views):
+        if not sources and topics and not any(view & RIVALS == topics for view in self.around.cluster.shown):
             return False
         sources |= topics
         return len(sources) <= 1

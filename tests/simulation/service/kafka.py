@@ -37,7 +37,8 @@ class Cluster:
 
     `ends` are high watermarks. `now_ms` is the wall clock of all; it advances with each port call and while an actor sleeps.
     `numbers` are the partitions of each topic, `gone` the topics that do not exist, now or yet.
-    `views` are the topics over time, oldest first; brokers may give a process earlier ones, `old_answers` times in a row.
+    `views` are the topics over time, oldest first; brokers may give a process earlier ones, `old_answers` times in a row. `shown`
+    are the topics of each answer that a process got.
     If `rival_may_come`, a rival topic may be created during a listing of topics.
     If `hesitant`, partitions become complete only at times, even if nobody produces.
     `open` has the topic partitions with an open transaction, its first offset and its end. `leaderless` has those without a
@@ -52,6 +53,7 @@ class Cluster:
         self.gone: set[str] = set()
         self.ids = {topic: f"id-{topic}" for topic in (*TOPICS, RIVAL)}
         self.views = [self.view()]
+        self.shown: set[frozenset[str]] = set()
         self.old_answers = 0
         self.rival_may_come = False
         self.growing = True
@@ -203,8 +205,8 @@ class SimulatedKafka:
     """The Kafka port of one process; `failed` is called for each request without an answer.
 
     `first_ends` has the high watermark of each log when this process first heard of it. `first_view` and `last_view` are the
-    first and the last topics that it heard of, `seen` those of any answer, `lacked` those that were not in each,
-    `views` those of each answer. `passes` advances its clock.
+    first and the last topics that it heard of, `seen` those of any answer, `lacked` those that were not in each. `passes`
+    advances its clock.
     """
 
     def __init__(
@@ -223,7 +225,6 @@ class SimulatedKafka:
         self.last_view: ClusterView | None = None
         self.seen: set[str] = set()
         self.lacked: set[str] = set()
-        self.views: set[frozenset[str]] = set()
         self._newest = -1
         self._listed: set[TopicPartition] = set()
         self._old_answers = 0
@@ -235,7 +236,7 @@ class SimulatedKafka:
         view = self._listing()
         self.first_view, self.last_view = self.first_view or view, view
         self.seen.update(view.topics)
-        self.views.add(frozenset(view.topics))
+        self._cluster.shown.add(frozenset(view.topics))
         self.lacked |= (TOPICS.keys() | self.seen) - view.topics.keys()
         if (born := self._cluster.bear()) is not None:
             self._world.count[born] += 1
