@@ -86,7 +86,8 @@ def test_records_that_arrive_are_seen_while_the_view_is_open(
             assert view.last is not None and view.last.phases.keys() == {"tasks", "publish"}
 
             bad = await until_at(pilot, await arrives([b'{"flight": "no number"}']))
-            assert bad.table is not None and bad.table.last_epochs[0].account.dead_lettered == 1
+            assert bad.table is not None  # a snapshot that only registers may be the newest
+            assert sum(epoch.account.dead_lettered for epoch in bad.table.last_epochs) == 1
             await pilot.press("enter")
             await seen(
                 view, pilot, "newest dead letters", "json.type", f"{hive_database}-0", "owner: process"

@@ -23,6 +23,7 @@ from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.write.destination import Destination
 from kafka2hive.task.write.limits import TaskLimits
 from kafka2hive.task.write.table_writer import TableWriter
+from tests.harness.compiled_library import needs_compiled
 from tests.harness.task_files import LEDGER, MemoryFiles, table_settings
 
 TABLE = "file:///warehouse/db.t"
@@ -80,7 +81,7 @@ FORMATS = [
     WriterOptions(format="parquet"),
     WriterOptions(format="parquet", sorted_by=("name",)),
     WriterOptions(format="orc"),
-    WriterOptions(format="avro"),
+    pytest.param(WriterOptions(format="avro"), marks=needs_compiled),
     WriterOptions(format="json"),
     WriterOptions(format="json", compression="none"),
     WriterOptions(format="text"),
