@@ -46,7 +46,7 @@ def with_places(files: FileSystem, state: Snapshot, change: Rows, closes: Mappin
     @cache
     def has_files(directory: str) -> bool:
         try:
-            return any(child.name[0] not in "_." for child in children(files, directory))
+            return any(child.is_visible for child in children(files, directory))
         except StorageError as error:
             raise AmbiguousOutcome("ledger.no_answer", f"listing {directory}: {error}") from error
 
@@ -86,16 +86,14 @@ def early_files(files: FileSystem, state: Snapshot, early: EarlyPartition) -> li
     _refuse_visible_home(files, state, early)
     found: list[EarlyFile] = []
     foreign = 0
-    lost = {
-        loss.path for loss in state.losses
-    }  # an accepted loss may be a damaged file, which is still there
+    lost = {loss.path for loss in state.losses}  # a damaged file may still be there
     for child in children(files, early.partition.location):
         name, kind = DataFileName.parse(child.name) or (None, "")
         if child.path in lost:
             continue
         if name is not None and kind == "final" and name.ledger == ledger_tag(state.ledger_id):
             found.append(EarlyFile(name.epoch, name.task, name.uuid, child.path, child.length))
-        elif child.name[0] not in "_.":
+        elif child.is_visible:
             foreign += 1  # readers see its rows, which would stay behind
     if len(found) != early.files or foreign:
         raise TableError(
@@ -110,7 +108,7 @@ def early_files(files: FileSystem, state: Snapshot, early: EarlyPartition) -> li
 def _refuse_visible_home(files: FileSystem, state: Snapshot, early: EarlyPartition) -> None:
     """Raise TableError if readers would see anything at the home of an early partition: the move would add rows to it."""
     home = other_place(early.partition.location, early.partition.path)
-    visible = sorted(child.path for child in children(files, home) if child.name[0] not in "_.")
+    visible = sorted(child.path for child in children(files, home) if child.is_visible)
     if visible:
         raise TableError(
             "compact.home",

@@ -67,6 +67,11 @@ class FileStatus:
     def name(self) -> str:
         return self.path.rsplit("/", 1)[1]
 
+    @property
+    def is_visible(self) -> bool:
+        """Whether readers of a table see it: Hive and Spark hide names that begin with `_` or a dot."""
+        return self.name[0] not in "_."
+
 
 class StorageWriter(Protocol):
     """A file that is being written; `close` or `abandon` ends it."""
@@ -225,7 +230,7 @@ def files_below(
     files: FileSystem,
     concurrency: Concurrency,
     directories: Iterable[str],
-    enters: Callable[[FileStatus], bool] = lambda directory: directory.name[0] not in "_.",
+    enters: Callable[[FileStatus], bool] = lambda directory: directory.is_visible,
 ) -> Iterator[FileStatus]:
     """Yield the files below `directories`, level by level; the directories of a level are listed concurrently, each once.
 

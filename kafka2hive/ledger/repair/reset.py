@@ -115,7 +115,7 @@ def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int
     ]
     if record.move_data:
         below = children(ports.files, record.location)
-        visible = [c.path for c in below if c.name[0] not in "_." or c.name == EARLY_PLACES]
+        visible = [c.path for c in below if c.is_visible or c.name == EARLY_PLACES]
         moves += [(path, join(aside, base_name(path))) for path in visible]
         letters_aside = reset_aside(parent(record.letters), record.id)
         moves.append((record.letters, join(letters_aside, base_name(record.letters))))

@@ -122,7 +122,7 @@ def _find(wiring: Wiring, table: str, location: str) -> _TableFiles:
     letters = dead_letter_directory(wiring.map.dead_letters.location, table)
     roots = (location, letters, join(location, EARLY_PLACES))
     below = list(files_below(files, wiring.ports.concurrency, roots))
-    shown = [file for file in below if file.name[0] not in "_."]
+    shown = [file for file in below if file.is_visible]
     visible, untracked = _read(wiring, table, shown, final=True)
     moved = {f.name for f in visible}
     return _TableFiles(
