@@ -8,24 +8,20 @@ from typing import Any
 
 from kafka2hive.config.keys.bucketing import BIGINT_UNIT
 from kafka2hive.config.keys.columns import Column
-from kafka2hive.config.keys.declaration import LEFT_OUT, declared_keys
-from kafka2hive.config.keys.librdkafka import is_sensitive, uses_gssapi
-from kafka2hive.config.keys.service import (
-    DeadLetterOptions,
+from kafka2hive.config.keys.connections import (
     HiveKeys,
     HiveOptions,
     KafkaOptions,
-    MapKeys,
-    ServiceKeys,
-    ServiceMap,
+    KerberosOptions,
     StorageOptions,
 )
-from kafka2hive.config.keys.services import KerberosOptions
-from kafka2hive.config.keys.start import Start, StartKind, StartPolicy
+from kafka2hive.config.keys.declaration import LEFT_OUT, declared_keys
+from kafka2hive.config.keys.librdkafka import is_sensitive, uses_gssapi
+from kafka2hive.config.keys.service import DeadLetterOptions, MapKeys, ServiceKeys, ServiceMap
+from kafka2hive.config.keys.source import Start, StartKind, StartPolicy
 from kafka2hive.config.keys.table import SelectOptions, SharedOptions, TableKeys, TableRule
 from kafka2hive.config.rules.bucket import EventField, event_field
-from kafka2hive.config.rules.hive import hive_auth, hive_url, url_options
-from kafka2hive.config.rules.service import filesystem_of
+from kafka2hive.config.rules.service import filesystem_of, hive_auth, hive_url, url_options
 from kafka2hive.config.rules.table_options import (
     GROUP,
     DeclaredColumn,

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 from kafka2hive.config.keys import KerberosOptions, ServiceMap, StorageOptions
+from kafka2hive.config.keys.connections import AUTHENTICATION, TRANSFER_PROTECTION
 from kafka2hive.config.keys.librdkafka import has_gssapi, uses_gssapi
 from kafka2hive.config.native_library import LIBRARY, avro_needs_library
-from kafka2hive.config.rules.kerberos import AUTHENTICATION, TRANSFER_PROTECTION
 from kafka2hive.model.errors import ConfigError
 
 GSSAPI_LIBRARY = "libgssapi_krb5.so.2"

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 
 from kafka2hive.config.keys import Column
-from kafka2hive.config.keys.change_log import OPERATION
+from kafka2hive.config.keys.source import OPERATION
 from kafka2hive.hive import hiveql
 from kafka2hive.hive.description import LATEST_PROPERTY
 

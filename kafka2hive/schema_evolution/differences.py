@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import Column, RecordPart, TableSettings
 from kafka2hive.config.keys.bucket_path import read_bucket_path
-from kafka2hive.config.keys.change_log import change_log_of
+from kafka2hive.config.keys.source import change_log_of
 from kafka2hive.decode.contract.sources import (
     Source,
     SourceTree,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kafka2hive.config.keys import KerberosOptions
-from kafka2hive.config.rules.kerberos import AUTHENTICATION
+from kafka2hive.config.keys.connections import AUTHENTICATION
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.storage.guard import CallTimeout, Guard, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, lost_response

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys import TableSettings
-from kafka2hive.config.keys.change_log import BEFORE, CHANGE_COLUMNS, change_log_of
 from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, change_log_of
 from kafka2hive.decode.contract.sources import SourceTree, as_it_stands, in_small_letters, source_tree
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.plan.contract import ColumnsSeen, UnmappedField, UnmappedFields

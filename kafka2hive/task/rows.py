@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import Column, MetadataColumn, RecordPart, TableSettings
 from kafka2hive.config.keys.bucket_path import read_bucket_path
-from kafka2hive.config.keys.change_log import change_log_of, decimal_encoding
 from kafka2hive.config.keys.columns import METADATA_TYPES
+from kafka2hive.config.keys.source import change_log_of, decimal_encoding
 from kafka2hive.decode import Changes, DecoderSpec, Source, WriterSchema, WriterSchemas
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Reason

@@ -1,6 +1,6 @@
 """What becomes of one message of format csv: the table of docs/decoding.md as data."""
 
-from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.config.keys.source import CsvOptions
 
 PLAIN = CsvOptions()
 TABS = CsvOptions(delimiter="\t", quote="", null_text="\\N")

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.config.keys.source import CsvOptions
 from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.csv import CsvDecoder, ParsedFields
 from kafka2hive.model.hive_types import parse_hive_type

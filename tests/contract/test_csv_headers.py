@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.config.keys.source import CsvOptions
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.decode.csv import CsvDecoder
 from kafka2hive.plugins import Reason

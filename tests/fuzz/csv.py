@@ -7,7 +7,7 @@ from collections import Counter
 
 import pyarrow as pa
 
-from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.config.keys.source import CsvOptions
 from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.csv import CsvDecoder
 from kafka2hive.model.hive_types import parse_hive_type

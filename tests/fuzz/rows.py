@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.config.keys.source import CsvOptions
 from kafka2hive.decode import DecoderSpec, make_decoder
 from kafka2hive.plugins import Decoder
 from tests.contract.rows_reference import Judge

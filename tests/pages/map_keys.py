@@ -9,9 +9,14 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, CompletionOptions
-from kafka2hive.config.keys.change_log import ChangeLogKeys, DebeziumKeys, LatestOptions
 from kafka2hive.config.keys.columns import NamedColumnKeys
-from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.config.keys.connections import (
+    HiveKeys,
+    KafkaOptions,
+    KerberosOptions,
+    RegistryOptions,
+    StorageOptions,
+)
 from kafka2hive.config.keys.declaration import (
     DeclaredKey,
     Duration,
@@ -22,18 +27,15 @@ from kafka2hive.config.keys.declaration import (
     further_keys,
     marks,
 )
-from kafka2hive.config.keys.service import (
-    DeadLetterOptions,
-    HiveKeys,
-    KafkaOptions,
-    Limits,
-    MapKeys,
-    Metrics,
-    SparkOptions,
-    StorageOptions,
+from kafka2hive.config.keys.service import DeadLetterOptions, Limits, MapKeys, Metrics, SparkOptions
+from kafka2hive.config.keys.source import (
+    ChangeLogKeys,
+    CsvOptions,
+    DebeziumKeys,
+    LatestOptions,
+    PluginOptions,
+    Start,
 )
-from kafka2hive.config.keys.services import KerberosOptions, PluginOptions, RegistryOptions
-from kafka2hive.config.keys.start import Start
 from kafka2hive.config.keys.table import Flush, TableKeys, TableOptions
 from kafka2hive.config.keys.writer import TextOptions, WriterOptions
 

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Annotated, Final, Literal
 
 from kafka2hive.config.keys.declaration import Bounds, Duration, Key, Size
-from kafka2hive.config.keys.services import PluginOptions
+from kafka2hive.config.keys.source import PluginOptions
 from kafka2hive.config.keys.units import MIB
 
 BIGINT_UNIT: Final = "ms"

@@ -1,142 +1,22 @@
-"""The sections of the map other than its tables. Field names end with their unit: seconds, bytes."""
+"""The sections of the map other than its tables and connections, and the map itself. Field names end with their unit."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from kafka2hive.config.keys.declaration import LEFT_OUT, Bounds, Duration, FurtherKeys, Key, Properties, Size
-from kafka2hive.config.keys.services import KerberosOptions, RegistryOptions
+from kafka2hive.config.keys.connections import (
+    HiveKeys,
+    HiveOptions,
+    KafkaOptions,
+    KerberosOptions,
+    RegistryOptions,
+    StorageOptions,
+    Text,
+)
+from kafka2hive.config.keys.declaration import LEFT_OUT, Duration, Key, Properties, Size
 from kafka2hive.config.keys.table import TableKeys, TableOptions, TableRule
 from kafka2hive.config.keys.units import MIB
 
-Text = Annotated[str, Bounds(shortest=1)]
 SERVICE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
-
-
-@dataclass(frozen=True, slots=True)
-class KafkaOptions:
-    """Any property of librdkafka, as `name: value`, and the keys below.
-
-    The references in `properties` are resolved, and their secrets are never printed (see `ServiceMap.secret_keys`).
-    """
-
-    properties: Annotated[
-        Properties,
-        FurtherKeys(
-            first="bootstrap.servers",
-            type=Text,
-            doc="Brokers to start from, `host:port,host:port`.",
-            others="A property of [librdkafka](https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md), "
-            "e.g. `security.protocol`.",
-        ),
-    ] = field(repr=False)
-    group: Annotated[
-        Text,
-        Key(
-            "Consumer group that offsets are committed to, for lag tools.",
-            otherwise="`kafka2hive-<service>`",
-            name="group.id",
-            derived=True,
-        ),
-    ]
-    commit_group: Annotated[
-        bool,
-        Key(
-            "Commit the group's offsets after publishing. They are never used as positions, only as "
-            "evidence of a lost ledger."
-        ),
-    ] = True
-
-    @property
-    def committed_group(self) -> str | None:
-        """The consumer group whose offsets are committed, None if the map turns that off."""
-        return self.group if self.commit_group else None
-
-
-@dataclass(frozen=True, slots=True)
-class StorageOptions:
-    """Where files and ledgers are stored."""
-
-    uri: Annotated[
-        str,
-        Key(
-            "`hdfs://host:port`, `hdfs://nameservice` or `file:///base`; a path in it is the base of "
-            "the defaults below.",
-            written="path",
-        ),
-    ]
-    ledger_root: Annotated[
-        str, Key("Directory of the ledgers.", written="path", otherwise="`<uri>/kafka2hive`", derived=True)
-    ]
-    warehouse: Annotated[
-        str, Key("Directory of the tables.", written="path", otherwise="`<uri>/warehouse`", derived=True)
-    ]
-    properties: Annotated[
-        Properties,
-        Key("Hadoop client properties, e.g. `dfs.nameservices` and the properties that it requires."),
-    ] = field(default=(), repr=False)
-    config_dir: Annotated[
-        str | None, Key("Directory with `core-site.xml` and `hdfs-site.xml`.", written="local path")
-    ] = None
-    kerberos: Annotated[
-        KerberosOptions | None, Key("Separate [login](#kerberos) for HDFS.", otherwise="the map's")
-    ] = None
-
-
-@dataclass(frozen=True, slots=True)
-class HiveKeys:
-    """HiveServer2. Leave the section out to write files only."""
-
-    url: Annotated[
-        str,
-        Key(
-            "`hive://user@host:10000/default?auth=NONE`, without a password. Defaults: port 10000; "
-            "user `HADOOP_USER_NAME`, `USER`, or `hive`; `auth` `NONE` (or `NOSASL`, `LDAP`, "
-            "`CUSTOM`, `KERBEROS`).",
-            more="Further options: `service` and `qop` with `KERBEROS`, `ssl=true` for TLS, "
-            "`transport=http` with `http_path`.",
-        ),
-    ]
-    password: Annotated[str | None, Key("For LDAP and CUSTOM; best as `${NAME}` or `file:/path`.")] = field(
-        default=None, repr=False
-    )
-    timeout_seconds: Annotated[Duration, Key("Maximum time to wait for one statement.", name="timeout")] = (
-        60.0
-    )
-    ca_file: Annotated[
-        str | None,
-        Key(
-            "PEM file of the authorities to trust, with `ssl=true`.",
-            written="local path",
-            otherwise="the system's",
-        ),
-    ] = None
-    kerberos: Annotated[
-        KerberosOptions | None,
-        Key("Separate [login](#kerberos) for Hive, with `auth=KERBEROS`.", otherwise="the map's"),
-    ] = None
-
-
-@dataclass(frozen=True, slots=True)
-class HiveOptions:
-    """HiveServer2, with the parts of its URL.
-
-    With auth KERBEROS, `service` is the first part of the server's principal, and `qop` the requested protection (one of
-    QOP, the strongest one that the server offers if None). `ssl` turns on TLS with the authorities of `ca_file`. `http_path`
-    is that of the HTTP transport, None for the binary one.
-    """
-
-    host: str
-    port: int
-    user: str
-    password: str | None = field(repr=False)
-    auth: str
-    timeout_seconds: float
-    service: str = "hive"
-    qop: str | None = None
-    ssl: bool = False
-    ca_file: str | None = None
-    kerberos: KerberosOptions | None = None
-    http_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,25 @@
 """A table of the map: its keys and its values. Field names end with their unit: seconds, bytes, milliseconds."""
 
 from dataclasses import dataclass, fields
-from enum import Enum
 from typing import Annotated, Literal
 
 from kafka2hive.config.keys.bucketing import Bucketing, CompactOptions, CompletionOptions
-from kafka2hive.config.keys.change_log import ChangeLog, LatestOptions, SourceKind, change_log_of
 from kafka2hive.config.keys.columns import Column, ColumnKeys, MetadataColumn, NamedColumnKeys
-from kafka2hive.config.keys.csv import CsvOptions
 from kafka2hive.config.keys.declaration import Bounds, Duration, Key, Properties, Size
-from kafka2hive.config.keys.services import Framing, PluginOptions, ProtobufIndexes, WireFormat
-from kafka2hive.config.keys.start import Start, StartPolicy
+from kafka2hive.config.keys.source import (
+    ChangeLog,
+    CsvOptions,
+    Framing,
+    LatestOptions,
+    PluginOptions,
+    ProtobufIndexes,
+    SourceKind,
+    Start,
+    StartPolicy,
+    Tombstones,
+    WireFormat,
+    change_log_of,
+)
 from kafka2hive.config.keys.units import MIB
 from kafka2hive.config.keys.writer import WriterOptions
 from kafka2hive.model.files import FileKind
@@ -25,15 +34,6 @@ class Flush:
 
 
 SchemaEvolution = Literal["ignore", "add", "stop"]
-Shuffle = Literal["none", "bucket"]
-Late = Literal["append", "dead_letter"]
-
-
-class Tombstones(Enum):
-    """What becomes of records with a null value; both are counted."""
-
-    SKIP = "skip"
-    WRITE = "write"  # as a row of nulls with its metadata columns; needs a bucket that does not come from the value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ class SharedOptions:
         Key("Write a certificate for each complete partition, [below](#completion)."),
     ] = None
     late: Annotated[
-        Late,
+        Literal["append", "dead_letter"],
         Key(
             "What becomes of late records of a table with `completion`, [below](#late).",
             more="`append`: they are appended to their partition, which gets another certificate. `dead_letter`: "
@@ -230,7 +230,7 @@ class SelectOptions:
         ),
     ] = None
     shuffle: Annotated[
-        Shuffle,
+        Literal["none", "bucket"],
         Key(
             "With `sql`: `bucket` brings the rows of a bucket to one task: [fewer files](sql.md#fewer-files-shuffle).",
             more="To few tasks if there are many rows; for tasks that each have rows of many buckets.",

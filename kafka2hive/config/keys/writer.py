@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from kafka2hive.config.keys.declaration import LEFT_OUT, Key, Size
-from kafka2hive.config.keys.services import PluginOptions
+from kafka2hive.config.keys.source import PluginOptions
 from kafka2hive.config.keys.units import MIB
 
 FileFormat = Literal["parquet", "orc", "json", "text", "avro", "plugin"]

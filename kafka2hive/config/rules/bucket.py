@@ -9,8 +9,7 @@ from kafka2hive.config.keys.bucketing import Bucketing, BucketTime
 from kafka2hive.config.keys.columns import RecordPart
 from kafka2hive.config.keys.declaration import LEFT_OUT
 from kafka2hive.config.keys.json_path import parse_json_path
-from kafka2hive.config.keys.table import Tombstones
-from kafka2hive.config.rules.plugin import check_installed
+from kafka2hive.config.keys.source import Tombstones
 from kafka2hive.config.rules.table_options import (
     CheckedTable,
     DeclaredColumn,
@@ -140,7 +139,8 @@ def _check_partition_names(checked: CheckedTable, template: BucketPath, path: Pa
 
 def _check_bucket_fields(checked: CheckedTable, template: BucketPath, path: Path) -> None:
     columns = columns_of(checked.table)
-    if checked.table.bucket.plugin is not None:
+    if (plugin := checked.table.bucket.plugin) is not None:
+        checked.check_plugin(PluginKind.BUCKETER, plugin, (*path, "plugin"))
         if not template.fields and not template.faults:
             checked.add((*path, "plugin"), "is not used: the path has no {field}")
         return
@@ -211,7 +211,7 @@ def check_completion(checked: CheckedTable) -> None:
     path = checked.path("completion")
     bucket = read_bucket_path(checked.table.bucket.path)
     if completion.plugin is not None:
-        check_installed(checked, PluginKind.COMPLETION_POLICY, completion.plugin, (*path, "plugin"))
+        checked.check_plugin(PluginKind.COMPLETION_POLICY, completion.plugin, (*path, "plugin"))
     if bucket.faults:
         return
     if not bucket.levels:

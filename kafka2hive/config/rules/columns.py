@@ -7,9 +7,9 @@ import struct
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
-from kafka2hive.config.keys.change_log import change_log_of
 from kafka2hive.config.keys.columns import ColumnKeys, RecordPart
 from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.config.keys.source import change_log_of
 from kafka2hive.config.rules.table_options import (
     CheckedTable,
     DeclaredColumn,

@@ -5,7 +5,7 @@ import re
 from urllib.parse import urlsplit
 
 from kafka2hive.config.keys.columns import RecordPart
-from kafka2hive.config.keys.services import RegistryOptions
+from kafka2hive.config.keys.connections import RegistryOptions
 from kafka2hive.config.rules.columns import uses_registry_for_keys
 from kafka2hive.config.rules.table_options import CheckedTable, declared_columns
 from kafka2hive.config.yaml.problems import Problems

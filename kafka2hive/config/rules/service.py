@@ -1,9 +1,17 @@
-"""The rules of a service's sections: Kafka, storage, Spark, dead letters, names and paths."""
+"""The rules of the map's sections other than tables and registry: Kafka, storage, Hive, Kerberos, Spark, dead letters."""
 
 import posixpath
 import re
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
+from kafka2hive.config.keys.connections import (
+    AUTHENTICATION,
+    TRANSFER_PROTECTION,
+    HiveKeys,
+    KafkaOptions,
+    KerberosOptions,
+    StorageOptions,
+)
 from kafka2hive.config.keys.declaration import LEFT_OUT, key_names
 from kafka2hive.config.keys.librdkafka import (
     FIXED_VALUES,
@@ -13,9 +21,7 @@ from kafka2hive.config.keys.librdkafka import (
     fault_of_value,
     is_property,
 )
-from kafka2hive.config.keys.service import DeadLetterOptions, KafkaOptions, SparkOptions, StorageOptions
-from kafka2hive.config.rules.hive import check_hive
-from kafka2hive.config.rules.kerberos import check_kerberos
+from kafka2hive.config.keys.service import DeadLetterOptions, SparkOptions
 from kafka2hive.config.yaml.problems import Path, Problems, closest
 from kafka2hive.config.yaml.shape import MapSections
 from kafka2hive.model.paths.ledger import fault_of_table
@@ -25,6 +31,20 @@ _SPARK_OWNED = {
     "spark.master": "write it as `master` of this section",
     "spark.app.name": "it is the service's name",
     "spark.submit.deployMode": "the driver is this process (client mode)",
+}
+_AUTH = ("NONE", "NOSASL", "LDAP", "CUSTOM", "KERBEROS")
+_QOP = ("auth", "auth-int", "auth-conf")
+_WITH_PASSWORD = ("LDAP", "CUSTOM")
+_TRANSPORTS = ("binary", "http")
+_HIVE_OPTIONS = ("auth", "http_path", "qop", "service", "ssl", "transport")
+_HIVE_SERVICE = re.compile(r"[A-Za-z0-9._-]+")
+_PRINCIPAL = re.compile(r"[^\s/@]+(/[^\s/@]+)*@[^\s/@]+")
+_NO_PATH = re.compile(r"~|\w+:")
+_CACHE = re.compile(r"(FILE:)?/.+|(DIR|KEYRING|KCM):.*")
+_HADOOP_VALUES = {
+    TRANSFER_PROTECTION: ("authentication", "integrity", "privacy"),
+    "hadoop.rpc.protection": ("authentication", "integrity", "privacy"),
+    AUTHENTICATION: ("simple", "kerberos"),
 }
 
 
@@ -55,13 +75,33 @@ def fault_of_uri(uri: str) -> str:
     return ""
 
 
+def hive_url(url: str) -> SplitResult | None:
+    """Return the parts of HiveServer2's URL, None if it is malformed."""
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme == "hive" and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:  # the port is not a number
+        return None
+    return parts if is_valid else None
+
+
+def url_options(parts: SplitResult) -> dict[str, str]:
+    """Return the options behind the `?` of a URL; if one repeats, the last value wins."""
+    return {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
+
+
+def hive_auth(parts: SplitResult) -> str:
+    """Return the option `auth` of a URL, by default the first one of _AUTH."""
+    return url_options(parts).get("auth", _AUTH[0])
+
+
 def check_service(sections: MapSections, problems: Problems) -> None:
     _check_kafka(sections.kafka, problems)
     if sections.storage:
         _check_storage(sections.storage, problems)
     if sections.hive:
-        check_hive(sections.hive, sections.has_kerberos, problems)
-    check_kerberos(sections, problems)
+        _check_hive(sections.hive, sections.has_kerberos, problems)
+    _check_kerberos(sections, problems)
     if sections.spark:
         _check_spark(sections.spark, problems)
     if sections.dead_letters:
@@ -110,6 +150,97 @@ def _check_storage(storage: StorageOptions, problems: Problems) -> None:
         location = getattr(storage, key)
         if location is not LEFT_OUT:
             check_location(("storage", key), location, storage, problems)
+
+
+def _check_hive(hive: HiveKeys, has_kerberos: bool, problems: Problems) -> None:
+    """Check the section; `has_kerberos` says whether the map has a section kerberos."""
+    path = ("hive", "url")
+    parts = hive_url(hive.url)
+    if parts is None:
+        near = re.sub(r"^(jdbc:)?hive2?://", "hive://", hive.url)
+        may_suggest = near != hive.url and "@" not in near and ";" not in near and hive_url(near) is not None
+        problems.add(path, "expected hive://user@host:10000/default?auth=NONE", near if may_suggest else "")
+        return
+    options, auth = url_options(parts), hive_auth(parts)
+    unknown = sorted(options.keys() - set(_HIVE_OPTIONS))
+    if parts.password is not None:
+        problems.add(path, "the URL must not have a password: write it as hive.password")
+    elif unknown:
+        message = f"unknown option {unknown[0]!r}; expected one of {', '.join(_HIVE_OPTIONS)}"
+        problems.add(path, message, closest(unknown[0], _HIVE_OPTIONS))
+    elif auth not in _AUTH:
+        problems.add(path, f"auth must be {', '.join(_AUTH)}", closest(auth, _AUTH))
+    elif auth in _WITH_PASSWORD and hive.password is None:
+        problems.add(path, f"auth={auth} needs hive.password")
+    elif auth not in _WITH_PASSWORD and hive.password is not None:
+        problems.add(("hive", "password"), f"is used only with auth=LDAP or auth=CUSTOM, the URL says {auth}")
+    elif auth == "KERBEROS" and parts.username is not None:
+        problems.add(path, "with auth=KERBEROS the principal is the user: remove user@")
+    elif auth == "KERBEROS" and not (has_kerberos or hive.kerberos):
+        problems.add(path, "auth=KERBEROS needs the section kerberos: principal and keytab")
+    elif auth != "KERBEROS" and hive.kerberos:
+        problems.add(("hive", "kerberos"), f"is used only with auth=KERBEROS, the URL says {auth}")
+    else:
+        _check_hive_options(options, auth, path, problems)
+    if hive.ca_file is not None and options.get("ssl") != "true":
+        problems.add(("hive", "ca_file"), "is used only with ssl=true in hive.url")
+
+
+def _check_hive_options(options: dict[str, str], auth: str, path: Path, problems: Problems) -> None:
+    for name in ("qop", "service"):
+        if name in options and auth != "KERBEROS":
+            problems.add(path, f"{name} is used only with auth=KERBEROS, the URL says {auth}")
+            return
+    qop, service = options.get("qop", _QOP[0]), options.get("service", "hive")
+    transport = options.get("transport", _TRANSPORTS[0])
+    if qop not in _QOP:
+        problems.add(path, f"qop must be {', '.join(_QOP)}", closest(qop, _QOP))
+    elif not _HIVE_SERVICE.fullmatch(service):
+        problems.add(path, "service is the first part of HiveServer2's principal, hive of hive/host@REALM")
+    elif options.get("ssl", "false") not in ("true", "false"):
+        problems.add(path, "ssl must be true or false")
+    elif transport not in _TRANSPORTS:
+        problems.add(path, f"transport must be {' or '.join(_TRANSPORTS)}", closest(transport, _TRANSPORTS))
+    elif "http_path" in options and transport != "http":
+        problems.add(path, "http_path is used only with transport=http")
+    elif "qop" in options and transport == "http":
+        problems.add(path, "qop is used only with transport=binary: with HTTP ssl=true encrypts")
+
+
+def _check_kerberos(sections: MapSections, problems: Problems) -> None:
+    """Check the map's section, those of storage and Hive, and Hadoop's properties in `storage.properties`."""
+    if sections.kerberos:
+        _check_login(sections.kerberos, ("kerberos",), problems)
+    if sections.hive and sections.hive.kerberos:
+        _check_login(sections.hive.kerberos, ("hive", "kerberos"), problems)
+    if not sections.storage:
+        return
+    if sections.storage.kerberos:
+        _check_login(sections.storage.kerberos, ("storage", "kerberos"), problems)
+        if sections.storage.uri.startswith("file:"):
+            problems.add(("storage", "kerberos"), "is used only with hdfs://")
+    for name, value in sections.storage.properties:
+        allowed = _HADOOP_VALUES.get(name)
+        wrong = [word for word in value.split(",") if allowed and word.strip() not in allowed]
+        if allowed and wrong:
+            problems.add(
+                ("storage", "properties", name),
+                f"expected {', '.join(allowed[:-1])} or {allowed[-1]}",
+                closest(wrong[0], allowed),
+            )
+
+
+def _check_login(options: KerberosOptions, path: Path, problems: Problems) -> None:
+    if not _PRINCIPAL.fullmatch(options.principal):
+        problems.add((*path, "principal"), "expected name@REALM or name/host@REALM")
+    if options.cache is not None and options.keytab is not None:
+        problems.add((*path, "cache"), "excludes keytab: keep one of the two")
+    elif options.cache is not None and not _CACHE.fullmatch(options.cache):
+        problems.add((*path, "cache"), "expected FILE:/path, DIR:/path, KEYRING:.. or KCM:..")
+    elif options.cache is None and options.keytab is None:
+        problems.add(path, "needs keytab or cache")
+    elif options.keytab is not None and (not options.keytab or _NO_PATH.match(options.keytab)):
+        problems.add((*path, "keytab"), "expected a local path, /etc/security/keytabs/etl.keytab")
 
 
 def _check_spark(spark: SparkOptions, problems: Problems) -> None:

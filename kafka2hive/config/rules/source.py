@@ -1,6 +1,7 @@
 """The rules of a table's source and of CSV."""
 
-from kafka2hive.config.keys.change_log import (
+from kafka2hive.config.keys.columns import STRICT, MetadataColumn, RecordPart
+from kafka2hive.config.keys.source import (
     BEFORE,
     ChangeLog,
     ChangeLogKeys,
@@ -8,7 +9,6 @@ from kafka2hive.config.keys.change_log import (
     decimal_encoding,
     keeps_before,
 )
-from kafka2hive.config.keys.columns import STRICT, MetadataColumn, RecordPart
 from kafka2hive.config.rules.columns import has_parts
 from kafka2hive.config.rules.table_options import (
     CheckedTable,
@@ -17,6 +17,7 @@ from kafka2hive.config.rules.table_options import (
     metadata_names,
 )
 from kafka2hive.config.yaml.problems import closest
+from kafka2hive.model.entry_points import PluginKind
 
 
 def check_source(checked: CheckedTable) -> None:
@@ -171,3 +172,28 @@ def _check_characters(checked: CheckedTable) -> None:
         checked.add(checked.path("csv", "null_text"), "must not have a delimiter, quote or line break")
     elif options.trim and options.null_text != options.null_text.strip(" \t"):
         checked.add(checked.path("csv", "null_text"), "has blanks around it, which trim removes")
+
+
+def check_decoder(checked: CheckedTable) -> None:
+    table = checked.table
+    if table.format != "plugin":
+        if "plugin" in checked.map_keys.given:
+            checked.add(
+                checked.path("plugin"),
+                f"only format plugin has this key; the table's format is {table.format}",
+            )
+        return
+    if table.plugin is None:
+        checked.add(checked.path("format"), "plugin needs a section plugin with the decoder's name")
+        return
+    checked.check_plugin(PluginKind.DECODER, table.plugin, checked.path("plugin"))
+    if (log := change_log_of(table.source)) is not None:
+        checked.add(
+            checked.path("source"), f"is not used with format plugin: the decoder unpacks {log.value} itself"
+        )
+    for column in declared_columns(table) if table.columns else ():
+        if column.part is RecordPart.VALUE and (column.path is not None or column.unit is not None):
+            path = checked.path("columns", column.place)
+            checked.add(
+                path, "from and unit are not for format plugin: the decoder fills the columns by name"
+            )

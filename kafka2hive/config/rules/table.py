@@ -3,11 +3,9 @@
 import re
 from dataclasses import replace
 
-from kafka2hive.config.keys.change_log import change_log_of
 from kafka2hive.config.keys.columns import COORDINATES, RecordPart
-from kafka2hive.config.keys.service import StorageOptions
-from kafka2hive.config.keys.start import Start
-from kafka2hive.config.keys.table import Tombstones
+from kafka2hive.config.keys.connections import StorageOptions
+from kafka2hive.config.keys.source import Start, Tombstones, change_log_of
 from kafka2hive.config.rules.bucket import (
     check_bounds,
     check_bucket,
@@ -16,9 +14,8 @@ from kafka2hive.config.rules.bucket import (
     check_late,
 )
 from kafka2hive.config.rules.columns import check_columns, check_metadata
-from kafka2hive.config.rules.plugin import check_plugins
 from kafka2hive.config.rules.service import check_location
-from kafka2hive.config.rules.source import check_csv, check_latest, check_source
+from kafka2hive.config.rules.source import check_csv, check_decoder, check_latest, check_source
 from kafka2hive.config.rules.table_options import (
     GROUP,
     CheckedTable,
@@ -102,7 +99,7 @@ def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive:
     check_latest(checked, has_hive)
     check_csv(decoded)
     _check_rows(checked)
-    check_plugins(checked)
+    check_decoder(checked)
     check_columns(decoded, has_hive)
     if filled is not decoded:
         check_columns(filled, has_hive)

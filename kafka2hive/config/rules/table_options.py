@@ -6,12 +6,13 @@ from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from kafka2hive.config.keys.bucketing import Bucketing, BucketTime
-from kafka2hive.config.keys.change_log import BEFORE, CHANGE_COLUMNS, change_log_of, keeps_before
 from kafka2hive.config.keys.columns import STRICT, ColumnKeys, Leeway, MetadataColumn, RecordPart
 from kafka2hive.config.keys.declaration import LEFT_OUT, declared_keys
 from kafka2hive.config.keys.json_path import parse_json_path
+from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, PluginOptions, change_log_of, keeps_before
 from kafka2hive.config.keys.table import TableKeys, TableOptions
 from kafka2hive.config.yaml.problems import Path, Problems, closest
+from kafka2hive.model.entry_points import PluginKind, fault_of, plugin_names
 
 GROUP = re.compile(r"\{([^{}]*)\}")
 """`{1}` or `{name}` in a table's name, `{db}` or `{table}` in its location."""
@@ -206,3 +207,8 @@ class CheckedTable:
             ZoneInfo(zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             self.add(path, f"unknown time zone {zone}", closest(zone, available_timezones()))
+
+    def check_plugin(self, kind: PluginKind, plugin: PluginOptions, path: Path) -> None:
+        """Check that the plug-in is installed."""
+        if (fault := fault_of(kind, plugin.name)) is not None:
+            self.add((*path, "name"), fault, closest(plugin.name, plugin_names(kind)))

@@ -1,14 +1,18 @@
 """The rules of a table's writer: options that fit the file format, and the columns that they name."""
 
+import re
 from collections.abc import Iterable
+from typing import get_args
 
 from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
-from kafka2hive.config.keys.writer import LINE_FORMATS, TextOptions
+from kafka2hive.config.keys.writer import LINE_FORMATS, FileFormat, TextOptions
 from kafka2hive.config.rules.table_options import CheckedTable, columns_of, metadata_names
 from kafka2hive.config.yaml.problems import closest
+from kafka2hive.model.entry_points import PluginKind
 from kafka2hive.model.hive_types import avro_faults, type_words
 
 _CODECS = ("gzip", "zstd", "snappy", "none")
+_SUFFIX = re.compile(r"[a-z][a-z0-9]{0,15}")
 
 
 def check_avro_files(checked: CheckedTable) -> None:
@@ -46,6 +50,7 @@ def check_writer(checked: CheckedTable) -> None:
     _check_text(checked)
     check_avro_files(checked)
     _check_columns(checked)
+    _check_plugin(checked)
 
 
 def _check_level(checked: CheckedTable) -> None:
@@ -141,3 +146,25 @@ def _faults(key: str, names: Iterable[str], types: dict[str, str]) -> Iterable[t
         elif key == "bloom_filter" and kind == "boolean":
             yield name, "is of type boolean: two values need no Bloom filter", ""
         seen.add(name)
+
+
+def _check_plugin(checked: CheckedTable) -> None:
+    writer, path = checked.table.writer, checked.path("writer", "plugin")
+    if (writer.format == "plugin") != (writer.plugin is not None):
+        message = (
+            f"only format plugin has this key; the writer's format is {writer.format}"
+            if writer.plugin is not None
+            else "is missing: format plugin needs a writer's name"
+        )
+        checked.add(path, message)
+    if writer.plugin is None:
+        return
+    name = writer.plugin.name
+    if not _SUFFIX.fullmatch(name) or name in get_args(FileFormat):
+        message = f"{name} becomes the suffix of files: 1 to 16 letters a-z and digits, a letter first, and not a built-in format"
+        checked.add((*path, "name"), message)
+    else:
+        checked.check_plugin(PluginKind.WRITER, writer.plugin, path)
+    if checked.table.schema_evolution == "add":
+        message = "add is not for files of a plug-in: Hive may not read old files with new columns"
+        checked.add(checked.path("schema_evolution"), message)

@@ -11,6 +11,7 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
+from kafka2hive.config.keys.connections import HiveKeys, KerberosOptions, RegistryOptions, StorageOptions
 from kafka2hive.config.keys.declaration import (
     LEFT_OUT,
     Bounds,
@@ -21,8 +22,7 @@ from kafka2hive.config.keys.declaration import (
     key_names,
     marks,
 )
-from kafka2hive.config.keys.service import DeadLetterOptions, HiveKeys, MapKeys, SparkOptions, StorageOptions
-from kafka2hive.config.keys.services import KerberosOptions, RegistryOptions
+from kafka2hive.config.keys.service import DeadLetterOptions, MapKeys, SparkOptions
 from kafka2hive.config.keys.table import TableKeys, TableOptions
 from kafka2hive.config.yaml.problems import Path, Problems, closest
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys import ChangeLog
-from kafka2hive.config.keys.change_log import CHANGE_COLUMNS, OPERATION, POSITION, TIME
+from kafka2hive.config.keys.source import CHANGE_COLUMNS, OPERATION, POSITION, TIME
 from kafka2hive.decode.change_logs.decoder import check_change_columns
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import Changes, OpenDecoder

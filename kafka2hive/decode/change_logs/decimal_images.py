@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.config.keys.change_log import BEFORE
+from kafka2hive.config.keys.source import BEFORE
 from kafka2hive.decode.change_logs.images import (
     IMAGE,
     ImageColumns,

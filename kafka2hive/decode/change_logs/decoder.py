@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys import ChangeLog
-from kafka2hive.config.keys.change_log import BEFORE, CHANGE_COLUMNS, OPERATION, POSITION, TIME
+from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, OPERATION, POSITION, TIME
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm, images_of
 from kafka2hive.decode.change_logs.images import ImageColumns, ImageRows, absent, join_parts, presence
 from kafka2hive.decode.contract.sources import Source

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from kafka2hive.config.keys import ChangeLog, CsvOptions, WireFormat
-from kafka2hive.config.keys.services import PluginOptions
+from kafka2hive.config.keys.source import PluginOptions
 from kafka2hive.decode.contract.sources import Source, own_names
 from kafka2hive.decode.schemas.writers import SchemaCheck, WriterSchemas
 from kafka2hive.model.writer_schema import WriterSchema

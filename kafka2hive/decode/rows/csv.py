@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.config.keys.source import CsvOptions
 from kafka2hive.decode.rows.decoder import Elements
 from kafka2hive.decode.values.batch import Mask, Places, message_bytes
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.config.keys.csv import CsvOptions
+from kafka2hive.config.keys.source import CsvOptions
 from kafka2hive.decode.csv import Fields
 from kafka2hive.decode.rows.csv import CsvLines
 from kafka2hive.decode.values.json_values import ValueRefusal

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.config.keys.change_log import TIME
 from kafka2hive.config.keys.librdkafka import is_sensitive
+from kafka2hive.config.keys.source import TIME
 from kafka2hive.config.load import load_text
 from kafka2hive.decode import Changes, make_decoder
 from kafka2hive.decode.schemas.writers import WriterSchemas

@@ -6,7 +6,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from kafka2hive.config.keys import Column, MetadataColumn
-from kafka2hive.config.keys.change_log import CHANGE_COLUMNS
+from kafka2hive.config.keys.source import CHANGE_COLUMNS
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.stored_as import STORED_AS
 from kafka2hive.service.draft.map_text import Draft, DraftColumn

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.config.keys import Framing, WireFormat
-from kafka2hive.config.keys.change_log import BEFORE, CHANGE_COLUMNS
+from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS
 from kafka2hive.decode.framing.frames import HEAD, LONG_HEAD, schema_ids
 from kafka2hive.decode.protobuf.heads import indexed_heads, type_at
 from kafka2hive.decode.schemas.avro import AvroSchemaInvalid, Record, parse

@@ -10,8 +10,8 @@ from typing import Protocol, TypeVar
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_PARTITIONS, DEAD_LETTER_PATH
 from kafka2hive.config.keys import Column, ServiceMap, TableRule, TableSettings
-from kafka2hive.config.keys.change_log import ChangeLog, change_log_of
 from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
+from kafka2hive.config.keys.source import ChangeLog, change_log_of
 from kafka2hive.hive.check import alter_statements, alterations, check_table
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.hive.latest_view import LatestView, fingerprint, view_name

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kafka2hive.config.keys import Column, TableRule, TableSettings
-from kafka2hive.config.keys.change_log import change_log_of
+from kafka2hive.config.keys.source import change_log_of
 from kafka2hive.model.errors import SchemaRegistryUnavailable, TableError
 from kafka2hive.model.hive_types import is_wider
 from kafka2hive.model.snapshot import AddedColumn

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from kafka2hive.config.keys import Column, CsvOptions, TableSettings
-from kafka2hive.config.keys.change_log import ChangeLogKeys, DebeziumKeys
+from kafka2hive.config.keys.source import ChangeLogKeys, DebeziumKeys
 from kafka2hive.model.files import FileKind
 from tests.contract.test_canal import ROW, flat
 from tests.contract.test_debezium_decimals import encoded, record, with_schema

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from kafka2hive.config.keys import RegistryOptions, TableSettings
-from kafka2hive.config.keys.change_log import CHANGE_COLUMNS
+from kafka2hive.config.keys.source import CHANGE_COLUMNS
 from kafka2hive.config.keys.table import SchemaEvolution
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.model.errors import SchemaDiffers, TableError

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka2hive.config.keys import StartKind
-from kafka2hive.config.keys.change_log import ChangeLog, change_log_of, decimal_encoding
+from kafka2hive.config.keys.source import ChangeLog, change_log_of, decimal_encoding
 from tests.harness.map_text import FILMS, HEAD, films, problems_of
 
 COLUMNS = "    columns: {id: bigint, name: string}\n"

@@ -1,0 +1,226 @@
+"""What a table reads: where it begins in its topics, how records are encoded, and change logs."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Literal
+
+from kafka2hive.config.keys.declaration import Bounds, Key, Properties
+
+OPERATION = "__op"
+TIME = "__ts_ms"
+POSITION = "__source_position"
+CHANGE_COLUMNS = {OPERATION: "string", TIME: "bigint", POSITION: "string"}
+"""The columns that a table of changes has in addition to those of the row, with their Hive types."""
+BEFORE = "__before"
+"""The row before the change, a struct; only if the map asks for it."""
+
+Framing = Literal["id4", "id8", "header"]
+ProtobufIndexes = Literal["zigzag", "unsigned"]
+
+
+class StartKind(Enum):
+    """Where a table begins in a topic that it never read."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    TIMESTAMP = "timestamp"
+    OFFSETS = "offsets"
+
+
+@dataclass(frozen=True, slots=True)
+class StartPolicy:
+    """A start policy: TIMESTAMP has `timestamp_ms` (since 1970), OFFSETS has `offsets` (topic, number, offset)."""
+
+    kind: StartKind
+    timestamp_ms: int | None = None
+    offsets: tuple[tuple[str, int, int], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The ledger's text: `latest`, `timestamp 1358380800000`, `offsets flights:0=12 flights:1=9`."""
+        offsets = [f"{topic}:{number}={offset}" for topic, number, offset in self.offsets]
+        timestamp = [] if self.timestamp_ms is None else [str(self.timestamp_ms)]
+        return " ".join([self.kind.value, *timestamp, *sorted(offsets)])
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A first position other than earliest or latest: exactly one of the keys."""
+
+    timestamp: Annotated[
+        str | None,
+        Key("Begin at the first record at or after this ISO 8601 time with a zone, `2013-01-01T00:00:00Z`."),
+    ] = None
+    offsets: Annotated[
+        dict[str, dict[int, Annotated[int, Bounds(at_least=0)]]] | None,
+        Key(
+            "These offsets, one for every partition of every topic of the table; a missing one or one "
+            "outside the log is a STOP.",
+            written="topic: {number: offset}",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class WireFormat:
+    """Where records name their schema, and how Protobuf's message indexes are written."""
+
+    framing: Framing = "id4"
+    indexes: ProtobufIndexes = "zigzag"
+
+
+class Tombstones(Enum):
+    """What becomes of records with a null value; both are counted."""
+
+    SKIP = "skip"
+    WRITE = "write"  # as a row of nulls with its metadata columns; needs a bucket that does not come from the value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginOptions:
+    """A plug-in and its options."""
+
+    name: Annotated[
+        str,
+        Key(
+            "Name of the entry point in `kafka2hive.decoders`; within `bucket` in `.bucketers`, "
+            "within `writer` in `.writers`, within `completion` in `.completion_policies`.",
+            shortest=1,
+        ),
+    ]
+    options: Annotated[
+        Properties, Key("Options that are passed to the plug-in.", written="mapping of texts")
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CsvOptions:
+    """The form of CSV lines, by default that of RFC 4180."""
+
+    delimiter: Annotated[str, Key('Between two fields; a tab is `"\\t"`.', written="character")] = ","
+    quote: Annotated[
+        str,
+        Key(
+            "Around a field that may have delimiters and line breaks. Empty: there are no quotes.",
+            written="character",
+        ),
+    ] = '"'
+    escape: Annotated[
+        str | None,
+        Key(
+            "Before a character that is taken literally. Without one, a quote within quotes is doubled.",
+            written="character",
+        ),
+    ] = None
+    null_text: Annotated[
+        str,
+        Key(
+            "A field of this text without quotes is NULL. By default that is an empty one; a quoted "
+            "empty field is the empty text."
+        ),
+    ] = ""
+    trim: Annotated[bool, Key("Leave out blanks and tabs around fields, outside quotes.")] = False
+    header: Annotated[
+        tuple[str, ...],
+        Key(
+            "Fields of a header line, in order: a record that holds exactly these texts is no row.",
+            written="list of texts",
+        ),
+    ] = ()
+    booleans: Annotated[
+        Literal["words", "digits"],
+        Key("What fills a `boolean`: `true` and `false`; with `digits` also `1` and `0`."),
+    ] = "words"
+
+
+class ChangeLog(Enum):
+    """The producer of the envelopes."""
+
+    DEBEZIUM = "debezium"
+    MAXWELL = "maxwell"
+    CANAL = "canal"
+
+
+@dataclass(frozen=True, slots=True)
+class DebeziumKeys:
+    """Debezium's envelope is unpacked."""
+
+    before: Annotated[
+        bool,
+        Key(
+            "Keep the row before the change as `__before`; the columns can have neither `from` nor "
+            "`unit` nor [leeway](decoding.md#leeway) then."
+        ),
+    ] = False
+    decimals: Annotated[
+        Literal["text", "base64"] | None,
+        Key(
+            "With JSON: how decimals are written, see below.",
+            more="`text`: as text or number (`decimal.handling.mode` string, double); `base64`: as bytes "
+            "(precise), the scale is the column's. Without a schema a text that may be both is a dead "
+            "letter.",
+            otherwise="as each record's schema says",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class MaxwellKeys:
+    """Maxwell's envelope is unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanalKeys:
+    """Canal's flat messages are unpacked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLogKeys:
+    """A change log whose envelope is unpacked: exactly one of the keys."""
+
+    debezium: Annotated[DebeziumKeys | None, Key("Envelopes of Debezium, with and without their schema.")] = (
+        None
+    )
+    maxwell: Annotated[MaxwellKeys | None, Key("Envelopes of Maxwell's daemon.")] = None
+    canal: Annotated[CanalKeys | None, Key("Flat messages of Canal (`canal.mq.flatMessage`).")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatestOptions:
+    """How a view finds the newest state of each row of a database's table."""
+
+    key: Annotated[
+        tuple[Annotated[str, Bounds(shortest=1)], ...],
+        Key("Columns that identify a row of the database: its primary key.", shortest=1),
+    ]
+    order: Annotated[
+        str,
+        Key("Column whose greatest value is a row's newest change; equal ones are ordered by the offset."),
+    ] = POSITION
+
+
+SourceKind = Literal["events", "binlog", "debezium", "maxwell", "canal"] | ChangeLogKeys
+
+
+def change_log_of(source: SourceKind) -> ChangeLog | None:
+    """Return whose envelopes are unpacked, None if records are not unpacked."""
+    match source:
+        case ChangeLogKeys(debezium=DebeziumKeys()) | "debezium":
+            return ChangeLog.DEBEZIUM
+        case ChangeLogKeys(maxwell=MaxwellKeys()) | "maxwell":
+            return ChangeLog.MAXWELL
+        case ChangeLogKeys(canal=CanalKeys()) | "canal":
+            return ChangeLog.CANAL
+        case _:
+            return None
+
+
+def keeps_before(source: SourceKind) -> bool:
+    return isinstance(source, ChangeLogKeys) and source.debezium is not None and source.debezium.before
+
+
+def decimal_encoding(source: SourceKind) -> Literal["text", "base64"] | None:
+    """Return the encoding of Debezium's decimals in JSON, None if the map leaves it to the records' schemas."""
+    if not isinstance(source, ChangeLogKeys) or source.debezium is None:
+        return None
+    return source.debezium.decimals
