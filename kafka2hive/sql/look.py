@@ -21,12 +21,11 @@ from kafka2hive.storage.port import FileSystem
 from kafka2hive.task.failures import TableErrors
 from kafka2hive.task.fetch.consumer import process_consumer
 from kafka2hive.task.part import TaskEnvironment, only_part, task_environment
-from kafka2hive.task.replay import STALL_SECONDS, LookResult, look_result
-from kafka2hive.task.run import Task
-from kafka2hive.task.sink import OpenSink
+from kafka2hive.task.run import COMMAND_STALL_SECONDS, DryRun, Task
 from kafka2hive.task.sql.coordinates import COORDINATES
 from kafka2hive.task.sql.placement import SelectedRows
 from kafka2hive.task.sql.records import RowsToSelect, with_records_of
+from kafka2hive.task.write.destination import OpenSink
 
 Places = tuple[tuple[MetadataColumn, str], ...]
 
@@ -47,11 +46,11 @@ class LookThroughSelect:
     ) -> None:
         self._task = task
         self._table = table
-        self._settings = replace(settings, stall_seconds=STALL_SECONDS)
+        self._settings = replace(settings, stall_seconds=COMMAND_STALL_SECONDS)
         self._files = files
         self._open_sink = open_sink
 
-    def look(self, selects: Selects, places: Places) -> LookResult:
+    def look(self, selects: Selects, places: Places) -> DryRun:
         """Pass the rows and the dead letters to the sinks; rows have topic, partition and offset in the columns `places`.
 
         Raises TableError, ServiceUnavailable.
@@ -59,7 +58,7 @@ class LookThroughSelect:
         with TableErrors() as errors:
             records, manifest = self._records()
             self._write(self._selected(selects, records), places)
-            return look_result(manifest)
+            return DryRun.of(manifest)
         assert errors.failure is not None
         raise errors.failure.error
 

@@ -20,10 +20,9 @@ from kafka2hive.schema_evolution.differences import WriterFieldsCheck
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Positions
 from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
-from kafka2hive.task.record_columns import FRAMED, KeyAndHeaderColumns
+from kafka2hive.task.record_columns import FRAMED, OF_VALUES, KeyAndHeaderColumns, SchemaHeaders
 from kafka2hive.task.rejections import Rejections, rows_not_held, unwritable_of, without_rejections
 from kafka2hive.task.rows import beyond_record_times, rows_of_nulls, value_spec, with_metadata
-from kafka2hive.task.schema_headers import OF_VALUES, SchemaHeaders
 
 LARGEST_VALUE = 64 * 1024 * 1024
 """Bytes that a decoder takes; a larger value is a dead letter."""

@@ -34,8 +34,8 @@ from kafka2hive.task.failures import TableErrors, needs_spark
 from kafka2hive.task.fetch.consumer import process_consumer
 from kafka2hive.task.fetch.fetch import CHUNK_BYTES
 from kafka2hive.task.part import TablePart, TaskEnvironment, task_environment
-from kafka2hive.task.sink import OpenSink, PassingSink
 from kafka2hive.task.table import TableRun
+from kafka2hive.task.write.destination import OpenSink, PassingSink
 
 _BATCH_ROWS = 10_000
 _TIMES = "metadata.timestamp"

@@ -17,8 +17,7 @@ from kafka2hive.plan.contract import TableFailure, TableManifest, TableTask, Tas
 from kafka2hive.storage.port import Clock, FileSystem
 from kafka2hive.task.chunk_decoder import ChunkDecoder
 from kafka2hive.task.fetch.consumer import ConsumerPort
-from kafka2hive.task.sink import OpenSink, RowSink
-from kafka2hive.task.write.destination import Destination
+from kafka2hive.task.write.destination import Destination, OpenSink, RowSink
 from kafka2hive.task.write.limits import TaskLimits
 from kafka2hive.task.write.table_writer import TableWriter
 from kafka2hive.task.writer_schemas import key_writers_of, writers_of

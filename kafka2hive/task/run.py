@@ -2,6 +2,7 @@
 
 It runs in a Spark Python worker or in any other process. An error of one table becomes a manifest with a failure, and
 the other tables continue. An error that belongs to no table is raised, and Spark retries the task.
+A dry run is a task without files, by which commands show records as `run` would treat them.
 """
 
 import gc
@@ -11,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -18,7 +20,15 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import StorageOptions
 from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
-from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.snapshot import EventBounds
+from kafka2hive.plan.contract import (
+    ColumnsSeen,
+    TableManifest,
+    TableTask,
+    TaskPlan,
+    TaskSettings,
+)
 from kafka2hive.storage.port import Clock, FileSystem
 from kafka2hive.task.failures import TableErrors, needs_spark, on_this_host
 from kafka2hive.task.fetch.chunk import Chunk
@@ -30,16 +40,16 @@ from kafka2hive.task.letters import LettersTask
 from kafka2hive.task.part import TablePart, TaskEnvironment, task_environment
 from kafka2hive.task.table import BucketedRows, OpenEnd, TableRun
 from kafka2hive.task.watchdog import Watchdog
+from kafka2hive.task.write.destination import OpenSink
 from kafka2hive.task.write.upload import AMBIGUOUS
 
 log = logging.getLogger(__name__)
-
 Output: TypeAlias = TableManifest | pa.RecordBatch
 """The output of a task: the rows that a table's end passes on (RowEnd), then the table's manifest."""
-
 SECOND_READS = 2
 _SECOND_READ_WITHIN_SECONDS = 60.0
-
+COMMAND_STALL_SECONDS = 60.0
+"""How long a command waits for Kafka before it gives up."""
 _connected: dict[tuple[int, StorageOptions], FileSystem] = {}
 
 
@@ -82,30 +92,6 @@ def run_in_worker(
 def manifests_of(outputs: Iterator[Output]) -> Iterator[TableManifest]:
     """Return the manifests among the outputs."""
     return (output for output in outputs if isinstance(output, TableManifest))
-
-
-@contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Run Python's cycle collector every 100,000 new objects instead of every 700.
-
-    Messages hold no cycles, and scanning them repeatedly took a seventh of a task's time.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(100_000)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-def process_files(options: StorageOptions) -> FileSystem:
-    """Return this process's file system. It is kept between tasks but not across a fork, which clients do not survive."""
-    from kafka2hive.storage.connect import connect
-
-    key = (os.getpid(), options)
-    if key not in _connected:
-        _connected[key] = connect(options)
-    return _connected[key]
 
 
 class Task:
@@ -237,3 +223,77 @@ class SecondReads:
             return False
         self._begun[table] += 1
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """The result of a dry run: the number of skipped tombstones, and the columns that no record filled."""
+
+    tombstones: int
+    columns: ColumnsSeen = field(default_factory=ColumnsSeen)
+
+    @staticmethod
+    def of(manifest: TableManifest) -> "DryRun":
+        """Return the result that the manifest reports."""
+        return DryRun(sum(each.account.tombstones for each in manifest.accounts), manifest.columns)
+
+
+def dry_run(task: TableTask, settings: TaskSettings, files: FileSystem, open_sink: OpenSink) -> TableManifest:
+    """Fetch, decode and bucket the task's ranges as a run would; the manifest has accounts or a failure, and no files.
+
+    `open_sink` takes the rows; nothing is written. There is no watchdog, because a command must not kill its own process.
+    Raises ServiceUnavailable if Kafka delivers nothing for `settings.stall_seconds`.
+    """
+    consumer = partial(process_consumer, settings.kafka)
+    environment = task_environment(settings, files, consumer, other_sink=open_sink)
+    with seldom_collected():
+        (manifest,) = Task(TaskPlan(0, (task,)), environment).run()
+    return manifest
+
+
+def dry_run_ranges(
+    table: str,
+    ranges: tuple[OffsetRange, ...],
+    settings: TaskSettings,
+    files: FileSystem,
+    open_sink: OpenSink,
+    planned_at_ms: int = 0,
+    bounds: EventBounds | None = None,
+) -> DryRun:
+    """Run ranges of a table whose ledger is not read, as `dry_run` does; raises TableError if the task failed."""
+    task = replace(unowned_task(table, ranges, planned_at_ms), bounds=bounds)
+    manifest = dry_run(task, replace(settings, stall_seconds=COMMAND_STALL_SECONDS), files, open_sink)
+    if manifest.failure is not None:
+        raise manifest.failure.error
+    return DryRun.of(manifest)
+
+
+def unowned_task(table: str, ranges: tuple[OffsetRange, ...], planned_at_ms: int) -> TableTask:
+    """Return a task for a table whose ledger is not read."""
+    return TableTask(
+        table=table, ledger_id="", generation=0, epoch=0, planned_at_ms=planned_at_ms, ranges=ranges
+    )
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Run Python's cycle collector every 100,000 new objects instead of every 700.
+
+    Messages hold no cycles, and scanning them repeatedly took a seventh of a task's time.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(100_000)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def process_files(options: StorageOptions) -> FileSystem:
+    """Return this process's file system. It is kept between tasks but not across a fork, which clients do not survive."""
+    from kafka2hive.storage.connect import connect
+
+    key = (os.getpid(), options)
+    if key not in _connected:
+        _connected[key] = connect(options)
+    return _connected[key]

@@ -35,8 +35,8 @@ from kafka2hive.storage.port import (
 from kafka2hive.task.fetch.consumer import ConsumerPort, TaskConsumer
 from kafka2hive.task.part import TaskEnvironment, task_environment
 from kafka2hive.task.run import Task
-from kafka2hive.task.sink import OpenSink
 from kafka2hive.task.watchdog import Watchdog
+from kafka2hive.task.write.destination import OpenSink
 from tests.harness.kafka_clients import CLIENT
 
 Fault = Callable[[str, str], StorageError | None]

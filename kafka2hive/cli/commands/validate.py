@@ -14,7 +14,7 @@ from kafka2hive.observe.log import LogFormat
 if TYPE_CHECKING:
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.validate.check import Check
-    from kafka2hive.service.validate.selects import SelectCheck
+    from kafka2hive.service.validate.map_check import SelectCheck
 
 EXIT_CODES = options.exit_codes(options.REFUSED, config=options.CONFIG_OR_CLUSTER)
 KAFKA_SECONDS = 10.0
@@ -45,8 +45,7 @@ def validate(
     from kafka2hive.config.yaml.problems import MapInvalid
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.observe.log import configure
-    from kafka2hive.service.validate.own_schemas import check_own_schemas
-    from kafka2hive.service.validate.selects import selects_of
+    from kafka2hive.service.validate.map_check import check_own_schemas, selects_of
 
     try:
         service_map = load_map(config, os.environ)
@@ -68,7 +67,7 @@ def validate(
 
 
 def _check_selects(service_map: "ServiceMap", selects: "SelectCheck") -> "list[Check]":
-    from kafka2hive.service.validate.selects import check_selects
+    from kafka2hive.service.validate.map_check import check_selects
 
     return check_selects(service_map, selects)
 

@@ -1,5 +1,6 @@
 """Advice from sampled records: the event time, the flush interval, and columns with personal data. Pure."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -7,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka2hive.config.keys.source import TIME
+from kafka2hive.model.text import counted, duration, size
 from kafka2hive.model.wall_clock import NAIVE
 from kafka2hive.service.draft.columns import words
-from kafka2hive.service.draft.map_text import DraftColumn
+from kafka2hive.service.draft.map_text import Draft, DraftColumn, key_text
 
 _MOST_NULLS = 0.01
 """The largest share of nulls in a column that counts as filled."""
@@ -80,3 +83,37 @@ def personal_names(columns: Sequence[DraftColumn]) -> Iterator[str]:
     for column in columns:
         if _PERSONAL & set(words(f"{column.name} {' '.join(column.keys)} {column.type}")):
             yield column.name
+
+
+def event_keys(draft: Draft, events: Sequence[EventTime]) -> str:
+    """Return the keys of `bucket` that name the event time; for a change log it is the time of the change."""
+    if draft.source != "events":
+        return f"field: {TIME}, unit: ms"
+    return f"field: {key_text(events[0].column.name)}" if events else ""
+
+
+def advice_on(draft: Draft, events: Sequence[EventTime], rate: Rate | None) -> list[str]:
+    """Return notes on the event time (the best of `events`), the flush interval, and columns to leave out."""
+    notes = []
+    times = [f"{e.column.name} ({duration(e.seconds)} from Kafka's timestamp{_null(e)})" for e in events[:4]]
+    if draft.source != "events":
+        notes.append(f"changes of {draft.source}: buckets are by {TIME}, when each was captured")
+    elif times:
+        notes.append(f"event time: {times[0]}" + (f"; others: {', '.join(times[1:])}" if times[1:] else ""))
+    else:
+        notes.append("no column can be the event time: buckets are by Kafka's own timestamps")
+    if rate is not None:
+        files = math.ceil(3600 / rate.interval_seconds)
+        notes.append(
+            f"by their timestamps about {rate.records_per_second:,.1f} records and {size(rate.bytes_per_second)} a second:"
+            f" a flush interval of {duration(rate.interval_seconds)} makes {counted(files, 'file')} an hour or more"
+        )
+    if personal := ", ".join(personal_names(draft.columns)):
+        notes.append(
+            f"by their names these may be personal data or secrets, leave out what is not needed: {personal}"
+        )
+    return notes
+
+
+def _null(event: EventTime) -> str:
+    return f", {event.column.empty:.0%} null" if event.column.empty >= 0.005 else ""

@@ -1,36 +1,41 @@
 """`kafka2hive sample`: a map drafted from topics' newest records, and tested by decoding them. Writes nothing."""
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.keys.librdkafka import is_sensitive
-from kafka2hive.config.keys.source import TIME
 from kafka2hive.config.load import load_text
 from kafka2hive.decode import Changes, make_decoder
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.tables import describe
+from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError, TableError
+from kafka2hive.model.files import FileKind
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
-from kafka2hive.model.offsets import first_ranges
-from kafka2hive.model.text import counted, duration, size
+from kafka2hive.model.offsets import OffsetRange, first_ranges
+from kafka2hive.model.text import counted
 from kafka2hive.plugins import Decoded
-from kafka2hive.service.draft.advice import EventTime, Rate, event_times, personal_names, rate_of
+from kafka2hive.service.draft.advice import EventTime, Rate, advice_on, event_keys, event_times, rate_of
 from kafka2hive.service.draft.hive_columns import with_table
-from kafka2hive.service.draft.map_text import STORAGE, Draft, DraftColumn, key_text, map_of
+from kafka2hive.service.draft.map_text import STORAGE, Draft, DraftColumn, map_of
 from kafka2hive.service.draft.recognition import recognise
-from kafka2hive.service.draft.records import TopicSample, read_newest
-from kafka2hive.service.tables.hive_schemas import Catalogue
+from kafka2hive.service.inspect.preview import ranges_of
+from kafka2hive.service.tables.hive_schemas import Catalogue, task_settings
+from kafka2hive.service.tables.kafka_view import logs_of
+from kafka2hive.service.tables.ledgers import did_you_mean
 from kafka2hive.service.tables.routes import routed_tables
 from kafka2hive.service.wiring import Wiring, wire
+from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.rows import value_spec
+from kafka2hive.task.run import dry_run_ranges
+from kafka2hive.task.write.destination import Destination, PassingSink, RowSink
 from kafka2hive.task.writer_schemas import process_schemas
 
 
@@ -51,6 +56,30 @@ class DraftRequest:
     hive: str | None = None
     storage: str | None = None
     table: str = "kafka.{topic}"
+
+
+@dataclass(slots=True)
+class TopicSample:
+    """The sampled records: for each but the tombstones its value, topic partition's number and timestamp.
+
+    `partitions` is the number of the topic's partitions. A timestamp is in milliseconds, None if the record has none.
+    """
+
+    ranges: tuple[OffsetRange, ...]
+    partitions: int
+    tombstones: int = 0
+    values: list[bytes] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    times_ms: list[int | None] = field(default_factory=list)
+
+    def open_sink(self, destination: Destination, schema: pa.Schema) -> RowSink:
+        return PassingSink(self._take if destination.kind is FileKind.DATA else _nothing)
+
+    def _take(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+        self.values += rows.column("value").to_pylist()
+        self.numbers += rows.column("number").to_pylist()
+        micros = rows.column("time").cast(pa.int64()).to_pylist()
+        self.times_ms += [None if m is None else m // 1000 for m in micros]
 
 
 def sample(request: DraftRequest, environ: Mapping[str, str]) -> str:
@@ -91,6 +120,75 @@ def sample(request: DraftRequest, environ: Mapping[str, str]) -> str:
         return replace(empty[0], notes=("none of the topics holds a record",)).text()
     notes += [f"topic {draft.topic} is left out: it holds no record" for draft in empty]
     return map_of(drafts, [*notes, *_alike(drafts)])
+
+
+def draft_table(
+    draft: Draft,
+    sample: TopicSample,
+    writers: WriterSchemas | None,
+    environ: Mapping[str, str],
+    table: TableDescription | None,
+) -> Draft:
+    """Return `draft` with the format, columns and notes that the sampled records suggest.
+
+    `table` is Hive's description of the table, or None if it does not exist; its columns take precedence.
+    """
+    properties = {key: _without_secret(key, value) for key, value in draft.kafka.items()}
+    draft = replace(draft, kafka=properties)
+    if not sample.values:
+        draft = replace(draft, notes=(f"topic {draft.topic} holds no record: nothing is known of it",))
+        return draft if table is None else with_table(replace(draft, format="json"), table)
+    recognition = recognise(sample.values, writers)
+    draft = replace(
+        draft,
+        format=recognition.format,
+        source=recognition.source,
+        columns=recognition.columns,
+        registry=draft.registry if recognition.format in ("avro", "protobuf") else None,
+        delimiter=recognition.delimiter,
+        header=recognition.header,
+        rows=recognition.rows,
+        framing=recognition.framing,
+        decimals=recognition.decimals,
+    )
+    if table is not None and recognition.columns:
+        draft = with_table(draft, table)
+    decoded = _decode(draft, sample, writers, {**environ, **{_variable(key): "-" for key in properties}})
+    draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
+    notes = [*_outcome(draft, sample, decoded), *draft.notes, *recognition.notes]
+    if draft.hive and table is None:
+        notes.append(f"Hive has no table {draft.table_name}: a run creates it")
+    if recognition.columns:
+        events, rate = _events(draft, sample, decoded), _rate(sample)
+        notes += advice_on(draft, events, rate)
+        interval = 60 if rate is None else rate.interval_seconds
+        draft = replace(draft, event=event_keys(draft, events), interval_seconds=interval)
+    return replace(draft, notes=tuple(notes))
+
+
+def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> TopicSample:
+    """Read about `records` records; the wiring's map has a raw table of the topic with metadata `number` and `time`.
+
+    Raises ConfigError (no such topic), ServiceUnavailable, TableError (not readable).
+    """
+    cluster = kafka.cluster()
+    if topic not in cluster.topics:
+        raise ConfigError(
+            "usage.no_such_topic", f"Kafka has no topic {topic}", did_you_mean(topic, cluster.topics)
+        )
+    ranges = ranges_of(logs_of(kafka, cluster, [topic]), [topic], records, None)
+    sample = TopicSample(ranges, len(cluster.topics[topic].partitions))
+    table = routed_tables(wiring, [topic])[0]
+    settings = task_settings(wiring.map, {table.name: Catalogue(wiring.map, None).resolve(table)})
+    outcome = dry_run_ranges(
+        table=table.name,
+        ranges=ranges,
+        settings=settings,
+        files=wiring.ports.files,
+        open_sink=sample.open_sink,
+    )
+    sample.tombstones = outcome.tombstones
+    return sample
 
 
 def _topics(request: DraftRequest, draft: Draft, environ: Mapping[str, str]) -> list[str]:
@@ -146,50 +244,6 @@ def _alike(drafts: Sequence[Draft]) -> list[str]:
         for alike in topics.values()
         if len(alike) > 1
     ]
-
-
-def draft_table(
-    draft: Draft,
-    sample: TopicSample,
-    writers: WriterSchemas | None,
-    environ: Mapping[str, str],
-    table: TableDescription | None,
-) -> Draft:
-    """Return `draft` with the format, columns and notes that the sampled records suggest.
-
-    `table` is Hive's description of the table, or None if it does not exist; its columns take precedence.
-    """
-    properties = {key: _without_secret(key, value) for key, value in draft.kafka.items()}
-    draft = replace(draft, kafka=properties)
-    if not sample.values:
-        draft = replace(draft, notes=(f"topic {draft.topic} holds no record: nothing is known of it",))
-        return draft if table is None else with_table(replace(draft, format="json"), table)
-    recognition = recognise(sample.values, writers)
-    draft = replace(
-        draft,
-        format=recognition.format,
-        source=recognition.source,
-        columns=recognition.columns,
-        registry=draft.registry if recognition.format in ("avro", "protobuf") else None,
-        delimiter=recognition.delimiter,
-        header=recognition.header,
-        rows=recognition.rows,
-        framing=recognition.framing,
-        decimals=recognition.decimals,
-    )
-    if table is not None and recognition.columns:
-        draft = with_table(draft, table)
-    decoded = _decode(draft, sample, writers, {**environ, **{_variable(key): "-" for key in properties}})
-    draft = replace(draft, columns=tuple(_with_empty(column, decoded.rows) for column in draft.columns))
-    notes = [*_outcome(draft, sample, decoded), *draft.notes, *recognition.notes]
-    if draft.hive and table is None:
-        notes.append(f"Hive has no table {draft.table_name}: a run creates it")
-    if recognition.columns:
-        events, rate = _events(draft, sample, decoded), _rate(sample)
-        notes += [*_advice(draft, events, rate)]
-        interval = 60 if rate is None else rate.interval_seconds
-        draft = replace(draft, event=_event_keys(draft, events), interval_seconds=interval)
-    return replace(draft, notes=tuple(notes))
 
 
 def _reading_map(draft: Draft) -> str:
@@ -261,13 +315,6 @@ def _events(draft: Draft, sample: TopicSample, decoded: Decoded) -> list[EventTi
     return event_times(draft.columns, decoded.rows, times)
 
 
-def _event_keys(draft: Draft, events: Sequence[EventTime]) -> str:
-    """Return the keys of `bucket` that name the event time; for a change log it is the time of the change."""
-    if draft.source != "events":
-        return f"field: {TIME}, unit: ms"
-    return f"field: {key_text(events[0].column.name)}" if events else ""
-
-
 def _rate(sample: TopicSample) -> Rate | None:
     numbers = np.array(sample.numbers)
     times = np.array([-1 if time is None else time for time in sample.times_ms])
@@ -275,27 +322,5 @@ def _rate(sample: TopicSample) -> Rate | None:
     return rate_of(by_partition, sum(map(len, sample.values)) / len(sample.values))
 
 
-def _advice(draft: Draft, events: Sequence[EventTime], rate: Rate | None) -> list[str]:
-    notes = []
-    times = [f"{e.column.name} ({duration(e.seconds)} from Kafka's timestamp{_null(e)})" for e in events[:4]]
-    if draft.source != "events":
-        notes.append(f"changes of {draft.source}: buckets are by {TIME}, when each was captured")
-    elif times:
-        notes.append(f"event time: {times[0]}" + (f"; others: {', '.join(times[1:])}" if times[1:] else ""))
-    else:
-        notes.append("no column can be the event time: buckets are by Kafka's own timestamps")
-    if rate is not None:
-        files = math.ceil(3600 / rate.interval_seconds)
-        notes.append(
-            f"by their timestamps about {rate.records_per_second:,.1f} records and {size(rate.bytes_per_second)} a second:"
-            f" a flush interval of {duration(rate.interval_seconds)} makes {counted(files, 'file')} an hour or more"
-        )
-    if personal := ", ".join(personal_names(draft.columns)):
-        notes.append(
-            f"by their names these may be personal data or secrets, leave out what is not needed: {personal}"
-        )
-    return notes
-
-
-def _null(event: EventTime) -> str:
-    return f", {event.column.empty:.0%} null" if event.column.empty >= 0.005 else ""
+def _nothing(rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+    """Ignore dead letters: format raw makes none."""

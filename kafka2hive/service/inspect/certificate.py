@@ -18,9 +18,8 @@ from kafka2hive.model.paths.path import base_name, join, parent
 from kafka2hive.model.paths.table_directory import CertificateName, certificate_path
 from kafka2hive.model.snapshot import Certificate, OpenPartition, Snapshot
 from kafka2hive.service.tables.ledgers import ledger_tables, no_answer_about, unknown_tables
-from kafka2hive.service.verify.certificates import audit_certificates
 from kafka2hive.service.verify.files import changed_files
-from kafka2hive.service.verify.registrations import wrong_registration
+from kafka2hive.service.verify.hive_partitions import audit_certificates, wrong_registration
 from kafka2hive.service.verify.result import Finding
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import Clock, FileStatus, NotFound, StorageError

@@ -24,12 +24,11 @@ from kafka2hive.service.tables.never_filled import NeverFilled, never_filled
 from kafka2hive.service.tables.read_through import bounds_of_map
 from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_added_columns
 from kafka2hive.service.tables.table_state import MapTable
-from kafka2hive.service.validate.selects import selects_of
+from kafka2hive.service.validate.map_check import selects_of
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.task.bucket.bucketer import BucketIds
-from kafka2hive.task.replay import LookResult, look, unowned_task
-from kafka2hive.task.sink import PassingSink, RowSink
-from kafka2hive.task.write.destination import Destination
+from kafka2hive.task.run import DryRun, dry_run_ranges, unowned_task
+from kafka2hive.task.write.destination import Destination, PassingSink, RowSink
 
 if TYPE_CHECKING:
     from kafka2hive.sql.selects import Selects
@@ -209,7 +208,7 @@ def _look(
     ranges: tuple[OffsetRange, ...],
     collector: "_Collector",
     selects: "Selects | None",
-) -> LookResult:
+) -> DryRun:
     """Read `ranges` into `collector`. Raises TableError."""
     files, now, places = wiring.ports.files, int(time.time() * 1000), tuple(_COORDINATES.items())
     bounds = bounds_of_map(table.bucketing, now)
@@ -222,7 +221,7 @@ def _look(
             task=task, table=table, settings=settings, files=files, open_sink=collector.open_sink
         ).look(selects, places)
     settings = task_settings(wiring.map, {table.table: replace(table, metadata=(*table.metadata, *places))})
-    return look(
+    return dry_run_ranges(
         table=table.table,
         ranges=ranges,
         settings=settings,

@@ -24,8 +24,10 @@ from kafka2hive.service.run.result import (
 )
 from kafka2hive.service.run.signals import StopSignals
 from kafka2hive.service.tables.hive_schemas import task_settings
-from kafka2hive.service.validate.before_start import refuse_to_start, warn_of_topic_settings
+from kafka2hive.service.validate.kafka_check import warn_of_topic_settings
+from kafka2hive.service.validate.storage_check import require_storage
 from kafka2hive.service.wiring import Wiring
+from kafka2hive.spark.java import require_java
 from kafka2hive.spark.jvm import Jvm
 from kafka2hive.spark.scratch import Scratch
 
@@ -60,7 +62,8 @@ class Run:
         decoder = self._parts.decoder
         level = logging.INFO if decoder.is_compiled else logging.WARNING
         log.log(level, "run of service %s; decoder: %s", self._wiring.map.service, decoder)
-        refuse_to_start(self._wiring)
+        require_storage(self._wiring.ports.files, self._wiring.map)
+        require_java()
         try:
             return self._run()
         except BaseException as error:

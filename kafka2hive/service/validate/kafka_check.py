@@ -1,5 +1,6 @@
 """The checks that Kafka has the map's topics, that the service may read them, and that records are kept long enough."""
 
+import logging
 from collections.abc import Collection, Mapping
 
 from kafka2hive.kafka.errors import no_answer, unknown_topics
@@ -8,6 +9,9 @@ from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableEr
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, Warned
+from kafka2hive.service.wiring import Wiring
+
+log = logging.getLogger(__name__)
 
 FLUSHES_KEPT = 10
 """How many flush intervals records should outlive."""
@@ -36,10 +40,28 @@ def check_kafka(kafka: Kafka, tables: Collection[MapTable], cluster: ClusterView
     return checks
 
 
+def warn_of_topic_settings(
+    wiring: Wiring, kafka: Kafka, tables: Collection[MapTable], cluster: ClusterView
+) -> None:
+    """Log warnings about the topics' settings from a background thread, without waiting for it."""
+
+    def warn() -> None:
+        readers = topics_of(tables, cluster)
+        try:
+            settings = kafka.topic_settings(cluster, sorted(readers))
+        except Kafka2HiveError as error:
+            log.debug("the settings of topics are not known: %s", error)
+            return
+        for warning in settings_warnings(settings, readers):
+            log.warning("%s", warning.error)
+
+    wiring.background.start("ask-kafka", warn)
+
+
 def settings_warnings(
     settings: Mapping[str, TopicSettings], by_topic: Mapping[str, list[MapTable]]
 ) -> list[Warned]:
-    """Return warnings for the log before a run: topics that may not be read, or that keep records too short."""
+    """Return warnings for the log of a run: topics that may not be read, or whose retention is too short."""
     warnings: list[Warned] = []
     for topic, readers in sorted(by_topic.items()):
         if settings[topic].may_read is False:

@@ -26,7 +26,7 @@ from kafka2hive.service.tables.start_preview import StartPreview, look_at_kafka
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.validate.check import Check, Failed, Passed, Result, exit_code_of
 from kafka2hive.service.validate.kafka_check import check_kafka
-from kafka2hive.service.validate.selects import SelectCheck, check_selects_online
+from kafka2hive.service.validate.map_check import SelectCheck, check_selects_online
 from kafka2hive.service.validate.storage_check import LEDGER_ROOT, check_storage
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.spark.java import require_java

@@ -1,10 +1,11 @@
-"""The check that the service may create, rename and delete files in the directories of the ledgers and tables.
+"""The checks that the map's file systems answer, and that the service may write in the directories of ledgers and tables.
 
-It does so with a probe file.
+The service creates, renames and deletes a probe file in each directory.
 """
 
 from collections.abc import Collection
 
+from kafka2hive.config.keys import ServiceMap
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.paths.path import join, parent
 from kafka2hive.model.paths.table_directory import probe_directory, staging_directory
@@ -16,6 +17,26 @@ from kafka2hive.storage.port import Denied, FileSystem, NoRoom, NotFound, Storag
 
 LEDGER_ROOT = "ledger root"
 """The subject of the ledger root's check."""
+
+
+def require_storage(files: FileSystem, service_map: ServiceMap) -> None:
+    """Call every file system of the map once; raise ServiceUnavailable for the first that does not answer.
+
+    A directory that does not exist, or that may not be read, is an answer.
+    """
+    ledger_root = service_map.storage.ledger_root
+    places = [ledger_root, service_map.dead_letters.location, *(rule.location for rule in service_map.tables)]
+    for root in dict.fromkeys(map(root_of, places)):
+        try:
+            files.stat(ledger_root if root_of(ledger_root) == root else root + "/")
+        except (NotFound, Denied):
+            continue
+        except StorageError as error:
+            raise ServiceUnavailable(
+                "storage.unavailable",
+                f"{root} does not answer: {error}",
+                error.remedy or "is the NameNode up, and storage.uri in the map right?",
+            ) from error
 
 
 def check_storage(wiring: Wiring, tables: Collection[MapTable]) -> list[Check]:
@@ -61,9 +82,8 @@ def probe(files: FileSystem, place: str, uuid: str) -> str:
     staging = staging_directory(place)
     source = staging if ancestor == place and _is_directory(files, staging) else directory
     first, second = join(source, f"_probe-{uuid}.in-progress"), join(directory, "_probe.final")
-    leftovers = [
-        directory
-    ]  # added before each call, because a call without an answer may have been carried out
+    # a path is added before its call, because a call without an answer may have been carried out
+    leftovers = [directory]
     try:
         files.mkdirs(directory)
         leftovers.append(first)

@@ -1,15 +1,28 @@
-"""The audit of early partitions, units and moves, counted anew from file lines. Pure."""
+"""The audit of compaction: what snapshots say of it, and the rows of compacted files.
 
-from collections.abc import Iterator
+`audit_places` is pure: it counts early partitions, units and moves anew from the lines of files. `audit_units` reads the
+files of each unit, which must hold exactly the rows of its early files.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from kafka2hive.config.keys import TableSettings
+from kafka2hive.ledger.early_files import in_unit
 from kafka2hive.ledger.snapshot.change import MOST_MOVED
-from kafka2hive.model.files import FileKind, HivePartition
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.paths.data_file import extension_of
 from kafka2hive.model.paths.table_directory import early_place, other_place
-from kafka2hive.model.snapshot import MovedPartition, Snapshot
+from kafka2hive.model.snapshot import CompactionUnit, MovedPartition, Snapshot
 from kafka2hive.service.verify.result import Finding, of_epoch
+from kafka2hive.storage.port import FileSystem, NotFound
+
+if TYPE_CHECKING:
+    from kafka2hive.formats.lines.reader import PlainLines
 
 _CODE = "verify.compaction"
+_BATCH_ROWS = 32_768
 
 
 def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
@@ -24,7 +37,7 @@ def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
         for partition, (files, rows) in list(counts.items()):
             if loss.path.rpartition("/")[0] == partition.location:
                 counts[partition] = (files - 1, rows - loss.rows)
-    counts = {partition: told for partition, told in counts.items() if told[0]}
+    counts = {partition: count for partition, count in counts.items() if count[0]}
     moved = list(_moved_before(before, after))
     for home in sorted({unit.partition for unit in after.units}):
         early = next((each for each in counts if _home(each) == home), None)
@@ -51,6 +64,39 @@ def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
         yield of_epoch(after, _CODE, f"closed through {after.closed_through}, before {before.closed_through}")
 
 
+def audit_units(
+    files: FileSystem, finals: Sequence[Snapshot], lost: Collection[str], settings: TableSettings
+) -> list[Finding]:
+    """Compare the rows of each unit's sources, as the ledger names them, with those of its files. Raises StorageError.
+
+    A file whose loss was accepted before the unit is not one of its sources. If a source was lost since (Hive no longer reads
+    it), the unit cannot be compared.
+    """
+    from kafka2hive.formats.lines.reader import PlainLines  # slow: it loads pyarrow
+    from kafka2hive.task.rows import schema_in_files
+
+    data = [file for snapshot in finals for file in snapshot.files]
+    plain = PlainLines(schema_in_files(settings), settings.writer)
+    findings = []
+    for snapshot in finals:
+        lost_before = {loss.path for loss in snapshot.losses}
+        for unit in snapshot.units:
+            sources = [
+                f
+                for f in data
+                if f.hive_partition.path == unit.partition.path
+                and in_unit(f, unit)
+                and f.final not in lost_before
+            ]
+            if any(f.final in lost for f in sources):
+                continue
+            written = [f for f in snapshot.files if (f.hive_partition, f.task) == (unit.partition, unit.task)]
+            if problem := _difference(files, unit, sources, written, plain):
+                where = f"epoch {snapshot.epoch}, unit {unit.task}"
+                findings.append(Finding("verify.compacted", unit.partition.location, f"{where}: {problem}"))
+    return findings
+
+
 def _moved_before(before: Snapshot, after: Snapshot) -> Iterator[MovedPartition]:
     """Yield the moved partitions of `before`, and those that `after` watches again because it has late data of them."""
     filled = {file.hive_partition for file in after.files if file.kind is FileKind.DATA}
@@ -73,3 +119,42 @@ def _watched(moved: list[MovedPartition]) -> list[MovedPartition]:
 
 def _home(early: HivePartition) -> HivePartition:
     return replace(early, location=other_place(early.location, early.path))
+
+
+def _difference(
+    files: FileSystem,
+    unit: CompactionUnit,
+    sources: Sequence[DataFile],
+    written: Sequence[DataFile],
+    plain: "PlainLines",
+) -> str | None:
+    """Return how the rows differ, or None."""
+    from kafka2hive.formats.readers import UNREADABLE
+
+    if len(sources) != unit.sources:
+        return f"it has {unit.sources} sources, the ledger names {len(sources)} files of its interval"
+    try:
+        before, after = _sum(files, sources, plain), _sum(files, written, plain)
+    except NotFound as error:
+        return f"{error} is not there, its rows were not compared"
+    except UNREADABLE as error:
+        return f"a file cannot be read: {error}"
+    if before != after:
+        return f"its sources hold {before[0]} rows, its files {after[0]}, and they are not the same rows"
+    return None
+
+
+def _sum(files: FileSystem, of: Iterable[DataFile], plain: "PlainLines") -> tuple[int, int]:
+    """Return the number of rows and the sum of their hashes."""
+    import numpy as np
+
+    from kafka2hive.formats.readers import open_reader
+    from kafka2hive.formats.row_hash import row_hashes
+
+    rows, total = 0, 0
+    for file in of:
+        reader = open_reader(files.read(file.final), extension_of(file.final), plain)
+        for batch in reader.batches(reader.schema.names, _BATCH_ROWS):
+            hashes = row_hashes(zip(batch.schema.names, batch.columns, strict=True), len(batch))
+            rows, total = rows + len(batch), total + int(hashes.sum(dtype=np.uint64))
+    return rows, total % (1 << 64)

@@ -21,7 +21,6 @@ from kafka2hive.model.snapshot import REFETCH, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.tables.kafka_view import logs_of
-from kafka2hive.service.verify.file_contents import LoadedRows, column_differences, load, place_columns
 from kafka2hive.service.verify.files import damage_of
 from kafka2hive.service.verify.history import replayed_paths
 from kafka2hive.service.verify.result import AuditResult, Finding
@@ -30,9 +29,20 @@ from kafka2hive.service.verify.row_comparison import (
     PlaceDifferences,
     compare_as_multisets,
     compare_by_place,
+    multiset_findings,
+    place_findings,
+    without_absent,
 )
-from kafka2hive.service.verify.row_findings import multiset_findings, place_findings, without_absent
-from kafka2hive.service.verify.row_sources import LETTERS, ReplayRows, file_schema, is_readable
+from kafka2hive.service.verify.row_sources import (
+    LETTERS,
+    LoadedRows,
+    RecordRows,
+    column_differences,
+    file_schema,
+    is_readable,
+    load,
+    place_columns,
+)
 from kafka2hive.service.verify.rows import OUTSIDE, Paths, PlaceColumns, Span
 from kafka2hive.service.verify.units import (
     PIECE_OFFSETS,
@@ -46,8 +56,8 @@ from kafka2hive.service.verify.units import (
     without_refetched,
 )
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
-from kafka2hive.task.replay import STALL_SECONDS, replay, unowned_task
 from kafka2hive.task.rows import schema_in_files
+from kafka2hive.task.run import COMMAND_STALL_SECONDS, dry_run, unowned_task
 
 
 class KafkaAudit:
@@ -63,7 +73,7 @@ class KafkaAudit:
     ) -> None:
         self._files = files
         self._concurrency = concurrency
-        self._settings = replace(settings, stall_seconds=STALL_SECONDS)
+        self._settings = replace(settings, stall_seconds=COMMAND_STALL_SECONDS)
         self._table = settings.tables[table]
         self._advance = advance
         self._schema = schema_in_files(self._table)
@@ -118,10 +128,10 @@ class KafkaAudit:
     ) -> None:
         """Compare the rows of `ranges`, a part of the unit's, with those that Kafka's records make now."""
         span, paths = Span(ranges), Paths()
-        expected = ReplayRows(span, columns, place, paths)
+        expected = RecordRows(span, columns, place, paths)
         task = unowned_task(self._table.table, ranges, planned_at_ms=0)
         task = replace(task, epoch=unit.epoch, bounds=unit.bounds)
-        manifest = replay(task, self._settings, self._files, expected.open_sink)
+        manifest = dry_run(task, self._settings, self._files, expected.open_sink)
         if manifest.failure is not None:
             self._gone += [UnreadableRange(r, f"not readable ({manifest.failure.message})") for r in ranges]
             return

@@ -17,11 +17,9 @@ from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
-from kafka2hive.service.verify.file_contents import load
 from kafka2hive.service.verify.result import AuditResult, Finding
-from kafka2hive.service.verify.row_comparison import compare_by_place
-from kafka2hive.service.verify.row_findings import FindingText, place_findings
-from kafka2hive.service.verify.row_sources import file_schema
+from kafka2hive.service.verify.row_comparison import FindingText, compare_by_place, place_findings
+from kafka2hive.service.verify.row_sources import file_schema, load
 from kafka2hive.service.verify.rows import OUTSIDE, Indices, Paths, PlaceColumns, RowHashes, Span
 from kafka2hive.service.verify.units import PIECE_OFFSETS, Advance, Unit, pieces, units_of
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound

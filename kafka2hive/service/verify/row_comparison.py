@@ -1,14 +1,24 @@
-"""The comparison of two sides of the same rows: place by place if the rows have offsets, otherwise as multisets. Pure."""
+"""The comparison of two sides of the same rows, and the findings about their differences. Pure.
 
+Rows with offsets are compared place by place, other rows as multisets.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from kafka2hive.formats.row_hash import Hashes, mix_words
-from kafka2hive.service.verify.rows import OUTSIDE, Indices, Numbers, RowArrays
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.text import counted
+from kafka2hive.service.verify.result import Finding
+from kafka2hive.service.verify.rows import OUTSIDE, Indices, Numbers, RowArrays, Span
 
 Mask = npt.NDArray[np.bool_]
+MOST_FINDINGS = 1_000
+"""The most findings of one code within one unit; one more says how many are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,23 @@ class PlaceDifferences:
     misplaced: Indices
     expected_buckets: Numbers
     files: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class BucketDifference:
+    """How many rows of one bucket are only on the expected side (`lost`), or only on the actual one (`extra`)."""
+
+    bucket: int
+    lost: int
+    extra: int
+
+
+@dataclass(frozen=True, slots=True)
+class FindingText:
+    """The side that rows are compared with: `subject` begins a sentence, `negated` follows "no"."""
+
+    subject: str = "Kafka's record is"
+    negated: str = "record of Kafka's makes"
 
 
 def compare_by_place(
@@ -65,26 +92,6 @@ def compare_by_place(
     )
 
 
-def _bucket_words(buckets: Numbers) -> Hashes:
-    return mix_words(buckets.astype(np.uint64) + np.uint64(1))
-
-
-def _inside(rows: RowArrays) -> RowArrays:
-    inside = rows.places != OUTSIDE
-    if inside.all():
-        return rows
-    return RowArrays(rows.places[inside], rows.hashes[inside], rows.buckets[inside], rows.files[inside])
-
-
-@dataclass(frozen=True, slots=True)
-class BucketDifference:
-    """How many rows of one bucket are only on the expected side (`lost`), or only on the actual one (`extra`)."""
-
-    bucket: int
-    lost: int
-    extra: int
-
-
 def compare_as_multisets(
     expected: RowArrays, actual: RowArrays, buckets: bool = True
 ) -> list[BucketDifference]:
@@ -109,3 +116,103 @@ def compare_as_multisets(
         lost, extra = int(counts[counts > 0].sum()), int(-counts[counts < 0].sum())
         differences.append(BucketDifference(bucket, lost, extra))
     return differences
+
+
+def place_findings(
+    span: Span,
+    differences: PlaceDifferences,
+    files: Sequence[DataFile],
+    paths: Sequence[str],
+    what: str,
+    text: FindingText = FindingText(),
+) -> list[Finding]:
+    """Return a finding for each run of adjoining offsets of one file. `what` is `row` or `dead letter`."""
+    of_place = differences.files
+    no_file = np.full(len(of_place), -1, np.int32)
+    different = f"the {what} is another: {text.subject} not like it"
+    groups = [
+        ("verify.lost", differences.lost, no_file, f"{text.subject} no {what} in any file"),
+        ("verify.extra", differences.extra, of_place, f"a {what} that no {text.negated}"),
+        ("verify.doubled", differences.doubled, of_place, f"the {what} is there more than once"),
+        ("verify.different", differences.different, of_place, different),
+    ]
+    misplaced, buckets = differences.misplaced, differences.expected_buckets[differences.misplaced]
+    groups += [
+        (
+            "verify.misplaced",
+            misplaced[buckets == bucket],
+            of_place,
+            f"the {what} belongs to bucket {paths[bucket]}",
+        )
+        for bucket in np.unique(buckets).tolist()
+    ]
+    findings: list[Finding] = []
+    for code, places, owners, message in groups:
+        findings += _capped(
+            code, _by_file(code=code, span=span, places=places, owners=owners, files=files, text=message)
+        )
+    return findings
+
+
+def multiset_findings(
+    where: str, differences: Sequence[BucketDifference], paths: Sequence[str], extra: bool
+) -> list[Finding]:
+    """Return findings with counts by bucket, for rows without offsets; `extra` False leaves out those without a record."""
+    findings = []
+    for difference in differences:
+        number = difference.bucket
+        bucket = f"bucket {paths[number] or '(none)'}" if number < len(paths) else "any bucket"
+        if difference.lost:
+            text = f"{bucket}: {difference.lost:,} of Kafka's records have no row in any file"
+            findings.append(Finding("verify.lost", where, text))
+        if difference.extra and extra:
+            text = f"{bucket}: {counted(difference.extra, 'row')} without a record in Kafka"
+            findings.append(Finding("verify.extra", where, text))
+    return findings
+
+
+def without_absent(lost: Indices, buckets: Numbers, absent: Mapping[int, int], by_bucket: bool) -> Indices:
+    """Return the `lost` places that missing files do not explain; those files have findings of their own.
+
+    `absent` counts the rows of missing files by bucket. If a bucket lacks more rows, all of its places are returned.
+    """
+    if not len(lost) or not absent:
+        return lost
+    if not by_bucket:
+        return lost[:0] if len(lost) <= sum(absent.values()) else lost
+    numbers = buckets[lost]
+    counts = Counter(numbers.tolist())
+    explained = [bucket for bucket, count in counts.items() if count <= absent.get(bucket, 0)]
+    return lost[~np.isin(numbers, explained)]
+
+
+def _by_file(
+    code: str, span: Span, places: Indices, owners: Numbers, files: Sequence[DataFile], text: str
+) -> Iterator[Finding]:
+    for owner in np.unique(owners[places]).tolist():
+        path = f"; {files[owner].final}" if owner >= 0 else ""
+        for run in span.runs(places[owners[places] == owner]):
+            several = f"{len(run):,} times: " if len(run) > 1 else ""
+            where = f"{run.topic_partition}@{run.start}" if len(run) == 1 else str(run)
+            yield Finding(code, where, f"{several}{text}{path}")
+
+
+def _capped(code: str, findings: Iterator[Finding]) -> list[Finding]:
+    result = list(findings)
+    if len(result) <= MOST_FINDINGS:
+        return result
+    more = Finding(
+        code, result[MOST_FINDINGS].where, f"and {len(result) - MOST_FINDINGS:,} findings like this"
+    )
+    return [*result[:MOST_FINDINGS], more]
+
+
+def _bucket_words(buckets: Numbers) -> Hashes:
+    return mix_words(buckets.astype(np.uint64) + np.uint64(1))
+
+
+def _inside(rows: RowArrays) -> RowArrays:
+    inside = rows.places != OUTSIDE
+    if inside.all():
+        return rows
+    return RowArrays(rows.places[inside], rows.hashes[inside], rows.buckets[inside], rows.files[inside])

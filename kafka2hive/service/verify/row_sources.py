@@ -1,23 +1,31 @@
-"""The two sources of rows for a comparison, a data file and a replay of Kafka's records, both reduced to hashes."""
+"""The sources of rows for a comparison, which reduce them to hashes: a task's files, and a dry run over Kafka's records.
 
+The columns that can be compared are here, too.
+"""
+
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS
+from kafka2hive.config.keys import MetadataColumn, TableSettings
 from kafka2hive.formats.contract.port import FileReader
 from kafka2hive.formats.lines.reader import PlainLines
 from kafka2hive.formats.readers import UNREADABLE, open_reader
-from kafka2hive.model.files import FileKind
+from kafka2hive.formats.row_hash import comparable
+from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.data_file import extension_of
+from kafka2hive.service.verify.result import Finding
 from kafka2hive.service.verify.rows import Numbers, Paths, PlaceColumns, RowHashes, Span, hashes_of
 from kafka2hive.task.bucket.bucketer import BucketIds
-from kafka2hive.task.sink import PassingSink, RowSink
-from kafka2hive.task.write.destination import Destination
+from kafka2hive.task.rows import schema_in_files
+from kafka2hive.task.write.destination import Destination, PassingSink, RowSink
 
 LETTERS = -2
-"""The bucket of every dead letter: its partition is the day of planning, which a replay does not know."""
+"""The bucket of every dead letter: its partition is the day of planning, which a dry run does not know."""
 LETTER_PLACE = PlaceColumns("offset", "topic", "partition")
 LETTER_COLUMNS = tuple(c.name for c in DEAD_LETTER_COLUMNS if c.name not in ("detail", "epoch"))
 """The columns of a dead letter that depend on its record alone."""
@@ -25,18 +33,57 @@ _BATCH_ROWS = 32_768
 """So that a batch fits into the processor's cache."""
 
 
-def file_schema(data: bytes, path: str, plain: PlainLines | None = None) -> pa.Schema:
-    """Return the file's schema; `plain` describes files of lines without compression. Raises UNREADABLE."""
-    return open_reader(data, extension_of(path), plain).schema
+@dataclass(slots=True)
+class LoadedRows:
+    """The rows of files by kind; `absent` counts the rows of missing and damaged files by bucket number."""
+
+    data: RowHashes = field(default_factory=RowHashes)
+    letters: RowHashes = field(default_factory=RowHashes)
+    absent: Counter[int] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
 
 
-def is_readable(data: bytes, path: str, plain: PlainLines | None) -> bool:
-    """Whether the file's schema can be read."""
-    try:
-        file_schema(data, path, plain)
-    except UNREADABLE:
-        return False
-    return True
+def load(
+    files: Sequence[DataFile],
+    contents: Sequence[bytes | None],
+    columns: Mapping[str, str],
+    place: PlaceColumns | None,
+    span: Span,
+    paths: Paths,
+    plain: PlainLines | None = None,
+) -> LoadedRows:
+    """Read the rows of `files`, of which `contents` has the bytes, or None for a missing file.
+
+    A row's file is its index in `files`.
+    """
+    loaded = LoadedRows()
+    for number, (file, data) in enumerate(zip(files, contents, strict=True)):
+        letter = file.kind is FileKind.DEAD_LETTER
+        bucket = LETTERS if letter else paths.number(file.hive_partition.path)
+        if data is None:
+            loaded.absent[bucket] += file.rows
+            continue
+        try:
+            reader = open_reader(data, extension_of(file.final), plain)
+            if letter:
+                rows = read_rows(
+                    reader=reader,
+                    columns=letter_columns(),
+                    place=LETTER_PLACE,
+                    span=span,
+                    bucket=bucket,
+                    file=number,
+                )
+            else:
+                rows = read_rows(
+                    reader=reader, columns=columns, place=place, span=span, bucket=bucket, file=number
+                )
+        except UNREADABLE as error:
+            loaded.findings.append(Finding("verify.unreadable", file.final, str(error)))
+            loaded.absent[bucket] += file.rows
+        else:
+            (loaded.letters if letter else loaded.data).extend(rows)
+    return loaded
 
 
 def read_rows(
@@ -59,13 +106,8 @@ def read_rows(
     return rows
 
 
-def letter_columns() -> dict[str, str]:
-    """Return the columns of dead letters by names that no table has, so that a dead letter never equals a row."""
-    return {f"dead letter {name}": name for name in LETTER_COLUMNS}
-
-
-class ReplayRows:
-    """The rows of a replay. `data` has places if `place` is given, `letters` always."""
+class RecordRows:
+    """The rows of a dry run. `data` has places if `place` is given, `letters` always."""
 
     def __init__(
         self, span: Span, columns: Mapping[str, str], place: PlaceColumns | None, paths: Paths
@@ -91,3 +133,45 @@ class ReplayRows:
     def _letters(self, rows: pa.RecordBatch) -> None:
         places = self._span.places(LETTER_PLACE, rows)
         self.letters.add(places, hashes_of(rows, letter_columns()), np.full(len(rows), LETTERS, np.int32))
+
+
+def letter_columns() -> dict[str, str]:
+    """Return the columns of dead letters by names that no table has, so that a dead letter never equals a row."""
+    return {f"dead letter {name}": name for name in LETTER_COLUMNS}
+
+
+def file_schema(data: bytes, path: str, plain: PlainLines | None = None) -> pa.Schema:
+    """Return the file's schema; `plain` describes files of lines without compression. Raises UNREADABLE."""
+    return open_reader(data, extension_of(path), plain).schema
+
+
+def is_readable(data: bytes, path: str, plain: PlainLines | None) -> bool:
+    """Whether the file's schema can be read."""
+    try:
+        file_schema(data, path, plain)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def place_columns(table: TableSettings) -> PlaceColumns | None:
+    """Return the columns with a row's origin, or None if the files have no offsets."""
+    written = set(schema_in_files(table).names)
+    names = {kind: name for kind, name in table.metadata if name in written}
+    offset = names.get(MetadataColumn.OFFSET)
+    if offset is None:
+        return None
+    return PlaceColumns(offset, names.get(MetadataColumn.TOPIC), names.get(MetadataColumn.PARTITION))
+
+
+def column_differences(of_map: pa.Schema, of_file: pa.Schema) -> list[tuple[str, str]]:
+    """Return the columns that cannot be compared, each with a reason to which the caller adds a number of files."""
+    result = []
+    for name in dict.fromkeys([*of_map.names, *of_file.names]):
+        if name not in of_file.names:
+            result.append((name, f"column {name}: not in"))
+        elif name not in of_map.names:
+            result.append((name, f"column {name}: the map does not have it, but"))
+        elif comparable(of_map.field(name).type) != comparable(of_file.field(name).type):
+            result.append((name, f"column {name}: of another type in"))
+    return result

@@ -1,11 +1,23 @@
-"""`kafka2hive verify`: audit ledgers, files, certificates and registrations. Only reads; safe during a live run."""
+"""`kafka2hive verify`: audit ledgers, files, certificates and registrations, and rows against Kafka or another table.
+
+Only reads; safe during a live run. Each table's ledger comes first, then what it says against files, Kafka and Hive.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kafka2hive.config.keys import BucketTime
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.metastore import Metastore
+from kafka2hive.ledger.history import History, read_history
+from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.marker import read_marker
+from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUnavailable
+from kafka2hive.model.files import FileKind
+from kafka2hive.model.metastore import Metastore, MetastoreUnavailable
+from kafka2hive.model.paths.table_directory import owner_marker
+from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.tables.ledgers import (
     apart,
     did_you_mean,
@@ -14,9 +26,23 @@ from kafka2hive.service.tables.ledgers import (
     unknown_tables,
     vanished_ledgers,
 )
-from kafka2hive.service.verify.result import Progress, VerifyRequest, VerifyResult
-from kafka2hive.service.verify.table import TableAudit
+from kafka2hive.service.verify.files import audit_contents, audit_pending, audit_presence
+from kafka2hive.service.verify.history import audit_history, lost_paths
+from kafka2hive.service.verify.hive_partitions import (
+    accepted_registrations,
+    audit_certificates,
+    audit_registrations,
+)
+from kafka2hive.service.verify.result import (
+    AuditResult,
+    Finding,
+    Progress,
+    TableAuditResult,
+    VerifyRequest,
+    VerifyResult,
+)
 from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import FileSystem
 
 if TYPE_CHECKING:
     from kafka2hive.plan.contract import TaskSettings
@@ -77,3 +103,184 @@ def _no_other_dump(wiring: Wiring, request: VerifyRequest, names: set[str]) -> l
         did_you_mean(request.against, names),
     )
     return [(request.against, error)]
+
+
+@dataclass(frozen=True, slots=True)
+class TableAudit:
+    """Audits the tables of `request`.
+
+    `kafka` and `metastore` are None if they are not to be asked. `settings` returns the task settings of a table; `deep`
+    needs it and `kafka`, `against` needs it.
+    """
+
+    wiring: Wiring
+    request: VerifyRequest
+    kafka: Kafka | None
+    metastore: Metastore | None
+    settings: "Callable[[str], TaskSettings] | None"
+    progress: Progress
+
+    def audit(self, view: View) -> list[TableAuditResult]:
+        """Return the result for one table, or an empty list if it is not to be audited. Raises Kafka2HiveError, StorageError."""
+        history = read_history(self.wiring.ports.files, view)
+        table, newest = view.paths.table, history.newest
+        if not self._is_selected(history) or table == self.request.against:
+            return []
+        files = [file for snapshot in history.finals for file in snapshot.files]
+        rows = sum(file.rows for file in files if file.kind is not FileKind.COMPACTED)
+        self.progress.table(newest.table, len(files), rows)
+        result = AuditResult(
+            [*audit_history(history.all), *audit_place(self.wiring.ports.files, history.view)]
+        )
+        self._files(history, result)
+        if self.request.against is not None and self.settings is not None:
+            result.extend(self._with_other_table(history, self.request.against, self.settings))
+        self._services(history, result)
+        table_result = TableAuditResult(
+            table=newest.table,
+            epochs=len(history.all),
+            files=len(files),
+            rows=rows,
+            bytes=sum(file.length for file in files),
+            findings=tuple(result.findings),
+            no_answer=tuple(dict.fromkeys(result.no_answer)),
+            not_checked=tuple(result.not_checked),
+            accepted=accepted_registrations(newest),
+            notes=tuple(result.notes),
+        )
+        return [table_result]
+
+    def _is_selected(self, history: History) -> bool:
+        """Whether the table is requested, in the map, or was ever written by the map's service."""
+        service_map = self.wiring.map
+        names = {*self.request.tables, *(rule.table for rule in service_map.tables)}
+        return history.newest.table in names or service_map.service in {s.service for s in history.all}
+
+    def _files(self, history: History, result: AuditResult) -> None:
+        """Audit names and lengths; also the contents if requested, with `deep` against Kafka's records."""
+        request, lost = self.request, lost_paths(history.all)
+        files, concurrency = self.wiring.ports.files, self.wiring.ports.concurrency
+        result.extend(
+            audit_presence(
+                files=files,
+                concurrency=concurrency,
+                finals=history.finals,
+                pending=history.pending,
+                lost=lost,
+                newest_now=lambda: look(files, history.view.paths).state.epoch,
+            )
+        )
+        result.findings += audit_certificates(files, concurrency, history.finals)
+        if history.pending is not None:
+            result.findings += audit_pending(
+                files=files,
+                concurrency=concurrency,
+                pending=history.pending,
+                lost=lost,
+                contents=request.contents or request.deep,
+            )
+        if request.deep and self.kafka is not None and self.settings is not None:
+            from kafka2hive.service.verify.compaction import audit_units
+            from kafka2hive.service.verify.kafka_rows import KafkaAudit  # slow: it loads the decoders
+
+            name = history.newest.table
+            audit = KafkaAudit(
+                files=files,
+                concurrency=concurrency,
+                settings=self.settings(name),
+                table=name,
+                advance=self.progress.advance,
+            )
+            result.extend(audit.audit(history.finals, self.kafka))
+            result.findings += audit_units(files, history.finals, lost, self.settings(name).tables[name])
+        elif request.contents:
+            result.findings += audit_contents(
+                files=files,
+                concurrency=concurrency,
+                snapshots=history.finals,
+                lost=lost,
+                advance=self.progress.advance,
+            )
+
+    def _services(self, history: History, result: AuditResult) -> None:
+        """Audit positions against the ends of Kafka's logs, and the registrations in Hive."""
+        if self.kafka is not None:
+            try:
+                result.findings += _beyond_kafka(history.newest, self.kafka)
+            except ServiceUnavailable as error:
+                result.no_answer.append(f"Kafka: {error.message}")
+        if self.metastore is not None:
+            clock = self.wiring.ports.clock
+            try:
+                result.findings += audit_registrations(history.finals, history.newest, self.metastore, clock)
+            except MetastoreUnavailable as error:
+                result.no_answer.append(f"Hive: {error}")
+
+    def _with_other_table(
+        self, history: History, name: str, settings: "Callable[[str], TaskSettings]"
+    ) -> AuditResult:
+        """Compare with the table `name`. Raises ConfigError if one of them keeps no offsets, or `name` has no ledger."""
+        from kafka2hive.service.verify.other_table import OtherTableAudit, Side
+        from kafka2hive.service.verify.row_sources import place_columns
+
+        table, ports = history.newest.table, self.wiring.ports
+        try:
+            other = read_history(ports.files, look(ports.files, self.wiring.paths(name)))
+        except NoLedger as error:
+            raise ConfigError(
+                "usage.no_such_table", f"{name} has no ledger below {self.wiring.paths('').ledgers}"
+            ) from error
+        mine = settings(table).tables[table]
+        try:
+            theirs = settings(name).tables[name]
+        except ConfigError:  # it is in another map: assume that its columns have the same names
+            theirs = mine
+        ours_place, their_place = place_columns(mine), place_columns(theirs)
+        if not (ours_place and their_place and ours_place.complete and their_place.complete):
+            raise ConfigError(
+                "usage.no_offsets",
+                f"{table} and {name} cannot be compared row by row: both must keep topic, partition and offset",
+                "`verify --deep` compares each of them with Kafka",
+            )
+        same = mine.bucketing == theirs.bucketing and mine.zone == theirs.zone and theirs is not mine
+        by_bucket = same and mine.bucketing.time is not BucketTime.PROCESSING
+        sides = Side(table, history.finals, ours_place), Side(name, other.finals, their_place)
+        audit = OtherTableAudit(ports.files, ports.concurrency, *sides, by_bucket, self.progress.advance)
+        return audit.audit()
+
+
+def audit_place(files: FileSystem, view: View) -> list[Finding]:
+    """Audit the generation's number against the snapshot's, and the table's owner marker. Raises StorageError.
+
+    A ledger that never wrote anything (generation 0) has no marker yet.
+    """
+    findings = []
+    state, path = view.state, owner_marker(view.state.location)
+    if state.generation > view.generation.number:
+        message = f"holds a snapshot of generation {state.generation}: it was renamed by hand"
+        findings.append(Finding("verify.generation", view.directory, message))
+    try:
+        ledger_id = read_marker(files, state.location)
+    except ManualActionRequired as error:
+        return [*findings, Finding("verify.marker", path, error.message)]
+    if ledger_id is None and state.generation > 0:
+        message = f"is not there: nothing keeps another ledger from feeding {state.table}"
+        findings.append(Finding("verify.marker", path, message))
+    elif ledger_id not in (None, state.ledger_id):
+        message = f"names ledger {ledger_id}, {state.table} is fed by {state.ledger_id}"
+        findings.append(Finding("verify.marker", path, message))
+    return findings
+
+
+def _beyond_kafka(newest: Snapshot, kafka: Kafka) -> list[Finding]:
+    """Return a finding for each position beyond the end of Kafka's log."""
+    ends = kafka.latest([p.topic_partition for p in newest.positions])
+    return [
+        Finding(
+            "verify.beyond_end",
+            f"{newest.table} {p.topic_partition}",
+            f"read up to {p.end}, Kafka's log ends at {ends[p.topic_partition].offset}",
+        )
+        for p in newest.positions
+        if p.topic_partition in ends and ends[p.topic_partition].offset < p.end
+    ]

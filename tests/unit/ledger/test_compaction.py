@@ -55,9 +55,9 @@ from kafka2hive.model.snapshot import (
 )
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.service.recover.repair import refetch_file
-from kafka2hive.service.verify.compacted_rows import audit_units
+from kafka2hive.service.verify.compaction import audit_units
 from kafka2hive.service.verify.history import audit_history
-from kafka2hive.service.verify.registrations import audit_registrations
+from kafka2hive.service.verify.hive_partitions import audit_registrations
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, Unavailable
 from tests.harness.clock import SkippedTime

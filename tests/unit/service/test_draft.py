@@ -16,9 +16,8 @@ from kafka2hive.config.load import load_text
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.hive.description import TableDescription, TableKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.service.draft.draft import draft_table
+from kafka2hive.service.draft.draft import TopicSample, draft_table
 from kafka2hive.service.draft.map_text import Draft, map_of
-from kafka2hive.service.draft.records import TopicSample
 from tests.contract.avro_ways import Registry, framed
 from tests.contract.change_log_records import RECORDS, debezium, with_schema
 from tests.contract.protobuf_cases import varint as _varint

@@ -11,7 +11,7 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.service.tables.hive_schemas import Catalogue
 from kafka2hive.service.tables.routes import routed_tables
 from kafka2hive.service.validate.check import Failed, Passed, Warned
-from kafka2hive.service.validate.selects import check_selects, check_selects_online, selects_of
+from kafka2hive.service.validate.map_check import check_selects, check_selects_online, selects_of
 from kafka2hive.service.wiring import wire
 from tests.harness.cli_ledger import NOBODY
 from tests.harness.epoch_loop import Kafka as EarlyAndLate

@@ -19,7 +19,7 @@ from kafka2hive.config.keys import (
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.service.verify.row_comparison import compare_as_multisets
-from kafka2hive.service.verify.row_sources import ReplayRows
+from kafka2hive.service.verify.row_sources import RecordRows
 from kafka2hive.service.verify.rows import Paths, Span
 from kafka2hive.task.chunk_decoder import ChunkDecoder
 from kafka2hive.task.rows import schema_in_files
@@ -230,10 +230,10 @@ def test_headers_that_the_client_cannot_read_make_a_dead_letter() -> None:
     assert places.tolist() == [0] and reasons[0].code == "headers.utf8"
 
 
-def replayed(log: FakeLog) -> ReplayRows:
+def replayed(log: FakeLog) -> RecordRows:
     """Read the records again, as `verify --deep` does."""
     settings, ranges = table(), (offsets("t", 0, 0, log.end),)
-    replay = ReplayRows(Span(ranges), {n: n for n in schema_in_files(settings).names}, None, Paths())
+    replay = RecordRows(Span(ranges), {n: n for n in schema_in_files(settings).names}, None, Paths())
     run_task_of({("t", 0): log}, settings, ranges, open_sink=replay.open_sink)
     return replay
 

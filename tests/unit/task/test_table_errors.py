@@ -12,9 +12,8 @@ from kafka2hive.sql.shuffle import whole_of
 from kafka2hive.storage.port import Denied, OutcomeUnknown, Unavailable
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.failures import TableErrors
-from kafka2hive.task.sink import PassingSink, RowSink
 from kafka2hive.task.sql import workers
-from kafka2hive.task.write.destination import Destination
+from kafka2hive.task.write.destination import Destination, PassingSink, RowSink
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import manifests_of
 from tests.harness.task_files import (

@@ -14,7 +14,7 @@ from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.model.errors import SchemaDiffers, TableError
 from kafka2hive.model.writer_schema import WriterId, WriterSchema
 from kafka2hive.plan.contract import TableManifest, TaskSettings
-from kafka2hive.task.sink import PassingSink
+from kafka2hive.task.write.destination import PassingSink
 from kafka2hive.task.writer_schemas import writers_of
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.odd_http import Request, odd_server, reply

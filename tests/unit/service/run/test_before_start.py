@@ -17,7 +17,8 @@ from kafka2hive.model.metastore import HiveLoginRefused, MetastoreUnavailable
 from kafka2hive.service.run.result import not_registered
 from kafka2hive.service.tables.registrar import EnsureTable, Registrar
 from kafka2hive.service.tables.table_state import MapTable
-from kafka2hive.service.validate.before_start import require_storage, warn_of_topic_settings
+from kafka2hive.service.validate.kafka_check import warn_of_topic_settings
+from kafka2hive.service.validate.storage_check import require_storage
 from kafka2hive.service.wiring import wire
 from kafka2hive.spark.java import require_java
 from kafka2hive.storage.concurrency import DaemonThreads

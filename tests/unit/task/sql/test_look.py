@@ -15,9 +15,8 @@ from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.sql.look import LookThroughSelect
 from kafka2hive.sql.selects import Reader, Selects
 from kafka2hive.task.fetch.consumer import forget_consumer
-from kafka2hive.task.replay import LookResult
-from kafka2hive.task.sink import PassingSink
-from kafka2hive.task.write.destination import Destination
+from kafka2hive.task.run import DryRun
+from kafka2hive.task.write.destination import Destination, PassingSink
 from tests.harness.mock_broker import Broker
 from tests.harness.task_files import MemoryFiles, offsets, table_settings, table_task, task_settings
 
@@ -91,7 +90,7 @@ def even(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def looked(
     bootstrap: str, select: Callable[[pa.RecordBatch], pa.RecordBatch], *ranges: OffsetRange, **kafka: str
-) -> tuple[LookResult, Seen, ScriptedSelects]:
+) -> tuple[DryRun, Seen, ScriptedSelects]:
     settings, seen, selects = task_settings(bootstrap, TABLE), Seen(), ScriptedSelects(select)
     settings = replace(settings, kafka=(*settings.kafka, *kafka.items()))
     task = table_task("db.t", *ranges)

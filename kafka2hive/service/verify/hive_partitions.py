@@ -1,0 +1,140 @@
+"""The audit of Hive partitions: the certificates of complete ones, and their registrations in Hive. Only reads.
+
+The check of certificates shares no code with the module that writes them.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from kafka2hive.model.files import HivePartition
+from kafka2hive.model.metastore import Metastore, MetastoreRefused
+from kafka2hive.model.paths.path import same_location
+from kafka2hive.model.paths.table_directory import certificate_path, other_place
+from kafka2hive.model.snapshot import Certificate, Snapshot
+from kafka2hive.service.verify.result import Finding
+from kafka2hive.storage.port import Clock, Concurrency, FileSystem, NotFound
+
+_CERTIFICATE = "verify.certificate"
+PENDING_SECONDS = 15.0
+"""Longer than the 10 s after which a live run retries a registration."""
+
+
+def audit_certificates(
+    files: FileSystem, concurrency: Concurrency, finals: Sequence[Snapshot]
+) -> list[Finding]:
+    """Compare every certificate with its snapshot; `finals` are ordered by epoch. Raises StorageError.
+
+    Certificates of the newest epoch may not be written yet. The certificate of a reopened partition may be missing or empty,
+    as late calls leave it, but otherwise it must be right.
+    """
+    reopened = {
+        (before.epoch, partition) for before, after in pairwise(finals) for partition in after.reopened
+    }
+
+    def audit(pair: tuple[Snapshot, Certificate]) -> list[Finding]:
+        snapshot, certificate = pair
+        path = certificate_path(
+            certificate.partition.location, snapshot.ledger_id, snapshot.generation, snapshot.epoch
+        )
+        withdrawn = (snapshot.epoch, certificate.partition) in reopened
+        try:
+            text = files.read(path)
+        except NotFound:
+            if snapshot is finals[-1] or withdrawn:
+                return []
+            return [
+                Finding(
+                    _CERTIFICATE, path, f"is not there; epoch {snapshot.epoch} says the partition is complete"
+                )
+            ]
+        if not (withdrawn and not text) and not _agrees(text, snapshot, certificate):
+            return [Finding(_CERTIFICATE, path, f"has another text than epoch {snapshot.epoch} gives it")]
+        return []
+
+    certificates = [(snapshot, certificate) for snapshot in finals for certificate in snapshot.certificates]
+    return [finding for findings in concurrency.map(audit, certificates) for finding in findings]
+
+
+def audit_registrations(
+    finals: Sequence[Snapshot], newest: Snapshot, metastore: Metastore, clock: Clock
+) -> list[Finding]:
+    """Return partitions with data that Hive does not have, or has elsewhere. Raises MetastoreUnavailable.
+
+    A live run may be registering a partition that is pending in the ledger, so it is looked up again after a while.
+    If it is still missing, it is a finding as well: nobody registers it, or Hive refuses it.
+    """
+    given_up = {f.partition for f in newest.forgotten}
+    units = {unit.partition for snapshot in finals for unit in snapshot.units}
+    left = {replace(home, location=other_place(home.location, home.path)) for home in units}
+    filled = {f.hive_partition for s in finals for f in s.files if f.hive_partition.path} - given_up - left
+    pending = {p for p in newest.unregistered if p.path}
+    findings = [
+        Finding("verify.hive", _name(p), problem)
+        for p in sorted(filled - pending)
+        if (problem := wrong_registration(p, metastore))
+    ]
+    missing = [p for p in sorted(pending) if wrong_registration(p, metastore)]
+    if missing:
+        clock.sleep(PENDING_SECONDS)
+    findings += [
+        Finding("verify.unregistered", _name(p), f"{problem}; its registration is pending in the ledger")
+        for p in missing
+        if (problem := wrong_registration(p, metastore))
+    ]
+    return findings
+
+
+def accepted_registrations(newest: Snapshot) -> tuple[str, ...]:
+    """Return a line for each registration that an operator gave up."""
+    return tuple(
+        f"{f.partition.table} {f.partition.path} is not registered in Hive, given up {f.accepted_at}: {f.reason}"
+        for f in newest.forgotten
+    )
+
+
+def wrong_registration(partition: HivePartition, metastore: Metastore) -> str | None:
+    """Return how Hive's location of the partition differs from the ledger's; None if it does not. Raises MetastoreUnavailable."""
+    try:
+        location = metastore.location(partition)
+    except MetastoreRefused as error:
+        return str(error)
+    if location is None:
+        return f"is not registered; its rows are at {partition.location}"
+    if not same_location(location, partition.location):
+        return f"is registered at {location}, its rows are at {partition.location}"
+    return None
+
+
+def _agrees(text: bytes, snapshot: Snapshot, certificate: Certificate) -> bool:
+    """Whether the file `text` says what the snapshot's `certificate` line says."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return False
+    partition = certificate.partition
+    expected = {
+        "table": snapshot.table,
+        "partition": partition.path,
+        "location": partition.location,
+        "ledger": snapshot.ledger_id,
+        "generation": snapshot.generation,
+        "epochs": [certificate.since, snapshot.epoch],
+        "files": certificate.files,
+        "rows": certificate.rows,
+        "complete_through": certificate.through,
+        "positions": [
+            {"topic": p.topic_partition.topic, "number": p.topic_partition.number, "end": p.end}
+            for p in snapshot.positions
+        ],
+    }
+    if not isinstance(document, dict) or any(document.get(key) != value for key, value in expected.items()):
+        return False
+    losses = {loss.path for loss in snapshot.losses}
+    in_partition = {path for path in losses if path.rpartition("/")[0] == partition.location}
+    return in_partition <= set(document.get("given_up", ())) <= losses
+
+
+def _name(partition: HivePartition) -> str:
+    return f"{partition.table} {partition.path}"
