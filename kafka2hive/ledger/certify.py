@@ -9,8 +9,7 @@ from functools import partial
 import orjson
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.ledger.retry import first_line
+from kafka2hive.ledger.ports import Ports, first_line, log
 from kafka2hive.ledger.snapshot.completeness import certificate_text
 from kafka2hive.model.paths.data_file import ledger_tag
 from kafka2hive.model.paths.path import base_name, join

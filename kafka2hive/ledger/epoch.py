@@ -1,71 +1,22 @@
-"""One epoch of one table, from commit to final. A start takes the same steps for a snapshot that is pending."""
+"""One epoch of one table: commit (C1, C2), promote, finalise (R7). A start does the same for a snapshot that is pending."""
 
 from dataclasses import dataclass
 from functools import partial
 
 from kafka2hive.ledger.certify import certify
-from kafka2hive.ledger.commit import commit
 from kafka2hive.ledger.draft import draft
-from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
-from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.owned_ledger import OwnedLedger, fenced, list_own_directory
+from kafka2hive.ledger.ports import Answer, Ports, answer_to, log, retry
 from kafka2hive.ledger.promote import hide_replayed, promote
-from kafka2hive.ledger.retry import Answer, answer_to, retry
 from kafka2hive.ledger.snapshot.change import Change
-from kafka2hive.model.errors import AmbiguousOutcome
+from kafka2hive.ledger.snapshot.codec import encode, with_checksum_of
+from kafka2hive.model.errors import AmbiguousOutcome, StateUnknown
 from kafka2hive.model.files import FileMoves
-from kafka2hive.model.paths.ledger import SnapshotState
-from kafka2hive.model.paths.path import base_name
+from kafka2hive.model.paths.ledger import SnapshotState, draft_name
+from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import other_place
-from kafka2hive.storage.port import StorageError
-
-
-def finalise(ports: Ports, owned: OwnedLedger) -> OwnedLedger:
-    """Rename `e<N>.pending` to `e<N>.final`, after which N+1 may be committed (R7).
-
-    A crash before it leaves the epoch pending: the next start finds all files moved, and finalises.
-    Raises Fenced, AmbiguousOutcome, TableError.
-    """
-    pending = owned.snapshot_path(owned.state.epoch, SnapshotState.PENDING)
-    final = owned.snapshot_path(owned.state.epoch, SnapshotState.FINAL)
-
-    def attempt() -> Answer:
-        try:
-            ports.files.rename(pending, final)
-        except StorageError as error:
-            log.warning("finalise %s: %s", final, error)
-            names = {child.name for child in list_own_directory(ports.files, owned)}
-            if base_name(final) in names:
-                return Answer.DONE
-            if base_name(pending) in names:
-                return answer_to(error)
-            raise AmbiguousOutcome(
-                "ledger.pending_vanished", f"neither {pending} nor {final} is there"
-            ) from error
-        return Answer.DONE
-
-    retry(ports, "finalise", final, attempt)
-    log.debug("finalise %s epoch %d: done", owned.paths.table, owned.state.epoch)
-    return owned.finalised()
-
-
-def anchor(ports: Ports, owned: OwnedLedger) -> None:
-    """Create the home of each partition that is early since this epoch, before Hive learns of it (K2).
-
-    MSCK SYNC PARTITIONS drops a partition without a directory at its home. It may be repeated.
-    """
-
-    def attempt(home: str) -> Answer:
-        try:
-            ports.files.mkdirs(home)
-        except StorageError as error:
-            log.warning("create %s: %s", home, error)
-            return answer_to(error)
-        return Answer.DONE
-
-    for each in owned.state.early:
-        if each.since == owned.state.epoch:
-            home = other_place(each.partition.location, each.partition.path)
-            retry(ports, "create", home, partial(attempt, home))
+from kafka2hive.model.snapshot import Snapshot
+from kafka2hive.storage.port import ParentMissing, StorageError, write_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +49,129 @@ def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = fr
     anchor(ports, owned)
     final = finalise(ports, owned)
     return Publication(certify(ports, final, given_up), moves)
+
+
+def commit(ports: Ports, owned: OwnedLedger, snapshot: Snapshot) -> OwnedLedger:
+    """Write `snapshot`, whose epoch is the owned ledger's next, and make it the table's state.
+
+    Before: the newest snapshot is `e<N-1>.final`. After: `e<N>.pending` is there, too. A crash leaves a draft, which has no
+    effect, or the committed snapshot; the next start's listing shows which. A second call with `owned` raises before it
+    changes anything; after an AmbiguousOutcome the caller must start again at R2.
+    Raises Fenced, AmbiguousOutcome, TableError.
+    """
+    if owned.pending or snapshot.epoch != owned.next_epoch or snapshot.generation != owned.generation.number:
+        raise ValueError(f"epoch {snapshot.epoch} does not follow {owned.state_path}")
+    owned.spend()
+    data = encode(snapshot)
+    draft = _write_draft(ports, owned, snapshot.epoch, data)
+    _rename_to_pending(ports=ports, owned=owned, epoch=snapshot.epoch, draft=draft, data=data)
+    return owned.committed(with_checksum_of(snapshot, data))
+
+
+def _write_draft(ports: Ports, owned: OwnedLedger, epoch: int, data: bytes) -> str:
+    """Write the draft (C1) and return its path. Each try uses a new name; a half-written draft is never touched again."""
+    draft = ""
+
+    def attempt() -> Answer:
+        nonlocal draft
+        draft = join(owned.directory, draft_name(epoch, ports.new_uuid()))
+        try:
+            write_file(ports.files, draft, data)
+        except ParentMissing as error:
+            raise fenced(owned.paths, owned.generation) from error
+        except StorageError as error:
+            log.warning("write %s: %s", draft, error)
+            return answer_to(error)
+        return Answer.DONE
+
+    retry(ports, "write", owned.directory, attempt)
+    return draft
+
+
+def _rename_to_pending(ports: Ports, owned: OwnedLedger, epoch: int, draft: str, data: bytes) -> None:
+    """Rename the draft to `.pending` (C2, the commit point). After an error the directory shows what happened, else R0."""
+    pending = owned.snapshot_path(epoch, SnapshotState.PENDING)
+
+    def attempt() -> Answer:
+        try:
+            ports.files.rename(draft, pending)
+        except StorageError as error:
+            log.warning("commit %s: %s", pending, error)
+            names = {child.name for child in list_own_directory(ports.files, owned)}
+            if base_name(pending) in names:
+                _check_is_mine(ports, owned, pending, data)
+                return Answer.DONE
+            if base_name(draft) in names:
+                return answer_to(error)
+            raise AmbiguousOutcome(
+                "ledger.draft_vanished", f"{draft} is gone and {pending} is not there"
+            ) from error
+        return Answer.DONE
+
+    retry(ports, "commit", pending, attempt)
+    log.debug("commit %s epoch %d: done", owned.paths.table, epoch)
+
+
+def _check_is_mine(ports: Ports, owned: OwnedLedger, pending: str, data: bytes) -> None:
+    """Check that the committed bytes are those of this commit. Raises Fenced, StateUnknown, AmbiguousOutcome (R0).
+
+    Others could only be there if this process committed the epoch twice; a new take-over rolls forward what is there.
+    """
+    try:
+        committed = ports.files.read(pending)
+    except StorageError as error:
+        list_own_directory(ports.files, owned)
+        raise StateUnknown("ledger.no_answer", f"reading {pending} back: {error}") from error
+    if committed != data:
+        raise AmbiguousOutcome(
+            "ledger.other_commit", f"{pending} is there, but holds another snapshot than this one"
+        )
+
+
+def anchor(ports: Ports, owned: OwnedLedger) -> None:
+    """Create the home of each partition that is early since this epoch, before Hive learns of it (K2).
+
+    MSCK SYNC PARTITIONS drops a partition without a directory at its home. It may be repeated.
+    """
+
+    def attempt(home: str) -> Answer:
+        try:
+            ports.files.mkdirs(home)
+        except StorageError as error:
+            log.warning("create %s: %s", home, error)
+            return answer_to(error)
+        return Answer.DONE
+
+    for each in owned.state.early:
+        if each.since == owned.state.epoch:
+            home = other_place(each.partition.location, each.partition.path)
+            retry(ports, "create", home, partial(attempt, home))
+
+
+def finalise(ports: Ports, owned: OwnedLedger) -> OwnedLedger:
+    """Rename `e<N>.pending` to `e<N>.final`, after which N+1 may be committed (R7).
+
+    A crash before it leaves the epoch pending: the next start finds all files moved, and finalises.
+    Raises Fenced, AmbiguousOutcome, TableError.
+    """
+    pending = owned.snapshot_path(owned.state.epoch, SnapshotState.PENDING)
+    final = owned.snapshot_path(owned.state.epoch, SnapshotState.FINAL)
+
+    def attempt() -> Answer:
+        try:
+            ports.files.rename(pending, final)
+        except StorageError as error:
+            log.warning("finalise %s: %s", final, error)
+            names = {child.name for child in list_own_directory(ports.files, owned)}
+            if base_name(final) in names:
+                return Answer.DONE
+            if base_name(pending) in names:
+                return answer_to(error)
+            raise AmbiguousOutcome(
+                "ledger.pending_vanished", f"neither {pending} nor {final} is there"
+            ) from error
+        return Answer.DONE
+
+    retry(ports, "finalise", final, attempt)
+    log.debug("finalise %s epoch %d: done", owned.paths.table, owned.state.epoch)
+    return owned.finalised()

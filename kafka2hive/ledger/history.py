@@ -4,9 +4,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from kafka2hive.ledger.look import View, look
+from kafka2hive.ledger.look import View, look, read_snapshot
 from kafka2hive.ledger.snapshot.codec import checksum_of
-from kafka2hive.ledger.take_over import read_snapshot
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange

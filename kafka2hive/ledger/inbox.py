@@ -12,8 +12,7 @@ from typing import ClassVar, get_args
 
 import orjson
 
-from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.ledger.retry import Answer, answer_to, retry
+from kafka2hive.ledger.ports import Answer, Ports, answer_to, log, retry
 from kafka2hive.model.errors import AmbiguousOutcome, StateUnknown
 from kafka2hive.model.paths.ledger import (
     DONE_ORDERS,

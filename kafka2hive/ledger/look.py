@@ -1,16 +1,41 @@
-"""Read a ledger without owning it: for `status`, `recover --plan`, and the checks before a take-over."""
+"""Read the newest snapshot of a ledger, whoever owns it: rule R3 of docs/protocol.md."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka2hive.ledger.take_over import NewestSnapshot, newest_snapshot, read_state, the_generation
-from kafka2hive.model.errors import AmbiguousOutcome
-from kafka2hive.model.paths.ledger import Generation, LedgerPaths
-from kafka2hive.model.paths.path import join
+from kafka2hive.ledger.snapshot.codec import SnapshotDamaged, decode
+from kafka2hive.model.errors import (
+    AmbiguousOutcome,
+    ManualActionRequired,
+)
+from kafka2hive.model.paths.ledger import (
+    Generation,
+    LedgerPaths,
+    SnapshotState,
+    parse_snapshot_name,
+    snapshot_name,
+)
+from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.storage.port import FileSystem, NotFound, StorageError
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageError
 
 _READS = 5
+
+
+class NoLedger(Exception):
+    """The table has no ledger below the root; only init creates one."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewestSnapshot:
+    """The epoch and the state of the newest snapshot, from the file names."""
+
+    epoch: int
+    pending: bool
+
+    @property
+    def name(self) -> str:
+        return snapshot_name(self.epoch, SnapshotState.PENDING if self.pending else SnapshotState.FINAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +74,73 @@ def look(
         raise AmbiguousOutcome("ledger.no_answer", f"reading {paths.table_directory}: {error}") from error
     raise AmbiguousOutcome(
         "ledger.moving", f"{paths.table_directory} changed owners {_READS} times while it was read"
+    )
+
+
+def the_generation(files: FileSystem, paths: LedgerPaths) -> Generation:
+    """Return the only generation. Raises NoLedger, ManualActionRequired (no generation or several), StorageError."""
+    try:
+        children = files.list(paths.table_directory)
+    except NotFound as error:
+        raise NoLedger(paths.table_directory) from error
+    generations = [g for c in children if c.is_directory and (g := Generation.parse(c.name))]
+    if len(generations) != 1:
+        raise ManualActionRequired(
+            "ledger.generations",
+            f"{paths.table_directory}: {len(generations)} generation directories, but a ledger has exactly one",
+            "restore the directory by hand from what `hdfs dfs -ls` shows; or, if a reset of this table did not end,"
+            f" `kafka2hive reset --table {paths.table}` again; no file was changed",
+        )
+    return generations[0]
+
+
+def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> NewestSnapshot:
+    """Return the highest final, or the pending right above it (R3). Lower pendings are junk of delayed RPCs.
+
+    Raises ManualActionRequired (no final, or other pendings above the highest).
+    """
+    names = [n for c in children if not c.is_directory and (n := parse_snapshot_name(c.name))]
+    finals = [epoch for epoch, state in names if state == SnapshotState.FINAL]
+    if not finals:
+        raise impossible_ledger(directory, "no final snapshot")
+    newest = max(finals)
+    above = [epoch for epoch, state in names if state == SnapshotState.PENDING and epoch > newest]
+    if not above:
+        return NewestSnapshot(newest, False)
+    if above != [newest + 1]:
+        raise impossible_ledger(directory, f"pending snapshots {sorted(above)} above final {newest}")
+    return NewestSnapshot(newest + 1, True)
+
+
+def read_snapshot(files: FileSystem, path: str) -> Snapshot:
+    """Read and decode the snapshot at `path`, whichever table it is of.
+
+    Raises ManualActionRequired if it is damaged or of another epoch than its name, StorageError. The owner marker shows
+    whether it belongs to another ledger (marker.py).
+    """
+    data = files.read(path)
+    try:
+        snapshot = decode(data)
+    except SnapshotDamaged as error:
+        raise ManualActionRequired(
+            "ledger.damaged", f"{path}: {error}", "restore the file from a backup; no file was changed"
+        ) from error
+    name = parse_snapshot_name(base_name(path))
+    if name is not None and name[0] != snapshot.epoch:
+        raise impossible_ledger(path, f"it says epoch {snapshot.epoch}")
+    return snapshot
+
+
+def read_state(files: FileSystem, paths: LedgerPaths, path: str) -> Snapshot:
+    """Read a snapshot that must be of this table. Raises as read_snapshot."""
+    state = read_snapshot(files, path)
+    if state.table != paths.table:
+        raise impossible_ledger(path, f"it says table {state.table}")
+    return state
+
+
+def impossible_ledger(path: str, what: str) -> ManualActionRequired:
+    """Return a STOP. R2 may have renamed the directory before it, which changes no file."""
+    return ManualActionRequired(
+        "ledger.impossible", f"{path}: {what}", "look at it with `hdfs dfs -ls -R`; no file was changed"
     )

@@ -1,27 +1,42 @@
-"""The start of one table: rules R0 to R5 and R9 of docs/protocol.md. `run` begins with it, `recover` does nothing else."""
+"""The start of one table: rules R0 to R5 and R9 of docs/protocol.md. `run` begins with it, `recover` does nothing else.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+Taking over is one rename of a directory, which fences the owner before and claims the table.
+"""
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field
 
 from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import roll_forward
-from kafka2hive.ledger.marker import claim_location
-from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.retry import begin_again
-from kafka2hive.ledger.take_over import Owners, take_over
+from kafka2hive.ledger.location import claim_location
+from kafka2hive.ledger.look import NoLedger, impossible_ledger, newest_snapshot, read_state, the_generation
+from kafka2hive.ledger.owned_ledger import OwnedLedger, fenced
+from kafka2hive.ledger.ports import Ports, begin_again, log
+from kafka2hive.model.errors import AmbiguousOutcome, Kafka2HiveError, TableError, TakeOverLost
 from kafka2hive.model.files import FileMoves
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.paths.path import join
+from kafka2hive.storage.port import Denied, FileSystem, NotFound, StorageError
 
 
 @dataclass(frozen=True, slots=True)
-class StartResult:
-    """A table that was taken over; `rolled_forward` is its epoch that was pending. Stale snapshots count as orphans."""
+class Owners:
+    """The owner names of this process: `make` returns `<host>-<pid>-<uuid>` with a new uuid, `made` holds all of them.
 
-    owned: OwnedLedger
-    rolled_forward: int | None
-    moves: FileMoves
-    orphans_deleted: int = 0
+    `made` holds full names, because another process may have had the same host and process id.
+    """
+
+    make: Callable[[], str]
+    made: set[str] = field(default_factory=set)
+
+    def new_name(self) -> str:
+        """Return a name for one attempt. It is in `made` before it is used, because its rename may arrive at any time."""
+        name = self.make()
+        self.made.add(name)
+        return name
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.made
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,16 @@ class StartRequest:
     location: str | None = None
     keep: int = 10
     before_roll_forward: Callable[[OwnedLedger], frozenset[str]] = lambda _: frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class StartResult:
+    """A table that was taken over; `rolled_forward` is its epoch that was pending. Stale snapshots count as orphans."""
+
+    owned: OwnedLedger
+    rolled_forward: int | None
+    moves: FileMoves
+    orphans_deleted: int = 0
 
 
 def start(ports: Ports, order: StartRequest) -> StartResult:
@@ -63,3 +88,96 @@ def _start_once(ports: Ports, order: StartRequest) -> StartResult:
     published = roll_forward(ports, owned, given_up)
     deleted = clean_up(ports, published.owned, location, order.keep)
     return StartResult(published.owned, pending, published.moves, deleted)
+
+
+def take_over(
+    ports: Ports,
+    paths: LedgerPaths,
+    owner: str,
+    checked: Generation | None = None,
+    own: Container[str] = frozenset(),
+) -> OwnedLedger:
+    """Rename the generation directory to `owner`'s and read the newest snapshot (R2 and R3).
+
+    `owner` is a new name of `Owners`. `checked` is the generation that may be taken over: if another one is there
+    now, the start has lost, unless an earlier attempt of this process made it (its owner is in `own`): then that attempt's
+    rename was a delayed RPC, and nobody else owns the table.
+    Before: one directory of any owner. After: one directory of this owner, all else unchanged. A crash leaves one of the two.
+    Raises NoLedger, TakeOverLost, Fenced, ManualActionRequired, AmbiguousOutcome (R0), TableError (permission).
+    """
+    files = ports.files
+    try:
+        old = the_generation(files, paths)
+    except StorageError as error:
+        raise _no_answer(f"listing {paths.table_directory}", error) from error
+    if checked is not None and old != checked:
+        raise _other_generation(paths, old, own)
+    generation = Generation(old.number + 1, _compact(ports.clock.now()), owner)
+    directory = paths.generation(generation)
+    failure: StorageError | None = None
+    try:
+        files.rename(paths.generation(old), directory)
+    except StorageError as error:
+        failure = error
+    log.debug("take over %s: %s -> %s: %s", paths.table, old.name, generation.name, failure or "done")
+    try:
+        children = files.list(directory)
+    except NotFound:
+        raise _take_over_failure(files=files, paths=paths, old=old, failure=failure, own=own) from failure
+    except StorageError as error:
+        raise _no_answer(f"listing {directory}", error) from error
+    newest = newest_snapshot(directory, children)
+    path = join(directory, newest.name)
+    try:
+        state = read_state(files, paths, path)
+    except NotFound as error:
+        raise fenced(paths, generation) from error
+    except StorageError as error:
+        raise _no_answer(f"reading {path}", error) from error
+    return OwnedLedger(paths, generation, state, newest.pending)
+
+
+def _take_over_failure(
+    files: FileSystem, paths: LedgerPaths, old: Generation, failure: StorageError | None, own: Container[str]
+) -> Kafka2HiveError:
+    """Return the error of an attempt whose directory is missing (R3).
+
+    If another generation is there, the start has lost; if the old one is, the rename failed, or its answer was lost (R0).
+    """
+    try:
+        present = the_generation(files, paths)
+    except NoLedger as error:
+        return impossible_ledger(str(error), "the table's ledger vanished during the take-over")
+    except StorageError as error:
+        return _no_answer(f"listing {paths.table_directory}", error)
+    if present != old:
+        return _other_generation(paths, present, own)
+    if isinstance(failure, Denied):
+        remedy = failure.remedy or "grant write permission on it"
+        return TableError("storage.denied", f"take over {paths.table}: {failure}", remedy)
+    return AmbiguousOutcome(
+        "ledger.not_taken", f"take over {paths.table}: {failure or 'the directory did not move'}"
+    )
+
+
+def _other_generation(paths: LedgerPaths, present: Generation, own: Container[str]) -> Kafka2HiveError:
+    """Return LOST if another process made `present`, and R0 if an earlier attempt of this process did."""
+    if present.owner in own:
+        return AmbiguousOutcome(
+            "ledger.late_take_over",
+            f"{paths.generation(present)}: an earlier attempt of this process took {paths.table} over, late",
+        )
+    return TakeOverLost(
+        "ledger.lost", f"{paths.table} was taken over by {present.owner} ({present.name}) first"
+    )
+
+
+def _no_answer(what: str, error: StorageError) -> Kafka2HiveError:
+    if isinstance(error, Denied):
+        return TableError("storage.denied", f"{what}: {error}", error.remedy or "grant the permission")
+    return AmbiguousOutcome("ledger.no_answer", f"{what}: {error}")
+
+
+def _compact(now: str) -> str:
+    """Convert `2026-11-21T07:48:44Z` to `20261121T074844Z`."""
+    return now.replace("-", "").replace(":", "")

@@ -104,7 +104,7 @@ class AmbiguousOutcome(Kafka2HiveError):
 
 
 class StateUnknown(AmbiguousOutcome):
-    """A read without a response. A step repeats it (ledger/retry.py); elsewhere rule R0 applies."""
+    """A read without a response. A step repeats it (ledger/ports.py); elsewhere rule R0 applies."""
 
 
 class TableError(Kafka2HiveError):

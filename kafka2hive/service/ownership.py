@@ -6,10 +6,9 @@ It runs before anything is fenced, because fencing a healthy owner and then fail
 from collections.abc import Callable
 
 from kafka2hive.ledger.heartbeat import LiveOwner, Processes, live_owners
+from kafka2hive.ledger.location import read_marker, refuse_changed_location
 from kafka2hive.ledger.look import View, look
-from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.repair.location import refuse_changed_location
 from kafka2hive.ledger.repair.older_ledger import refuse_older_ledger
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun, TableError
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths

@@ -15,7 +15,7 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.heartbeat import LiveOwner, Processes
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners
 from kafka2hive.model.metastore import Hive, Session
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.service.process import HostProcesses, new_uuid, owner_name

@@ -19,12 +19,12 @@ from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.ledger.init import init
-from kafka2hive.ledger.marker import refuse_vanished_ledger
+from kafka2hive.ledger.location import refuse_vanished_ledger
+from kafka2hive.ledger.look import NoLedger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.snapshot.change import Change, Completeness, DataEpoch, FirstPositions
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import NoLedger, Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.errors import (
     ExitCode,
     Fenced,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from kafka2hive.ledger.take_over import newest_snapshot
+from kafka2hive.ledger.look import newest_snapshot
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.paths.data_file import DataFileName, bucket_slug
 from kafka2hive.model.paths.heartbeat import heartbeat_name, parse_heartbeat_name

@@ -12,7 +12,7 @@ import select, sys
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import HEARTBEAT_SECONDS, Heartbeat
-from kafka2hive.ledger.take_over import take_over
+from kafka2hive.ledger.start import take_over
 from kafka2hive.service.wiring import wire
 
 config, table, kind, *said = sys.argv[1:]

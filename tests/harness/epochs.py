@@ -9,8 +9,7 @@ from kafka2hive.ledger.init import init
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import DataEpoch, FirstPositions
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.offsets import OffsetRange, Position
 from kafka2hive.plan.contract import TableTask, TaskPlan
 from kafka2hive.service.tables.hive_schemas import MapTables

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kafka2hive.kafka.port import Watermark
-from kafka2hive.ledger.take_over import NewestSnapshot
+from kafka2hive.ledger.look import NewestSnapshot
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.offsets import OffsetAccounting, Position, TopicPartition
 from kafka2hive.service.inspect.dead_letters import Letter, LetterPage

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from kafka2hive.ledger.commit import commit
 from kafka2hive.ledger.draft import draft
+from kafka2hive.ledger.epoch import commit
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.snapshot.change import Completeness, DataEpoch
 from kafka2hive.model.files import DataFile, HivePartition

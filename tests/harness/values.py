@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from kafka2hive.ledger.look import View
-from kafka2hive.ledger.take_over import NewestSnapshot
+from kafka2hive.ledger.look import NewestSnapshot, View
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths

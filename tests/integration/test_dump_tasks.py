@@ -8,8 +8,7 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.epoch import publish
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan.contract import TableTask, TaskPlan
 from kafka2hive.service.tables.hive_schemas import Catalogue, task_settings

@@ -6,19 +6,19 @@ AUDIT = "kafka2hive.service.verify.history"
 LINES = "kafka2hive.service.verify.snapshot_lines"
 CERTIFY = "kafka2hive.ledger.certify"
 CLEANUP = "kafka2hive.ledger.cleanup"
-COMMIT = "kafka2hive.ledger.commit"
-MARKER = "kafka2hive.ledger.marker"
+COMMIT = "kafka2hive.ledger.epoch"
+MARKER = "kafka2hive.ledger.location"
 CONDITION_FILES = "kafka2hive.ledger.condition_files"
-LOCATION = "kafka2hive.ledger.repair.location"
-PLACE = "kafka2hive.ledger.repair.installation"
+LOCATION = "kafka2hive.ledger.location"
+PLACE = "kafka2hive.ledger.init"
 REBUILD = "kafka2hive.ledger.repair.rebuild"
 RESTORED = "kafka2hive.ledger.repair.older_ledger"
 TASKS = "kafka2hive.ledger.repair.rebuild"
-RETRY = "kafka2hive.ledger.retry"
+RETRY = "kafka2hive.ledger.ports"
 COMPLETENESS = "kafka2hive.ledger.snapshot.completeness"
 DRAFT = "kafka2hive.ledger.draft"
 SNAPSHOT_LINES = "kafka2hive.ledger.snapshot.lines"
-TAKE_OVER = "kafka2hive.ledger.take_over"
+TAKE_OVER = "kafka2hive.ledger.start"
 REGISTER = "kafka2hive.ledger.register"
 
 LEDGER = (
@@ -368,12 +368,16 @@ LEDGER = (
                     "    try:\n"
                     "        try:\n"
                     "            state = read_state(files, paths, path)\n"
-                    "        except ManualActionRequired:\n"
-                    "            newest = NewestSnapshot(newest.epoch - 1, False)\n"
+                    "        except Kafka2HiveError:\n"
+                    "            newest = type(newest)(newest.epoch - 1, False)\n"
                     "            state = read_state(files, paths, join(directory, newest.name))\n"
                 ),
             ),
         ),
+    ),
+    *mistakes(
+        "kafka2hive.ledger.look",
+        "tests/unit/ledger/test_take_over.py",
         (
             "a snapshot of another table is believed",
             ("    if state.table != paths.table:\n", "    if False:\n"),

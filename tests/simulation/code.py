@@ -10,13 +10,12 @@ from kafka2hive.ledger import (
     epoch,
     history,
     init,
+    location,
     look,
-    marker,
     register,
     start,
-    take_over,
 )
-from kafka2hive.ledger.repair import installation, older_ledger, rebuild
+from kafka2hive.ledger.repair import older_ledger, rebuild
 from tests.simulation import compacting_caller, ledger_caller, tasks
 from tests.simulation.service import driver as service
 from tests.simulation.service import repair
@@ -35,15 +34,13 @@ class Production:
     history: ModuleType = history
     init: ModuleType = init
     look: ModuleType = look
-    marker: ModuleType = marker
+    location: ModuleType = location
     register: ModuleType = register
-    installation: ModuleType = installation
     older_ledger: ModuleType = older_ledger
     rebuild: ModuleType = rebuild
     repair: ModuleType = repair
     service: ModuleType = service
     start: ModuleType = start
-    take_over: ModuleType = take_over
     tasks: ModuleType = tasks
 
 

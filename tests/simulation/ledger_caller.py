@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.ledger.snapshot.change import Completeness, NoTracking
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting
@@ -90,7 +90,7 @@ class LedgerCaller:
         order = code.start.StartRequest(LEDGER, self._check, self.owners, LOCATION, KEEP)
         try:
             started = code.start.start(self.ports, order)
-        except code.take_over.NoLedger:
+        except code.look.NoLedger:
             self._init()
             started = code.start.start(self.ports, order)
         self.owned = started.owned
@@ -244,7 +244,7 @@ class LedgerCaller:
         return files
 
     def _init(self) -> None:
-        self.code.marker.refuse_vanished_ledger(self.files, LOCATION, LEDGER.table_directory)
+        self.code.location.refuse_vanished_ledger(self.files, LOCATION, LEDGER.table_directory)
         self.code.init.init(self.ports, LEDGER, SERVICE, LOCATION)
 
     def _check(self) -> Generation | None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from tests.simulation.seeds import SEEDS
 
 LEDGER = "kafka2hive.ledger."
-TAKE_OVER = LEDGER + "take_over"
-COMMIT = LEDGER + "commit"
+TAKE_OVER = LEDGER + "start"
+LOOK = LEDGER + "look"
+COMMIT = LEDGER + "epoch"
 PROMOTE = LEDGER + "promote"
-FILE_STATE = LEDGER + "file_state"
+FILE_STATE = LEDGER + "promote"
 FINALISE = LEDGER + "epoch"
 CLEANUP = LEDGER + "cleanup"
 DRAFT = LEDGER + "draft"
@@ -23,8 +24,8 @@ EARLY_FILES = LEDGER + "early_files"
 EPOCH = LEDGER + "epoch"
 START = LEDGER + "start"
 INIT = LEDGER + "init"
-MARKER = LEDGER + "marker"
-RETRY = LEDGER + "retry"
+MARKER = LEDGER + "location"
+RETRY = LEDGER + "ports"
 OWNED_LEDGER = LEDGER + "owned_ledger"
 HEARTBEAT = LEDGER + "heartbeat"
 REGISTER = "kafka2hive.ledger.register"
@@ -32,7 +33,7 @@ CODEC = LEDGER + "snapshot.codec"
 LINES = LEDGER + "snapshot.lines"
 RESET = LEDGER + "repair.reset"
 POSITIONS = "kafka2hive.kafka.positions"
-LOCATION = LEDGER + "repair.location"
+LOCATION = LEDGER + "location"
 REBUILD = LEDGER + "repair.rebuild"
 SERVICE = "kafka2hive.service."
 RECOVER = SERVICE + "recover.table"
@@ -103,7 +104,7 @@ def _of_replay(name: str, module: str, *edits: tuple[str, str]) -> Mutant:
     return _mutant(name, module, *edits, kind="replay")
 
 
-_MARKER_IMPORT = "from kafka2hive.ledger.marker import claim_location\n"
+_MARKER_IMPORT = "from kafka2hive.ledger.location import claim_location\n"
 _ORPHANS_TOO = (
     "from kafka2hive.ledger.cleanup import clean_up\n",
     "from kafka2hive.ledger.cleanup import clean_up, delete_orphans\n"
@@ -117,8 +118,14 @@ MUTANTS = (
     _mutant(
         "init builds the ledger in place",
         INIT,
-        ("draft = paths.draft(ports.new_uuid())", "draft = paths.table_directory"),
-        ("            ports.files.rename(draft, paths.table_directory)\n", ""),
+        (
+            "draft = paths.draft(ports.new_uuid())\n        generation = join(draft, FIRST",
+            "draft = paths.table_directory\n        generation = join(draft, FIRST",
+        ),
+        (
+            "service, location)))\n            ports.files.rename(draft, paths.table_directory)\n",
+            "service, location)))\n",
+        ),
     ),
     _mutant(
         "a marker without a ledger is believed at the first look",
@@ -188,15 +195,11 @@ MUTANTS = (
         TAKE_OVER,
         ("generation = Generation(old.number + 1,", "generation = Generation(old.number,"),
     ),
-    _mutant(
-        "the oldest final snapshot is the state", TAKE_OVER, ("newest = max(finals)", "newest = min(finals)")
-    ),
-    _mutant(
-        "pending taken for not committed", TAKE_OVER, ("    if not above:\n", "    if above or not above:\n")
-    ),
+    _mutant("the oldest final snapshot is the state", LOOK, ("newest = max(finals)", "newest = min(finals)")),
+    _mutant("pending taken for not committed", LOOK, ("    if not above:\n", "    if above or not above:\n")),
     _mutant(
         "a pending below the newest final is rolled forward",
-        TAKE_OVER,
+        LOOK,
         (
             "if state == SnapshotState.PENDING and epoch > newest]",
             "if state == SnapshotState.PENDING]",
@@ -573,10 +576,6 @@ MUTANTS = (
             "            raise AmbiguousOutcome('mutant', 'again') from error\n"
             "    published = roll_forward(",
         ),
-        (
-            "from kafka2hive.model.paths.ledger import Generation,",
-            "from kafka2hive.storage.port import StorageError\nfrom kafka2hive.model.paths.ledger import Generation,",
-        ),
     ),
     _mutant(
         "old finals are deleted, not archived",
@@ -782,13 +781,13 @@ MUTANTS = (
     ),
     _of_damage(
         "a pending snapshot of any later epoch is the state",
-        TAKE_OVER,
+        LOOK,
         ("    if above != [newest + 1]:\n", "    if len(above) != 1:\n"),
         ("    return NewestSnapshot(newest + 1, True)", "    return NewestSnapshot(above[0], True)"),
     ),
     _of_damage(
         "the first of several generation directories will do",
-        TAKE_OVER,
+        LOOK,
         ("    if len(generations) != 1:\n", "    if not generations:\n"),
     ),
     _of_damage(
@@ -1581,7 +1580,7 @@ MUTANTS = (
     ),
     _of_compaction(
         "a rebuilt ledger does not make the homes of early partitions",
-        LEDGER + "repair.installation",
+        INIT,
         (
             "                ports.files.mkdirs(other_place(each.partition.location, each.partition.path))\n",
             "                pass\n",

@@ -71,7 +71,7 @@ def rebuild_ledger(world: World, code: Production, footers: Footers) -> bool:
         return False
     lose_ledger(world)
     ports = Ports(files, AnyOrder(world.below), SimulatedClock(lambda: None), world.uuid, RetryPolicy())
-    code.installation.put_in_place(ports, LEDGER, result)
+    code.init.put_in_place(ports, LEDGER, result.final, result.pending)
     if result.pending is not None:  # perhaps another whole attempt of a task, or another place
         world.namenode.committed |= {file.final for file in result.pending.files}
     world.rebuilt = result.final.epoch

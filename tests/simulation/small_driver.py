@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kafka2hive.ledger.ports import Ports, RetryPolicy
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetRange, RangeAccounting

@@ -23,7 +23,7 @@ def test_the_simulation_catches(mutant: Mutant) -> None:
 
 def test_the_unchanged_code_passes_where_mutants_fail() -> None:
     """Of the seeds that `test_simulation.py` plays with the real code anyway, three of each kind."""
-    same = load(Mutant("nothing changed", "kafka2hive.ledger.commit", ()))
+    same = load(Mutant("nothing changed", "kafka2hive.ledger.epoch", ()))
     with without_logs():
         for kind in KINDS:
             seeds = sorted({mutant.seed for mutant in MUTANTS if mutant.kind == kind})
@@ -37,7 +37,7 @@ def test_there_are_at_least_forty_mutants_with_names_of_their_own() -> None:
 
 
 def test_a_mutant_whose_text_is_gone_fails_loudly_and_leaves_the_real_code_alone() -> None:
-    stale = Mutant("stale", "kafka2hive.ledger.commit", (("no such text", ""),))
+    stale = Mutant("stale", "kafka2hive.ledger.epoch", (("no such text", ""),))
     before = dict(sys.modules)
     with pytest.raises(PatchDoesNotApply, match="0 times"):
         load(stale)
@@ -45,11 +45,11 @@ def test_a_mutant_whose_text_is_gone_fails_loudly_and_leaves_the_real_code_alone
 
 
 def test_a_mutant_leaves_the_real_code_alone() -> None:
-    from kafka2hive.ledger import commit
+    from kafka2hive.ledger import epoch
 
-    before, modules = commit.commit, dict(sys.modules)
+    before, modules = epoch.commit, dict(sys.modules)
     load(MUTANTS[0])
-    from kafka2hive.ledger import commit as after
+    from kafka2hive.ledger import epoch as after
 
     assert after.commit is before
     assert {name: sys.modules[name] for name in modules} == modules

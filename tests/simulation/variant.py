@@ -45,15 +45,13 @@ FIELDS = {
     "history": "kafka2hive.ledger.history",
     "init": "kafka2hive.ledger.init",
     "look": "kafka2hive.ledger.look",
-    "marker": "kafka2hive.ledger.marker",
-    "installation": "kafka2hive.ledger.repair.installation",
+    "location": "kafka2hive.ledger.location",
     "older_ledger": "kafka2hive.ledger.repair.older_ledger",
     "rebuild": "kafka2hive.ledger.repair.rebuild",
     "register": "kafka2hive.ledger.register",
     "repair": "tests.simulation.service.repair",
     "service": "tests.simulation.service.driver",
     "start": "kafka2hive.ledger.start",
-    "take_over": "kafka2hive.ledger.take_over",
     "tasks": "tests.simulation.tasks",
 }
 

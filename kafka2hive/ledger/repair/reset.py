@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
-from kafka2hive.ledger.marker import is_there, read_marker
+from kafka2hive.ledger.location import is_there, read_marker
 from kafka2hive.ledger.owned_ledger import OwnedLedger, fenced
-from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.ledger.retry import Answer, answer_to, retry
+from kafka2hive.ledger.ports import Answer, Ports, answer_to, log, retry
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired
 from kafka2hive.model.paths.ledger import (
     ARCHIVE_DIRECTORY,

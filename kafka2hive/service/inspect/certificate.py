@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from kafka2hive.ledger.history import final_snapshots
-from kafka2hive.ledger.look import View, look
-from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.ledger.look import NoLedger, View, look
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable

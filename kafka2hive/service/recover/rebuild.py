@@ -10,8 +10,8 @@ from kafka2hive.kafka.positions import GapAcceptance, is_accepted
 from kafka2hive.ledger.condition_files import read_conditions
 from kafka2hive.ledger.heartbeat import live_owners
 from kafka2hive.ledger.history import archived_epochs
-from kafka2hive.ledger.marker import read_marker
-from kafka2hive.ledger.repair.installation import put_in_place, refuse_present_ledger
+from kafka2hive.ledger.init import put_in_place, refuse_present_ledger
+from kafka2hive.ledger.location import read_marker
 from kafka2hive.ledger.repair.rebuild import LedgerFile, LostLedger, RebuiltSnapshots, rebuild
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
 from kafka2hive.model.footer import Footer
@@ -105,7 +105,7 @@ def rebuild_ledger(
     _refuse_unseen_moves(files, location, table_files)
     if not plan_only:
         announce()
-        put_in_place(wiring.ports, paths, result)
+        put_in_place(wiring.ports, paths, result.final, result.pending)
     return RebuiltLedger(result, len(ledger_files), len(table_files.ledger_files) - len(ledger_files))
 
 

@@ -10,10 +10,10 @@ from kafka2hive.config.keys import StartKind, StartPolicy
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import GapAcceptance, Halt, PositionsToCommit, Resume, TableIntent, decide
 from kafka2hive.kafka.problems import stop
-from kafka2hive.ledger.file_state import find
 from kafka2hive.ledger.history import find_files
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.promote import find
 from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind

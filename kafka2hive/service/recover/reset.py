@@ -6,11 +6,11 @@ from enum import Enum
 
 from kafka2hive.config.dead_letters import dead_letter_directory
 from kafka2hive.ledger.epoch import roll_forward
-from kafka2hive.ledger.look import View
-from kafka2hive.ledger.marker import claim_location
+from kafka2hive.ledger.location import claim_location
+from kafka2hive.ledger.look import NoLedger, View
+from kafka2hive.ledger.ports import begin_again
 from kafka2hive.ledger.repair.reset import ResetRecord, end_reset, put_away, put_files_away, unfinished_reset
-from kafka2hive.ledger.retry import begin_again
-from kafka2hive.ledger.take_over import NoLedger, take_over
+from kafka2hive.ledger.start import take_over
 from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import parent

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kafka2hive.ledger.epoch import publish
+from kafka2hive.ledger.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate, Repair
 from kafka2hive.ledger.start import StartRequest, StartResult, start
 from kafka2hive.model.errors import ConfigError, ManualActionRequired

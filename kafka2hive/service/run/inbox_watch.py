@@ -5,8 +5,7 @@ import math
 from typing import Protocol
 
 from kafka2hive.ledger.inbox import Inbox, Misfit, Order
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.paths.ledger import order_name
 from kafka2hive.service.run.owned_tables import OwnedTables

@@ -11,9 +11,9 @@ from kafka2hive.ledger.certify import certify
 from kafka2hive.ledger.cleanup import clean_up
 from kafka2hive.ledger.epoch import Publication, publish
 from kafka2hive.ledger.inbox import Order
+from kafka2hive.ledger.look import NoLedger
 from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
 from kafka2hive.ledger.start import StartRequest, StartResult, start
-from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
     Kafka2HiveError,

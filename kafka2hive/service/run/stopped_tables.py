@@ -4,7 +4,7 @@ import logging
 from collections.abc import Collection
 
 from kafka2hive.ledger.heartbeat import HeartbeatWatch
-from kafka2hive.ledger.take_over import NoLedger, the_generation
+from kafka2hive.ledger.look import NoLedger, the_generation
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.service.process import process_name, process_of

@@ -10,11 +10,10 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.marker import refuse_vanished_ledger
+from kafka2hive.ledger.location import refuse_vanished_ledger
+from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.ledger.snapshot.change import FirstPositions
 from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, ManualActionRequired, TableError
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.snapshot import IMPORTED_START, Snapshot

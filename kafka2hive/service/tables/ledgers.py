@@ -7,9 +7,8 @@ from itertools import chain
 from typing import TypeVar
 
 from kafka2hive.config.keys import TableRule
-from kafka2hive.ledger.look import View, look
-from kafka2hive.ledger.marker import refuse_vanished_ledger
-from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.ledger.location import refuse_vanished_ledger
+from kafka2hive.ledger.look import NoLedger, View, look
 from kafka2hive.model.errors import ConfigError, Kafka2HiveError, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot

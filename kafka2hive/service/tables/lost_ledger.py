@@ -6,8 +6,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 
 from kafka2hive.kafka.port import ClusterView, Kafka
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.snapshot import REBUILT

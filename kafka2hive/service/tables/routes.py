@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kafka2hive.config.route import ReadTopics, RouteConflict, RoutedTable, Routing, route
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.model.errors import AmbiguousOutcome, Kafka2HiveError
 from kafka2hive.model.paths.ledger import fault_of_table
 from kafka2hive.model.snapshot import Snapshot

@@ -11,8 +11,8 @@ from kafka2hive.config.route import RoutedTable
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import GapAcceptance, Halt, Logs, TableIntent, decide
 from kafka2hive.kafka.problems import stop
-from kafka2hive.ledger.file_state import FileState, find
 from kafka2hive.ledger.look import View
+from kafka2hive.ledger.promote import FileState, find
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import DataFile
 from kafka2hive.service.tables.kafka_view import logs_of, with_last_read

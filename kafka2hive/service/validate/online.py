@@ -6,8 +6,8 @@ from itertools import chain
 
 from kafka2hive.config.route import RoutedTable
 from kafka2hive.kafka.port import Kafka
+from kafka2hive.ledger.location import refuse_vanished_ledger
 from kafka2hive.ledger.look import View, look
-from kafka2hive.ledger.marker import refuse_vanished_ledger
 from kafka2hive.model.errors import (
     ConfigError,
     ExitCode,

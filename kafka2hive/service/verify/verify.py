@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from kafka2hive.config.keys import BucketTime
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.history import History, read_history
-from kafka2hive.ledger.look import View, look
-from kafka2hive.ledger.marker import read_marker
-from kafka2hive.ledger.take_over import NoLedger
+from kafka2hive.ledger.location import read_marker
+from kafka2hive.ledger.look import NoLedger, View, look
 from kafka2hive.model.errors import ConfigError, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.metastore import Metastore, MetastoreUnavailable

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from kafka2hive.config.route import route
 from kafka2hive.ledger.inbox import Inbox, Instruction, Order, PauseTable, ReplayLetters, ResumeTable
+from kafka2hive.ledger.look import NoLedger
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.service.recover.consumer_group import ConsumerGroup

@@ -20,8 +20,7 @@ from kafka2hive.ledger.inbox import Inbox, ReplayLetters
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.snapshot.change import FirstPositions
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.errors import AmbiguousOutcome
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer

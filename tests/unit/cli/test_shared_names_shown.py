@@ -10,8 +10,7 @@ from kafka2hive.config.load import load_map
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.snapshot.change import FirstPositions
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.offsets import Position, TopicPartition
 from kafka2hive.service.wiring import wire
 from tests.harness.cli_ledger import invoke, write_map

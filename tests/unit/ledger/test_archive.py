@@ -18,8 +18,7 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
 from kafka2hive.ledger.snapshot.codec import decode
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot

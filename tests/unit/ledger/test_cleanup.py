@@ -4,8 +4,7 @@ from pathlib import Path
 
 from kafka2hive.ledger.cleanup import archive_snapshots, delete_orphans, delete_stale_snapshots
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.paths.path import join
 from kafka2hive.model.paths.table_directory import staging_directory
 from kafka2hive.storage.port import write_file

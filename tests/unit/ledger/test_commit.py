@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.commit import commit
 from kafka2hive.ledger.draft import draft
+from kafka2hive.ledger.epoch import commit
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, RetryPolicy
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.ledger.epoch import roll_forward
-from kafka2hive.ledger.take_over import take_over
+from kafka2hive.ledger.start import take_over
 from kafka2hive.model.errors import AmbiguousOutcome
 from kafka2hive.model.files import FileMoves
 from kafka2hive.storage.local import LocalFileSystem

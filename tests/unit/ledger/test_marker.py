@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.marker import read_marker_file, refuse_vanished_ledger
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.location import read_marker_file, refuse_vanished_ledger
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.paths.table_directory import owner_marker
 from tests.harness.cli_ledger import TABLE, local, pending_service

@@ -8,8 +8,7 @@ import pytest
 
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.snapshot.codec import decode, encode
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners, take_over
+from kafka2hive.ledger.start import Owners, StartRequest, start, take_over
 from kafka2hive.model.errors import ManualActionRequired, TakeOverLost
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.storage.local import LocalFileSystem

@@ -16,12 +16,11 @@ from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.positions import GapAcceptance
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.location import read_marker
 from kafka2hive.ledger.look import look
-from kafka2hive.ledger.marker import read_marker
 from kafka2hive.ledger.ports import RetryPolicy
 from kafka2hive.ledger.snapshot.change import RegistrationUpdate
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, TopicPartition

@@ -10,8 +10,7 @@ from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicView, Waterma
 from kafka2hive.kafka.positions import GapAcceptance
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.snapshot.change import FirstPositions
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.repair import Repairs

@@ -10,12 +10,11 @@ import pytest
 
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.init import init
-from kafka2hive.ledger.look import look
-from kafka2hive.ledger.marker import read_marker, refuse_vanished_ledger
+from kafka2hive.ledger.location import read_marker, refuse_vanished_ledger
+from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.ledger.ports import RetryPolicy
 from kafka2hive.ledger.repair.reset import put_files_away
 from kafka2hive.ledger.snapshot.codec import encode
-from kafka2hive.ledger.take_over import NoLedger
 from kafka2hive.model.errors import ConfigError, Fenced, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import base_name

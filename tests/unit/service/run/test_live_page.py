@@ -11,7 +11,7 @@ import pytest
 
 from kafka2hive.ledger.condition_files import ConditionFiles
 from kafka2hive.ledger.heartbeat import Heartbeat
-from kafka2hive.ledger.take_over import take_over
+from kafka2hive.ledger.start import take_over
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.observe.metrics import ServiceMetrics
 from kafka2hive.service.inspect.report import RunEpoch

@@ -11,8 +11,7 @@ import pytest
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark, any_topic
 from kafka2hive.ledger.heartbeat import ProcessIdentity
 from kafka2hive.ledger.look import look
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.errors import (
     ExitCode,
     Kafka2HiveError,

@@ -8,7 +8,8 @@ import pytest
 from kafka2hive.config.load import load_map
 from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.ledger.init import init
-from kafka2hive.ledger.take_over import take_over, the_generation
+from kafka2hive.ledger.look import the_generation
+from kafka2hive.ledger.start import take_over
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.service.process import new_uuid, owner_name

@@ -12,11 +12,9 @@ from kafka2hive.kafka.port import ClusterView
 from kafka2hive.kafka.positions import Logs, PositionsToCommit
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init as begin
+from kafka2hive.ledger.location import accept_location, read_marker, refuse_changed_location
 from kafka2hive.ledger.look import look
-from kafka2hive.ledger.marker import read_marker
-from kafka2hive.ledger.repair.location import accept_location, refuse_changed_location
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
 from kafka2hive.model.offsets import Position
 from kafka2hive.model.paths.path import base_name, join

@@ -8,17 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.ledger.commit import commit
 from kafka2hive.ledger.draft import draft
-from kafka2hive.ledger.epoch import publish, roll_forward
+from kafka2hive.ledger.epoch import commit, publish, roll_forward
 from kafka2hive.ledger.history import History, read_history
+from kafka2hive.ledger.location import accept_location
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.repair.location import accept_location
 from kafka2hive.ledger.snapshot.change import Completeness, NoTracking, RegistrationUpdate, Repair
 from kafka2hive.ledger.snapshot.completeness import NotOpen
-from kafka2hive.ledger.start import StartRequest, start
-from kafka2hive.ledger.take_over import Owners
+from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.snapshot import AcceptedLoss
