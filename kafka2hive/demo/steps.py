@@ -8,13 +8,11 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 
 from kafka2hive.demo.children import Child, LogFollower, find_java
-from kafka2hive.demo.flights import COLUMNS, Tally, flights
-from kafka2hive.demo.hive import ThriftServer
-from kafka2hive.demo.kafka import DemoKafka, KafkaBroker, MockKafka
+from kafka2hive.demo.flights import COLUMNS, Tally, Verdict, flights
+from kafka2hive.demo.services import DemoKafka, KafkaBroker, MockKafka, ThriftServer
 from kafka2hive.demo.workspace import Console
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.paths.ledger import LedgerPaths, SnapshotState, parse_snapshot_name
@@ -113,33 +111,6 @@ def _short(name: str) -> str:
     return re.sub(r"([0-9a-f]{8})[0-9a-f]{24}", r"\1..", name)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The flights that were produced, and those in Hive.
-
-    `places` counts distinct (partition, offset) pairs: fewer than flights means that a record is in Hive twice.
-    """
-
-    produced: Tally
-    in_hive: Tally
-    places: int
-
-    @property
-    def exact(self) -> bool:
-        """Whether Hive holds every flight once, in the right month, with the right sum of miles."""
-        return self.produced == self.in_hive and self.places == self.produced.flights
-
-    def lines(self) -> list[str]:
-        """Return the counts by month and by carrier side by side, with `!!` at each difference."""
-        months = _rows(self.produced.months, self.in_hive.months)
-        carriers = _rows(self.produced.carriers, self.in_hive.carriers)
-        head = f"{'month':9}{'produced':>9}{'in Hive':>9}"
-        other = f"{'carrier':9}{'produced':>9}{'in Hive':>9}"
-        both = [f"{left:32}{right}" for left, right in zip_longest(months, carriers, fillvalue="")]
-        total = f"{'all':9}{self.produced.flights:>9,}{self.in_hive.flights:>9,}"
-        return [f"{head}     {other}", *both, "", f"{total}     {self.places:,} distinct (partition, offset)"]
-
-
 def ask(hive: ThriftServer, produced: Tally) -> Verdict:
     """Compare the flights in Hive with the produced ones. Raises MetastoreUnavailable, MetastoreRefused."""
     in_hive, places = Tally(), 0
@@ -149,14 +120,6 @@ def ask(hive: ThriftServer, produced: Tally) -> Verdict:
         in_hive.miles += int(miles)
         places += int(distinct)
     return Verdict(produced, in_hive, places)
-
-
-def _rows(produced: Counter[str], in_hive: Counter[str]) -> list[str]:
-    rows = []
-    for name in sorted(produced | in_hive):
-        mark = "" if produced[name] == in_hive[name] else "  !!"
-        rows.append(f"{name:9}{produced[name]:>9,}{in_hive[name]:>9,}{mark}")
-    return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,19 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.cli.render.certificate import certificate_document
 from kafka2hive.cli.render.compact import compact_document
 from kafka2hive.cli.render.dead_letters import letters_document, list_document, replay_document
-from kafka2hive.cli.render.offsets import offsets_document
+from kafka2hive.cli.render.lookup import certificate_document, where_document
+from kafka2hive.cli.render.offsets import init_document, offsets_document
 from kafka2hive.cli.render.order import order_document
-from kafka2hive.cli.render.plan import init_document, plan_document
-from kafka2hive.cli.render.preview import preview_document
+from kafka2hive.cli.render.preview import plan_document, preview_document
 from kafka2hive.cli.render.recover import recover_document
 from kafka2hive.cli.render.report import report_document
 from kafka2hive.cli.render.status import status_document
 from kafka2hive.cli.render.validate import map_document, online_document, problems_document
 from kafka2hive.cli.render.verify import verify_document
-from kafka2hive.cli.render.where import where_document
 from kafka2hive.cli.terminal.document import Document, json_text
 from kafka2hive.config.load import load_text
 from kafka2hive.config.native_library import DecoderInUse

@@ -1,4 +1,4 @@
-"""`kafka2hive offsets`: the positions of the tables or of another tool."""
+"""`kafka2hive offsets` and `init`: the positions of the tables or of another tool, and ledgers that begin at them."""
 
 import logging
 from functools import partial
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafka2hive.cli.terminal import options
-from kafka2hive.cli.terminal.options import Color, Json, KafkaTimeout, Log, Map, Tables
+from kafka2hive.cli.terminal.options import AuditLog, Color, Json, KafkaTimeout, Level, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SOURCE = "KIND:PLACE"
 SOURCE_HELP = "group:NAME, spark:CHECKPOINT[#BATCH], connect:TOPICS_DIR or csv:FILE"
 EXIT_CODES = options.exit_codes(options.UNREADABLE, options.STOP)
+INIT_EXIT_CODES = options.exit_codes(options.SET_ASIDE, options.STOP)
 From = Annotated[
     str | None,
     typer.Option("--from", metavar=SOURCE, help=f"Positions of another tool: {SOURCE_HELP}."),
@@ -70,6 +71,48 @@ def export(
         return int(result.exit_code)
 
     raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
+
+
+def init(
+    config: Map,
+    offsets_from: Annotated[
+        str | None,
+        typer.Option(
+            "--offsets-from", metavar=SOURCE, help=f"Begin where another tool ended: {SOURCE_HELP}."
+        ),
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="With --offsets-from: only show the positions; change nothing.")
+    ] = False,
+    kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+    log_level: Level = None,
+    audit_log: AuditLog = None,
+) -> None:
+    """Create the ledgers of the map's tables without starting a run, also with the positions of another tool."""
+    from kafka2hive.cli.render.offsets import init_document, render_init
+    from kafka2hive.cli.terminal.outcome import show, with_changes
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.service.tables.init import ImportOrder, import_positions, init_ledgers
+    from kafka2hive.service.tables.offset_sources import OffsetSource
+    from kafka2hive.service.wiring import wire
+
+    if plan and offsets_from is None:
+        raise typer.BadParameter("--plan is for --offsets-from", param_hint="--plan")
+    order = None
+    if offsets_from is not None:
+        order = ImportOrder(options.parsed(OffsetSource.parse, offsets_from, "--offsets-from"), plan)
+
+    def command(service_map: ServiceMap) -> int:
+        wiring = wire(service_map)
+        kafka = wiring.kafka(kafka_timeout, shared_timeout=True)
+        result = init_ledgers(wiring, kafka) if order is None else import_positions(wiring, kafka, order)
+        show(json, color, partial(init_document, service_map.service, result), partial(render_init, result))
+        return int(result.exit_code)
+
+    raise typer.Exit(with_changes(config, log_format, log_level, audit_log, command))
 
 
 def _look_up(

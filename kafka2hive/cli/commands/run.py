@@ -1,4 +1,4 @@
-"""`kafka2hive run`: the service itself."""
+"""`kafka2hive run`: the service itself; and `warm`, which makes it start faster."""
 
 import logging
 from typing import Annotated
@@ -11,6 +11,9 @@ from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(
     options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP, options.ENDED
+)
+WARM_EXIT_CODES = options.paragraph(
+    "0 done", "2 wrong command line", "69 Java is missing, or Spark does not start"
 )
 
 
@@ -40,3 +43,19 @@ def run(
 
     level = logging.INFO if log_level is None else log_level.number
     raise typer.Exit(with_map(config, log_format, level, command, audit_log=audit_log))
+
+
+def warm() -> None:
+    """Create the archive of Java classes that halves the start-up cost of `run`; once per version of Java and Spark."""
+    from kafka2hive.cli.terminal.outcome import say, tell_error
+    from kafka2hive.model.errors import Kafka2HiveError
+    from kafka2hive.observe.log import configure
+    from kafka2hive.spark.archive_maker import make_archive
+
+    configure(LogFormat.AUTO, logging.WARNING, [])
+    try:
+        file, made = make_archive()
+    except Kafka2HiveError as error:
+        tell_error(error)
+        raise typer.Exit(int(error.exit_code)) from error
+    say(f"{'created' if made else 'already exists:'} {file}")

@@ -1,4 +1,4 @@
-"""`kafka2hive submit`: the service in YARN's cluster mode."""
+"""`kafka2hive pack` and `submit`: the service on a cluster."""
 
 import logging
 import os
@@ -13,7 +13,10 @@ from kafka2hive.cli.terminal.options import Map, Takeover
 if TYPE_CHECKING:
     from kafka2hive.config.keys import ServiceMap
 
-EXIT_CODES = options.paragraph(
+PACK_EXIT_CODES = options.paragraph(
+    "0 done", "2 wrong command line", "78 this environment cannot be packed, or OUT not written"
+)
+SUBMIT_EXIT_CODES = options.paragraph(
     "0 submitted, or with --wait done",
     "2 wrong command line",
     "69 YARN does not answer, or with --wait the application was killed",
@@ -21,6 +24,33 @@ EXIT_CODES = options.paragraph(
     "130 interrupted, the application continues",
     "with --wait the exit code of run",
 )
+
+
+def pack(
+    out: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUT", help="The archive, OUT.tar.gz; or a directory, in which its name has its digest."
+        ),
+    ],
+) -> None:
+    """Pack this Python, kafka2hive and its packages into an archive for the nodes of a cluster."""
+    from kafka2hive.cli.terminal.outcome import say, tell_error
+    from kafka2hive.model.errors import Kafka2HiveError
+    from kafka2hive.spark.pack import make_pack
+
+    try:
+        made = make_pack(out)
+    except Kafka2HiveError as error:
+        tell_error(error)
+        raise typer.Exit(int(error.exit_code)) from error
+    size, content = made.file.stat().st_size, made.content_bytes
+    say(
+        f"{made.file}  {size / 1e6:,.0f} MB, unpacked {content / 1e6:,.0f} MB in {made.files:,} files\n"
+        f"for {made.pack.cpu} with glibc {made.pack.glibc} or later, with Python {made.pack.python}"
+        f" and without Spark {made.pack.spark}\n"
+        f"digest {made.pack.digest}"
+    )
 
 
 def submit(

@@ -1,4 +1,4 @@
-"""Text, CSV and JSON of `kafka2hive offsets`, and the positions that `init --offsets-from` imports."""
+"""Text, CSV and JSON documents of `offsets` and `init`."""
 
 import csv
 from collections.abc import Iterable
@@ -11,6 +11,7 @@ from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, grid, render
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.service.inspect.offsets import OffsetsResult
+from kafka2hive.service.tables.init import InitOutcome, InitResult
 from kafka2hive.service.tables.offset_sources import CSV_HEADER, PlacedOffset
 
 _COLUMNS = ("topic partition", "position", "log begins", "log ends", "waiting")
@@ -82,3 +83,33 @@ def offsets_document(service: str, result: OffsetsResult) -> Document:
         owners=[{"owner": owned.owner, "offsets": offsets_list(owned.offsets)} for owned in result.owners],
         errors=[{"table": table, "error": error_of(error)} for table, error in result.errors],
     )
+
+
+def render_init(result: InitResult, screen: Screen) -> str:
+    """Return each table's outcome, with its ledger or its error below."""
+    parts: list[RenderableType] = []
+    for table in result.tables:
+        style = "red" if table.beginning is InitOutcome.FAILED else "green"
+        parts.append(Text(f"{table.table}  ").append(table.beginning.value, style=style))
+        if table.error is not None:
+            parts += [f"  {line}" for line in str(table.error).splitlines()]
+        else:
+            parts.append(f"  {table.directory}")
+        if table.positions:
+            parts.append(offsets_table(table.positions))
+    return render(screen, parts or ["no table: no topic matches the map's patterns yet"])
+
+
+def init_document(service: str, result: InitResult) -> Document:
+    """Return the document of `init`."""
+    tables = [
+        {
+            "table": table.table,
+            "ledger": table.directory,
+            "result": table.beginning.value.replace(" ", "_"),
+            "error": error_of(table.error) if table.error else None,
+            "positions": offsets_list(table.positions),
+        }
+        for table in result.tables
+    ]
+    return document("init", result.exit_code, service=service, tables=tables)

@@ -1,4 +1,4 @@
-"""Text and JSON document of `preview`."""
+"""Texts and JSON documents of `plan` and `preview`."""
 
 import datetime
 import json
@@ -13,14 +13,51 @@ from rich.text import Text
 from kafka2hive.cli.terminal.document import Document, document, error_of
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.text import counted
+from kafka2hive.service.inspect.plan import PlanResult, TablePlan
 from kafka2hive.service.inspect.preview import PreviewLetter, PreviewResult, PreviewRow, TablePreview
+
+
+def render_plan(result: PlanResult, screen: Screen) -> str:
+    """Return one line per table, with the statements below it exactly as the run would send them."""
+    parts: list[RenderableType] = []
+    for table in result.tables:
+        parts.append(Text(f"{table.table}: {_plan_summary(table)}", style="bold"))
+        parts += [Text(f"  {statement};") for statement in table.statements]
+        if table.error is not None:
+            parts.append(Text(str(table.error), style="red"))
+    return render(screen, parts)
+
+
+def _plan_summary(table: TablePlan) -> str:
+    if table.error is not None:
+        return "would be set aside"
+    if not table.statements:
+        return "is the table of the map"
+    return f"{counted(len(table.statements), 'statement')} before its first file"
+
+
+def plan_document(service: str, result: PlanResult) -> Document:
+    """Return the document of `plan`."""
+    return document(
+        "plan",
+        result.exit_code,
+        service=service,
+        tables=[
+            {
+                "table": table.table,
+                "statements": list(table.statements),
+                "error": None if table.error is None else error_of(table.error),
+            }
+            for table in result.tables
+        ],
+    )
 
 
 def render_preview(result: PreviewResult, screen: Screen) -> str:
     """Return one line per record with its place and bucket, and its values as JSON below."""
     parts: list[RenderableType] = []
     for table in result.tables:
-        parts.append(Text(f"{table.table}: {_summary(table)}", style="bold"))
+        parts.append(Text(f"{table.table}: {_preview_summary(table)}", style="bold"))
         if table.error is not None:
             parts.append(Text(str(table.error), style="red"))
         if table.misspelled:
@@ -32,7 +69,7 @@ def render_preview(result: PreviewResult, screen: Screen) -> str:
     return render(screen, parts)
 
 
-def _summary(table: TablePreview) -> str:
+def _preview_summary(table: TablePreview) -> str:
     if table.error is not None:
         return "nothing can be shown"
     if not table.ranges:

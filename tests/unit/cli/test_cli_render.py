@@ -1,6 +1,6 @@
 """The texts that commands write into a pipe, word by word."""
 
-from kafka2hive.cli.render.plan import render_init
+from kafka2hive.cli.render.offsets import render_init
 from kafka2hive.cli.render.recover import render_recover
 from kafka2hive.cli.render.status import render_status, trouble_lines
 from kafka2hive.cli.terminal.document import resume_lines

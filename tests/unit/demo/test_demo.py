@@ -15,8 +15,8 @@ import pytest
 
 from kafka2hive.config.load import load_text
 from kafka2hive.demo.children import Child, LogFollower, find_java, install_command
-from kafka2hive.demo.flights import Tally, flights
-from kafka2hive.demo.steps import LedgerView, Verdict, map_text
+from kafka2hive.demo.flights import Tally, Verdict, flights
+from kafka2hive.demo.steps import LedgerView, map_text
 from kafka2hive.demo.workspace import Console, workspace
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.model.paths.ledger import SnapshotState

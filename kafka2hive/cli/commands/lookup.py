@@ -1,4 +1,4 @@
-"""`kafka2hive certificate`: whether a Hive partition is complete, and whether its certificates are true."""
+"""`kafka2hive where` and `certificate`: the files of an offset, and whether a Hive partition is complete."""
 
 import logging
 from functools import partial
@@ -10,13 +10,40 @@ from kafka2hive.cli.terminal import options
 from kafka2hive.cli.terminal.options import Color, Json, Log, Map
 from kafka2hive.observe.log import LogFormat
 
-EXIT_CODES = options.exit_codes(
+WHERE_EXIT_CODES = options.exit_codes(options.STOP)
+CERTIFICATE_EXIT_CODES = options.exit_codes(
     "75 not complete yet",
     "76 a certificate is untrue",
     config="78 the map is wrong, or the table has no `completion`",
 )
 
 _NAME = "DB.TABLE/PARTITION"
+
+
+def where(
+    place: Annotated[str, typer.Argument(metavar=options.PLACE, help=options.PLACE_HELP)],
+    config: Map,
+    json: Json = False,
+    color: Color = True,
+    log_format: Log = LogFormat.AUTO,
+) -> None:
+    """Show which epoch and which files hold an offset, table by table."""
+    from kafka2hive.cli.render.lookup import render_where, where_document
+    from kafka2hive.cli.terminal.outcome import show, with_map
+    from kafka2hive.config.keys import ServiceMap
+    from kafka2hive.service.inspect.where import OffsetPlace
+    from kafka2hive.service.inspect.where import where as find
+    from kafka2hive.service.wiring import wire
+
+    offset = options.parsed(OffsetPlace.parse, place, options.PLACE)
+
+    def command(service_map: ServiceMap) -> int:
+        answers = find(wire(service_map), offset)
+        document = partial(where_document, service_map.service, str(offset), answers)
+        show(json, color, document, partial(render_where, str(offset), answers))
+        return 0
+
+    raise typer.Exit(with_map(config, log_format, logging.WARNING, command))
 
 
 def certificate(
@@ -33,7 +60,7 @@ def certificate(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Show whether a Hive partition is complete, and check its certificates against snapshots, files and Hive."""
-    from kafka2hive.cli.render.certificate import certificate_document, render_certificate
+    from kafka2hive.cli.render.lookup import certificate_document, render_certificate
     from kafka2hive.cli.terminal.outcome import show, tell_line, with_map
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.inspect.certificate import PartitionName, PartitionReport, await_completion
