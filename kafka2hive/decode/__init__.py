@@ -21,7 +21,7 @@ __all__ = [
 
 FORMATS = {
     "json": "kafka2hive.decode.json",
-    "json_schema": "kafka2hive.decode.json_framed",
+    "json_schema": "kafka2hive.decode.json",
     "avro": "kafka2hive.decode.avro.decoder",
     "protobuf": "kafka2hive.decode.protobuf.decoder",
     "csv": "kafka2hive.decode.csv",
@@ -29,7 +29,7 @@ FORMATS = {
     "plugin": "kafka2hive.decode.plugin",
 }
 """For each format the module whose function `make` makes its decoder; loaded when the first table needs it."""
-_CHANGE_LOGS = "kafka2hive.decode.change_logs.formats"
+_CHANGE_LOGS = "kafka2hive.decode.change_logs.decoder"
 
 
 def make_decoder(spec: DecoderSpec) -> Decoder:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from kafka2hive.config.keys.source import CsvOptions
-from kafka2hive.decode.columns.named import check_columns
+from kafka2hive.decode.columns import check_columns
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.rows.csv import CsvLines
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder

@@ -1,4 +1,4 @@
-"""Format `json`: the compiled library reads what is certainly right, the exact decoder all other messages."""
+"""Formats `json` and `json_schema`, which has a head before the JSON: compiled where certain, exact otherwise."""
 
 import json
 import re
@@ -8,11 +8,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from kafka2hive.config.keys import Framing
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.config.native_library import LIBRARY
-from kafka2hive.decode.columns.leeway import with_leeway
-from kafka2hive.decode.columns.named import check_columns, of_named_columns
+from kafka2hive.decode.columns import check_columns, of_named_columns, with_leeway
 from kafka2hive.decode.compiled import CompiledReader, PartReader, join_parts
 from kafka2hive.decode.contract.sources import (
     Source,
@@ -26,8 +27,10 @@ from kafka2hive.decode.contract.sources import (
     source_tree,
 )
 from kafka2hive.decode.contract.spec import DecoderSpec
+from kafka2hive.decode.framing.frames import heads, json_id_hint, no_frames
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
 from kafka2hive.decode.rows.json import split_arrays, split_lines
+from kafka2hive.decode.values.batch import Places
 from kafka2hive.decode.values.epochs import zone_of
 from kafka2hive.decode.values.json_values import (
     MAX_DEPTH,
@@ -152,7 +155,16 @@ class JsonExactDecoder:
 
 
 def make(spec: DecoderSpec) -> Decoder:
-    """Make the decoder. A message is an object, or with `rows` several of them. Raises ValueError; see check_columns."""
+    """Make the decoder of either format. A message is an object, or with `rows` several of them.
+
+    Raises ValueError; see check_columns.
+    """
+    if spec.format == "json":
+        return _document_decoder(spec)
+    return FramedDecoder(_document_decoder(replace(spec, format="json")), spec.wire.framing)
+
+
+def _document_decoder(spec: DecoderSpec) -> Decoder:
     one = of_named_columns(spec, _with_leeway)
     if spec.rows == "one":
         return one
@@ -199,3 +211,63 @@ class JsonDecoder:
         """See Decoder."""
         result = join_parts(self.schema, [self._reader.read(values, np.arange(len(values)))])
         return result if self._compiled is None else replace(result, new_keys=self._compiled.new_keys())
+
+
+_TO_THE_END = 2**31 - 1
+
+
+class FramedDecoder:
+    """Decodes each message without its head by `inner`. Rejects with the reasons of `inner`, and with `json.frame`."""
+
+    def __init__(self, inner: Decoder, framing: Framing = "id4") -> None:
+        self.schema = inner.schema
+        self._inner = inner
+        self._framing = framing
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        places, bodies, bare = self._bodies(values)
+        decoded = self._with_hints(self._inner.decode(bodies), values, places)
+        if len(places) == len(values):
+            return decoded
+        rejected = np.concatenate([places[decoded.rejected.to_numpy()], bare])
+        reasons = [
+            *decoded.reasons,
+            *no_frames(format="json", what="the JSON", values=values, places=bare, framing=self._framing),
+        ]
+        order = np.argsort(rejected, kind="stable")
+        return Decoded(
+            rows=decoded.rows,
+            accepted=pa.array(places[decoded.accepted.to_numpy()], pa.int32()),
+            rejected=pa.array(rejected[order], pa.int32()),
+            reasons=[reasons[at] for at in order],
+            without_rows=None
+            if decoded.without_rows is None
+            else pa.array(places[decoded.without_rows.to_numpy()], pa.int32()),
+        )
+
+    def _with_hints(self, decoded: Decoded, values: pa.BinaryArray, places: Places) -> Decoded:
+        """Add hints to the reasons. `places`: of the messages with a head, which were decoded."""
+        if not len(decoded.rejected):
+            return decoded
+        messages = values.take(pa.array(places[decoded.rejected.to_numpy()])).to_pylist()
+        reasons = [
+            replace(reason, text=reason.text + json_id_hint(message, self._framing))
+            for reason, message in zip(decoded.reasons, messages, strict=True)
+        ]
+        return replace(decoded, reasons=reasons)
+
+    def _bodies(self, values: pa.BinaryArray) -> tuple[Places, pa.BinaryArray, Places]:
+        """Return the places of messages with a head, their bytes behind it, and the places of the others; all ascending."""
+        by_length: dict[int, list[Places]] = {}
+        for head, places_of_head in heads(values, self._framing):
+            by_length.setdefault(head.length, []).append(places_of_head)
+        bare = np.sort(np.concatenate(by_length.pop(0, [np.empty(0, np.int64)])))
+        if len(by_length) == 1 and not len(bare):
+            return np.arange(len(values)), pc.binary_slice(values, next(iter(by_length)), _TO_THE_END), bare
+        places, bodies = np.empty(0, np.int64), pa.array([], pa.binary())
+        for length, groups in by_length.items():
+            of_length = np.concatenate(groups)
+            sliced = pc.binary_slice(values.take(pa.array(of_length)), length, _TO_THE_END)
+            places, bodies = np.concatenate([places, of_length]), pa.concat_arrays([bodies, sliced])
+        order = np.argsort(places, kind="stable")
+        return places[order], bodies.take(pa.array(order)), bare

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.native_library import LIBRARY
-from kafka2hive.decode.columns.named import check_columns
+from kafka2hive.decode.columns import check_columns
 from kafka2hive.decode.compiled import (
     Finish,
     NativeReader,

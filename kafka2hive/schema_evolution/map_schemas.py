@@ -14,7 +14,6 @@ from kafka2hive.decode.protobuf import decoder as protobuf_decoder
 from kafka2hive.decode.protobuf import resolve as protobuf_resolve
 from kafka2hive.decode.schemas import avro as avro_parse
 from kafka2hive.decode.schemas import protobuf as protobuf_parse
-from kafka2hive.decode.schemas import protoc
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, WriterSchema
 from kafka2hive.schema_evolution.fields import avro_fields, protobuf_fields
@@ -27,7 +26,7 @@ def faults_of_own(schema: WriterSchema, columns: Sequence[Column]) -> dict[str, 
     """
     try:
         declared = _Avro(schema) if schema.kind == AVRO else _Protobuf(schema)
-    except (avro_parse.AvroSchemaInvalid, protoc.ProtobufSchemaInvalid) as error:
+    except (avro_parse.AvroSchemaInvalid, protobuf_parse.ProtobufSchemaInvalid) as error:
         raise ValueError(str(error)) from error
     return {column.name: fault for column in columns if (fault := declared.fault_of(column))}
 

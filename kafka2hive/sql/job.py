@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 from kafka2hive.plan.contract import TableManifest, TaskPlan, TaskSettings
 from kafka2hive.spark.internals import execution_of
 from kafka2hive.sql.accounts import check_against_spark, manifest_of
-from kafka2hive.sql.refusals import failed_on_a_record
 from kafka2hive.sql.selects import INTO, OUT, Selects
 from kafka2hive.sql.shuffle import (
     moved_by_bucket,
@@ -27,6 +26,7 @@ from kafka2hive.sql.shuffle import (
     task_context,
     whole_of,
 )
+from kafka2hive.sql.statement import failed_on_a_record
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 from kafka2hive.config.keys import MetadataColumn, TableSettings
 from kafka2hive.plan.contract import TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.spark.errors import SPARK_GONE, spark_gone
-from kafka2hive.sql.refusals import failed_on_a_record
 from kafka2hive.sql.selects import Reader, Selects
+from kafka2hive.sql.statement import failed_on_a_record
 from kafka2hive.storage.port import FileSystem
 from kafka2hive.task.failures import TableErrors
 from kafka2hive.task.fetch.consumer import process_consumer

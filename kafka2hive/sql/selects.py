@@ -3,8 +3,10 @@
 import importlib
 import importlib.util
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -14,17 +16,22 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from kafka2hive.config.keys import StorageOptions, TableSettings
+from kafka2hive.config.keys import ServiceMap, SparkOptions, StorageOptions, TableSettings
 from kafka2hive.model.errors import TableError
 from kafka2hive.spark.errors import SPARK_GONE, FirstError, error_text, spark_gone
 from kafka2hive.spark.internals import pickle_by_value, spark_schema
+from kafka2hive.spark.jvm import launched
+from kafka2hive.spark.session import start_session, stop_session
 from kafka2hive.sql.statement import one_row_per_task, parsed, planned
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 INTO, OUT = "rows into the SELECT", "rows out of the SELECT"
 """The names of Spark's observed row counts."""
+Reader = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+"""Runs in Spark's workers: from a row with a task's number it makes the task's records with their coordinates."""
 _CONF = {
     # an adaptive plan could change while it runs and leave records unread
     "spark.sql.adaptive.enabled": "false",
@@ -34,66 +41,8 @@ _CONF = {
     # a joined table must be broadcast: rows that move between tasks lose their order
     "spark.sql.autoBroadcastJoinThreshold": "256m",
 }
-
-
-def add_lookups(session: SparkSession, table: TableSettings, storage: StorageOptions) -> None:
-    """Register the lookups' current files as views of the session. Raises TableError (`sql.lookup`)."""
-    for name, path in table.lookups:
-        try:
-            session.read.options(**dict(storage.properties)).parquet(path).createOrReplaceTempView(name)
-        except (PySparkException, Py4JJavaError) as error:
-            raise TableError(
-                "sql.lookup",
-                f"{table.table}: lookup {name} at {path} cannot be read: {error_text(error)}",
-                "correct the map's lookups; it is a directory of Parquet files that the driver and the executors can read",
-            ) from error
-
-
-def add_functions(session: SparkSession, table: TableSettings) -> None:
-    """Register every function of the module that pyspark's `udf` or `pandas_udf` made. Raises TableError (`sql.udfs`).
-
-    The module is pickled by value, so executors need not have it installed.
-    """
-    if table.udfs is None:
-        return
-    failure = FirstError()
-    with failure:
-        module = _load(table.udfs)
-        pickle_by_value(module)
-        functions = {
-            name: value for name, value in vars(module).items() if hasattr(value, "asNondeterministic")
-        }
-        for name, function in functions.items():
-            session.udf.register(name, function)
-    if failure.error is not None:
-        raise TableError(
-            "sql.udfs",
-            f"{table.table}: {table.udfs} cannot be used: {type(failure.error).__name__}: {failure.error}",
-            "correct the module; it must be importable where the service runs",
-        ) from failure.error
-    if not functions:
-        raise TableError(
-            "sql.udfs",
-            f"{table.table}: {table.udfs} has no function that is made by pyspark's udf or pandas_udf",
-            "decorate its functions: @udf('int')",
-        )
-
-
-def _load(name: str) -> ModuleType:
-    """Import a module by its dotted name, or from a file."""
-    if not name.endswith(".py"):
-        return importlib.import_module(name)
-    stem = f"kafka2hive_udfs_{Path(name).stem}"
-    spec = importlib.util.spec_from_file_location(stem, name)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"no module at {name}")
-    module = sys.modules[stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-Reader = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-"""Runs in Spark's workers: from a row with a task's number it makes the task's records with their coordinates."""
+_OF_SELECTS = ("spark.sql.", "spark.hadoop.")
+"""Prefixes of the properties that affect a SELECT or the reading of a lookup; the others concern the cluster."""
 
 
 class Selects:
@@ -161,3 +110,75 @@ class Selects:
 def _no_records(tasks: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
     """Return no records; for a plan that is not run."""
     yield from ()
+
+
+@contextmanager
+def local_selects(service_map: ServiceMap) -> Iterator[Selects]:
+    """Yield the SELECTs of a local Spark. Raises ServiceUnavailable (`spark.start`) if Spark does not start."""
+    conf = tuple((key, value) for key, value in service_map.spark.conf if key.startswith(_OF_SELECTS))
+    here = SparkOptions(master="local[1]", conf=conf)
+    with (
+        tempfile.TemporaryDirectory(prefix="kafka2hive-", ignore_cleanup_errors=True) as scratch,
+        launched(here, service_map.service) as jvm,
+    ):
+        spark = start_session(here, service_map.service, Path(scratch), jvm.connect())
+        try:
+            yield Selects(spark, service_map.storage)
+        finally:
+            stop_session(spark)
+
+
+def add_lookups(session: SparkSession, table: TableSettings, storage: StorageOptions) -> None:
+    """Register the lookups' current files as views of the session. Raises TableError (`sql.lookup`)."""
+    for name, path in table.lookups:
+        try:
+            session.read.options(**dict(storage.properties)).parquet(path).createOrReplaceTempView(name)
+        except (PySparkException, Py4JJavaError) as error:
+            raise TableError(
+                "sql.lookup",
+                f"{table.table}: lookup {name} at {path} cannot be read: {error_text(error)}",
+                "correct the map's lookups; it is a directory of Parquet files that the driver and the executors can read",
+            ) from error
+
+
+def add_functions(session: SparkSession, table: TableSettings) -> None:
+    """Register every function of the module that pyspark's `udf` or `pandas_udf` made. Raises TableError (`sql.udfs`).
+
+    The module is pickled by value, so executors need not have it installed.
+    """
+    if table.udfs is None:
+        return
+    failure = FirstError()
+    with failure:
+        module = _load(table.udfs)
+        pickle_by_value(module)
+        functions = {
+            name: value for name, value in vars(module).items() if hasattr(value, "asNondeterministic")
+        }
+        for name, function in functions.items():
+            session.udf.register(name, function)
+    if failure.error is not None:
+        raise TableError(
+            "sql.udfs",
+            f"{table.table}: {table.udfs} cannot be used: {type(failure.error).__name__}: {failure.error}",
+            "correct the module; it must be importable where the service runs",
+        ) from failure.error
+    if not functions:
+        raise TableError(
+            "sql.udfs",
+            f"{table.table}: {table.udfs} has no function that is made by pyspark's udf or pandas_udf",
+            "decorate its functions: @udf('int')",
+        )
+
+
+def _load(name: str) -> ModuleType:
+    """Import a module by its dotted name, or from a file."""
+    if not name.endswith(".py"):
+        return importlib.import_module(name)
+    stem = f"kafka2hive_udfs_{Path(name).stem}"
+    spec = importlib.util.spec_from_file_location(stem, name)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"no module at {name}")
+    module = sys.modules[stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

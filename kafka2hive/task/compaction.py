@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import TableSettings, WriterOptions
 from kafka2hive.formats.contract.port import FileReader
-from kafka2hive.formats.encoding import encoding_of
-from kafka2hive.formats.lines.reader import LinesReader, PlainLines
-from kafka2hive.formats.readers import UNREADABLE, open_reader
+from kafka2hive.formats.files import UNREADABLE, encoding_of, open_reader
+from kafka2hive.formats.lines.files import LinesReader, PlainLines
 from kafka2hive.formats.row_hash import row_hashes
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition

@@ -12,7 +12,7 @@ import pyarrow as pa
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from kafka2hive.decode.schemas.protoc import descriptors
+from kafka2hive.decode.schemas.protobuf import descriptors
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import WriterSchema
 from tests.contract.protobuf_ways import written

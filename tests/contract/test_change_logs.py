@@ -151,7 +151,7 @@ def test_a_table_without_the_operation_is_refused() -> None:
     with pytest.raises(
         ValueError, match="__op of a table of debezium changes must be a column of type string"
     ):
-        _decoder("exact", ChangeLog.DEBEZIUM, pa.schema([("id", pa.int64())]))
+        make_decoder(DecoderSpec("json", pa.schema([("id", pa.int64())]), change_log=ChangeLog.DEBEZIUM))
     assert BEFORE["id"] == ROW["id"]
 
 

@@ -13,7 +13,7 @@ from kafka2hive.config.keys import ChangeLog
 from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm
 from kafka2hive.decode.change_logs.decoder import ChangeLogDecoder
-from kafka2hive.decode.columns.leeway import with_leeway
+from kafka2hive.decode.columns import with_leeway
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.decode.values.connect_decimals import NAME, decimals_of, rescale

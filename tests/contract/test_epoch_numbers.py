@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.decode import DecoderSpec
-from kafka2hive.decode.columns.leeway import with_leeway
+from kafka2hive.decode.columns import with_leeway
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.decode.csv import CsvDecoder

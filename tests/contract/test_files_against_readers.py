@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.config.keys import WriterOptions
-from kafka2hive.formats.encoding import encoding_of
+from kafka2hive.formats.files import encoding_of
 from tests.contract.decode_ways import WAYS
 from tests.contract.file_rows import FileRows, as_message
 from tests.harness.compiled_library import needs_compiled

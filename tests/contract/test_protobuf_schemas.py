@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka2hive.decode.schemas.protoc import ProtobufSchemaInvalid
+from kafka2hive.decode.schemas.protobuf import ProtobufSchemaInvalid
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, WriterSchema
 from tests.contract.avro_ways import outcomes

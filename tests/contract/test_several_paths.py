@@ -9,8 +9,7 @@ import pytest
 
 from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.decode import DecoderSpec, make_decoder
-from kafka2hive.decode.columns.leeway import with_leeway
-from kafka2hive.decode.columns.named import with_defaults, with_several_paths
+from kafka2hive.decode.columns import with_defaults, with_leeway, with_several_paths
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.model.hive_types import parse_hive_type

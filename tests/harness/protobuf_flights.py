@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from kafka2hive.decode.schemas.protoc import descriptors
+from kafka2hive.decode.schemas.protobuf import descriptors
 from kafka2hive.model.writer_schema import PROTOBUF, SchemaReference, WriterSchema
 from tests.oracle.exact import Content, flight
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka2hive.config.keys import SparkOptions, WriterOptions
-from kafka2hive.formats.encoding import encoding_of
+from kafka2hive.formats.files import encoding_of
 from kafka2hive.spark.jvm import launched
 from kafka2hive.spark.session import start_session
 

@@ -22,7 +22,7 @@ from kafka2hive.config.keys import (
     WriterOptions,
 )
 from kafka2hive.decode.json import JsonExactDecoder
-from kafka2hive.formats.encoding import encoding_of
+from kafka2hive.formats.files import encoding_of
 from kafka2hive.hive.stored_as import storage_clause
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.hive_types import parse_hive_type

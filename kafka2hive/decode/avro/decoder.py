@@ -9,7 +9,7 @@ from kafka2hive.decode.avro import plan
 from kafka2hive.decode.avro.exact import AvroExactDecoder
 from kafka2hive.decode.avro.plan import AvroPlan
 from kafka2hive.decode.avro.resolve import resolve
-from kafka2hive.decode.columns.named import of_named_columns
+from kafka2hive.decode.columns import of_named_columns
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import TimeForm

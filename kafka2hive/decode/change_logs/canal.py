@@ -6,9 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.config.keys import ChangeLog
 from kafka2hive.config.keys.source import CHANGE_COLUMNS, OPERATION, POSITION, TIME
-from kafka2hive.decode.change_logs.decoder import check_change_columns
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import Changes, OpenDecoder
 from kafka2hive.decode.rows.decoder import MOST_ROWS, too_many, with_ordinal
@@ -37,8 +35,7 @@ class CanalDecoder:
         open_decoder: OpenDecoder,
         changes: Changes | None = None,
     ) -> None:
-        """`sources`: one key for each column of the row. Raises ValueError for paths, and for columns that cannot be filled."""
-        check_change_columns(ChangeLog.CANAL, schema)
+        """`sources`: one key for each column of the row. Raises ValueError for paths."""
         self.schema = schema
         own = [(f, s) for f, s in zip(schema, sources, strict=True) if f.name not in CHANGE_COLUMNS]
         if any(len(source.keys) != 1 for _, source in own):

@@ -15,17 +15,18 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.keys import ChangeLog
 from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, OPERATION, POSITION, TIME
+from kafka2hive.decode import make_decoder
+from kafka2hive.decode.change_logs.canal import CanalDecoder
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm, images_of
 from kafka2hive.decode.change_logs.images import ImageColumns, ImageRows, absent, join_parts, presence
 from kafka2hive.decode.contract.sources import Source
-from kafka2hive.decode.contract.spec import OpenDecoder
+from kafka2hive.decode.contract.spec import DecoderSpec, OpenDecoder
 from kafka2hive.decode.values.batch import Mask, Places, mask_of
 from kafka2hive.model.hive_types import parse_hive_type
-from kafka2hive.plugins import Decoded, Reason
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 PREFIXES: tuple[tuple[str, ...], ...] = ((), ("payload",))
 """Paths to the envelope: it is the record, or its payload (JSON converters with schemas.enable)."""
-
 _LSN_DIGITS, _ROW_DIGITS = 20, 10
 
 
@@ -121,6 +122,27 @@ ENVELOPES = {
 }
 
 
+def make(spec: DecoderSpec) -> Decoder:
+    """Make the decoder of a change log. Raises ValueError for columns that cannot be filled; see check_change_columns."""
+    assert spec.change_log is not None
+    check_change_columns(spec.change_log, spec.schema)
+    record = replace(spec, change_log=None, rows="one")
+
+    def of_format(columns: pa.Schema, sources: Sequence[Source]) -> Decoder:
+        return make_decoder(record.of_columns(columns, sources))
+
+    sources = spec.source_of_each()
+    if spec.change_log is ChangeLog.CANAL:
+        return CanalDecoder(
+            schema=spec.schema, sources=sources, zone=spec.zone, open_decoder=of_format, changes=spec.changes
+        )
+    in_json = spec.change_log is ChangeLog.DEBEZIUM and spec.format in ("json", "json_schema")
+    decimals: DecimalForm | None = spec.decimals if in_json else "own"
+    return ChangeLogDecoder(
+        log=spec.change_log, schema=spec.schema, sources=sources, open_decoder=of_format, decimals=decimals
+    )
+
+
 def check_change_columns(log: ChangeLog, schema: pa.Schema) -> None:
     """Check the columns of the change. Raises ValueError if that of the operation is missing, or if one has a wrong type."""
     for name, kind in CHANGE_COLUMNS.items():
@@ -142,9 +164,8 @@ class ChangeLogDecoder:
     ) -> None:
         """`sources`: relative to the row's image. `decimals`: how the row's decimals are written; None: as each schema says.
 
-        Raises ValueError; see check_change_columns and images_of.
+        Raises ValueError; see images_of.
         """
-        check_change_columns(log, schema)
         self.schema = schema
         self._envelope = ENVELOPES[log]
         self._row = [

@@ -1,14 +1,15 @@
-"""Find the head of each message: which schema it was written with, and where its content begins."""
+"""Find the head of each message: its schema, for Protobuf the message type in the schema, and where the content begins."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from kafka2hive.config.keys import Framing
+from kafka2hive.config.keys import Framing, WireFormat
 from kafka2hive.decode.values.batch import Places, message_bytes, places_by_key
 from kafka2hive.model.writer_schema import SchemaId
 from kafka2hive.plugins import Reason
@@ -19,7 +20,10 @@ LONG_HEAD = 9
 """The same with an id in eight bytes."""
 GUID_HEAD = 17
 """Byte 1 and the schema's GUID in 16 bytes, which Confluent's newer serializers write into a header."""
-
+MOST_INDEXES = 32
+"""Limit of Protobuf's indexes: how deep a type that a message names may be nested in other types."""
+_LONGEST_INDEX = 3
+"""Bytes that a count or an index may have. No file has so many types that one needs more."""
 _ID_BYTES: dict[Framing, int] = {"id4": 4, "id8": 8, "header": 4}
 _HEAD_TEXTS: dict[Framing, str] = {
     "id4": "byte 0, the schema's id in 4 bytes",
@@ -32,6 +36,8 @@ _SINGLE_OBJECT_HEAD = 10
 _JSON_BEGINS = (b"{", b"[")
 _SHOWN = 24
 """Bytes that tell one framing from another."""
+Indexes = tuple[int, ...]
+Octets = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,98 @@ def _guid_heads(values: pa.BinaryArray, places: Places) -> Iterator[tuple[Head, 
     distinct, which = np.unique(guids, axis=0, return_inverse=True)
     for number, same in places_by_key(which.reshape(-1)):
         yield Head(str(UUID(bytes=distinct[number].tobytes())), GUID_HEAD), places[framed][same]
+
+
+def indexed_heads(values: pa.BinaryArray, wire: WireFormat) -> Iterator[tuple[Head, Places]]:
+    """Return each distinct head and the places of its messages in the batch.
+
+    A head's length includes the indexes; it is 0 without a schema's id, or if the indexes cannot be read.
+    """
+    messages = message_bytes(values)
+    offsets = messages.offsets.astype(np.int64)
+    for head, places in heads(values, wire.framing):
+        if head.schema_id is None:
+            yield head, places
+            continue
+        at = offsets[places] + head.length
+        unread = _Messages(places, at, at, offsets[places + 1], wire.indexes == "zigzag")
+        for indexes, part in _indexed(messages.raw, unread):
+            length = 0 if indexes is None else head.length + part.bytes_read
+            yield Head(head.schema_id, length, indexes or ()), part.places
+
+
+def _indexed(raw: Octets, unread: "_Messages") -> Iterator[tuple[Indexes | None, "_Messages"]]:
+    """Split the messages by their indexes; None for indexes that cannot be read."""
+    for count, part in unread.by_next(raw):
+        if count == 0:
+            yield (0,), part
+        elif not 0 < count <= MOST_INDEXES:
+            yield None, part
+        else:
+            yield from part.by_indexes(raw, count, ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Messages:
+    """Messages whose heads are equal as far as they are read.
+
+    `began`: where each message's indexes begin, `at`: its next byte, `ends`: where it ends.
+    """
+
+    places: Places
+    began: Places
+    at: Places
+    ends: Places
+    is_zigzag: bool
+
+    @property
+    def bytes_read(self) -> int:
+        return int(self.at[0] - self.began[0])
+
+    def by_indexes(
+        self, raw: Octets, count: int, indexes: Indexes
+    ) -> Iterator[tuple[Indexes | None, "_Messages"]]:
+        """Read until there are `count` indexes."""
+        if len(indexes) == count:
+            yield indexes, self
+            return
+        for index, part in self.by_next(raw):
+            if index < 0:
+                yield None, part
+            else:
+                yield from part.by_indexes(raw, count, (*indexes, index))
+
+    def by_next(self, raw: Octets) -> Iterator[tuple[int, "_Messages"]]:
+        """Split the messages by their next varint and its length; -1 without a varint, or for one that is negative."""
+        numbers, lengths = np.zeros_like(self.at), np.zeros_like(self.at)
+        is_open = np.ones(len(self.at), np.bool_)
+        for byte in range(_LONGEST_INDEX):
+            here = self.at + byte
+            is_open &= here < self.ends
+            places = np.flatnonzero(is_open)
+            if not len(places):
+                break
+            read = raw[here[places]].astype(np.int64)
+            numbers[places] |= (read & 0x7F) << 7 * byte
+            lengths[places] = np.where(read < 0x80, byte + 1, 0)
+            is_open[places] = read >= 0x80
+        bad = lengths == 0
+        if self.is_zigzag:
+            bad |= numbers & 1 == 1  # negative
+            numbers >>= 1
+        keys = np.where(bad, -1, numbers * (_LONGEST_INDEX + 1) + lengths)
+        for key, group in places_by_key(keys):
+            index, length = (-1, 0) if key < 0 else divmod(key, _LONGEST_INDEX + 1)
+            yield (
+                index,
+                replace(
+                    self,
+                    places=self.places[group],
+                    began=self.began[group],
+                    at=self.at[group] + length,
+                    ends=self.ends[group],
+                ),
+            )
 
 
 def no_frames(

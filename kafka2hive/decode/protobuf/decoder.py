@@ -6,19 +6,17 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from kafka2hive.config.native_library import LIBRARY
-from kafka2hive.decode.columns.named import of_named_columns
+from kafka2hive.decode.columns import of_named_columns
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import TimeForm
-from kafka2hive.decode.framing.frames import Head, long_id_hint
+from kafka2hive.decode.framing.frames import Head, indexed_heads, long_id_hint
 from kafka2hive.decode.protobuf import plan
 from kafka2hive.decode.protobuf.exact import ProtobufExactDecoder
-from kafka2hive.decode.protobuf.heads import indexed_heads, type_at
 from kafka2hive.decode.protobuf.plan import ProtobufPlan
 from kafka2hive.decode.protobuf.resolve import resolve
 from kafka2hive.decode.schema_decoder import SchemaDecoder
-from kafka2hive.decode.schemas.protobuf import ProtobufSchema, parse
-from kafka2hive.decode.schemas.protoc import ProtobufSchemaInvalid
+from kafka2hive.decode.schemas.protobuf import ProtobufSchema, ProtobufSchemaInvalid, parse
 from kafka2hive.decode.values.batch import Places
 from kafka2hive.decode.values.epochs import UNITS
 from kafka2hive.model.writer_schema import PROTOBUF, SchemaId, WriterSchema
@@ -64,7 +62,7 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
         schema = self._schema_of(schema_id)
         if isinstance(schema, Reason):
             return schema
-        name = type_at(schema.declarations, head.indexes)
+        name = schema.type_at(head.indexes)
         if name is None:
             shown = ", ".join(map(str, head.indexes))
             return Reason(

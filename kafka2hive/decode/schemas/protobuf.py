@@ -1,17 +1,23 @@
-"""Protobuf schemas as values; messages and enums refer to each other by full name, so that types may be recursive."""
+"""Protobuf schemas as values. Messages and enums refer to each other by full name, so types may be recursive.
 
-from collections.abc import Mapping
+Google's compiler turns a schema's text into descriptors, in a separate process, so that no schema can crash this one.
+"""
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from kafka2hive.decode.schemas.protoc import OWN, ProtobufSchemaInvalid, descriptors
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.registry.lookup import Recent
 
 VARINT, FIXED64, LENGTH, START, END, FIXED32 = range(6)
 """Wire types."""
-
 WIRE_OF = {
     **dict.fromkeys(("int32", "int64", "uint32", "uint64", "sint32", "sint64", "bool", "enum"), VARINT),
     **dict.fromkeys(("fixed64", "sfixed64", "double"), FIXED64),
@@ -20,6 +26,71 @@ WIRE_OF = {
     "group": START,
 }
 """The wire type of every field type."""
+MOST_REMEMBERED = 1000
+MOST_BYTES = 16 * 1024 * 1024
+"""Limit of the texts of all schemas in memory; their parsed form takes many times that."""
+OWN = "kafka2hive/message.proto"
+"""The name of the schema's own file."""
+_COMPILER_SECONDS = 120.0
+"""Time limit for one schema, which usually takes 0.1 s."""
+_META = "".join(
+    f"extend google.protobuf.{kind}Options {{ Meta {name}_meta = 1088; }}\n"
+    for kind, name in (
+        ("File", "file"),
+        ("Message", "message"),
+        ("Field", "field"),
+        ("Enum", "enum"),
+        ("EnumValue", "enum_value"),
+    )
+)
+BUILT_IN = {
+    "confluent/meta.proto": 'syntax = "proto3";\npackage confluent;\nimport "google/protobuf/descriptor.proto";\n'
+    f"message Meta {{ string doc = 1; map<string, string> params = 2; repeated string tags = 3; }}\n{_META}",
+    "confluent/type/decimal.proto": 'syntax = "proto3";\npackage confluent.type;\n'
+    "message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }\n",
+    "google/type/date.proto": 'syntax = "proto3";\npackage google.type;\n'
+    "message Date { int32 year = 1; int32 month = 2; int32 day = 3; }\n",
+    "google/type/timeofday.proto": 'syntax = "proto3";\npackage google.type;\n'
+    "message TimeOfDay { int32 hours = 1; int32 minutes = 2; int32 seconds = 3; int32 nanos = 4; }\n",
+}
+"""Files that schemas of a registry import without a reference; the compiler itself has google/protobuf/*.proto."""
+BUILT_IN = {
+    "confluent/meta.proto": 'syntax = "proto3";\npackage confluent;\nimport "google/protobuf/descriptor.proto";\n'
+    f"message Meta {{ string doc = 1; map<string, string> params = 2; repeated string tags = 3; }}\n{_META}",
+    "confluent/type/decimal.proto": 'syntax = "proto3";\npackage confluent.type;\n'
+    "message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }\n",
+    "google/type/date.proto": 'syntax = "proto3";\npackage google.type;\n'
+    "message Date { int32 year = 1; int32 month = 2; int32 day = 3; }\n",
+    "google/type/timeofday.proto": 'syntax = "proto3";\npackage google.type;\n'
+    "message TimeOfDay { int32 hours = 1; int32 minutes = 2; int32 seconds = 3; int32 nanos = 4; }\n",
+}
+"""Files that schemas of a registry import without a reference; the compiler itself has google/protobuf/*.proto."""
+_INSTALL = "install kafka2hive[protobuf] (protobuf and grpcio-tools) on every machine with executors"
+_KINDS = {
+    1: "double",
+    2: "float",
+    3: "int64",
+    4: "uint64",
+    5: "int32",
+    6: "fixed64",
+    7: "fixed32",
+    8: "bool",
+    9: "string",
+    10: "group",
+    11: "message",
+    12: "bytes",
+    13: "uint32",
+    14: "enum",
+    15: "sfixed32",
+    16: "sfixed64",
+    17: "sint32",
+    18: "sint64",
+}
+"""Names of FieldDescriptorProto.Type."""
+
+
+class ProtobufSchemaInvalid(ValueError):
+    """The text is no Protobuf schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +146,32 @@ class ProtobufSchema:
     enums: Mapping[str, ProtobufEnum]
     declarations: tuple[Declaration, ...]
 
+    def type_at(self, indexes: Sequence[int]) -> str | None:
+        """Return the full name of the message type at the indexes in a message's head; None if it is missing or ambiguous.
+
+        Some writers count the types of maps' entries among the nested types, as the compiler does; others do not.
+        """
+        names = {_name_at(self.declarations, indexes, counts_entries) for counts_entries in (True, False)}
+        names.discard(None)
+        return names.pop() if len(names) == 1 else None
+
+
+def _name_at(declarations: Sequence[Declaration], indexes: Sequence[int], counts_entries: bool) -> str | None:
+    declaration: Declaration | None = None
+    for index in indexes:
+        counted = [one for one in declarations if counts_entries or not one.is_entry]
+        if index >= len(counted):
+            return None
+        declaration = counted[index]
+        declarations = declaration.inner
+    return None if declaration is None or declaration.is_entry else declaration.name
+
 
 def text_of(field: ProtobufField) -> str:
     """Return what reasons call the type."""
     kind = f"{field.kind} {field.type}" if field.type else field.kind
     return f"repeated {kind}" if field.label == "repeated" else kind
 
-
-MOST_REMEMBERED = 1000
-MOST_BYTES = 16 * 1024 * 1024
-"""Limit of the texts of all schemas in memory; their parsed form takes many times that."""
 
 _parsed = Recent[WriterSchema, ProtobufSchema](MOST_REMEMBERED, MOST_BYTES)
 
@@ -171,24 +258,45 @@ def _label(descriptor: Any) -> str:
     return "optional" if descriptor.has_presence else "implicit"
 
 
-_KINDS = {
-    1: "double",
-    2: "float",
-    3: "int64",
-    4: "uint64",
-    5: "int32",
-    6: "fixed64",
-    7: "fixed32",
-    8: "bool",
-    9: "string",
-    10: "group",
-    11: "message",
-    12: "bytes",
-    13: "uint32",
-    14: "enum",
-    15: "sfixed32",
-    16: "sfixed64",
-    17: "sint32",
-    18: "sint64",
-}
-"""Names of FieldDescriptorProto.Type."""
+def descriptors(writer: WriterSchema) -> bytes:
+    """Return a FileDescriptorSet: the schema's own file, and all that it imports.
+
+    Raises ProtobufSchemaInvalid, and TableError if the compiler cannot be run.
+    """
+    given: dict[str, str] = {}
+    for reference in writer.references:
+        if given.setdefault(reference.name, reference.text) != reference.text:
+            raise ProtobufSchemaInvalid(f"{reference.name[:80]!r} is imported in two versions")
+    files = BUILT_IN | given
+    for name in files:
+        path = PurePosixPath(name)
+        if not name or "\0" in name or path.is_absolute() or ".." in path.parts or name == OWN:
+            raise ProtobufSchemaInvalid(f"no name for an import: {name[:80]!r}")
+    with TemporaryDirectory(prefix="kafka2hive-protoc-") as directory:
+        root = Path(directory)
+        try:
+            for name, text in {**files, OWN: writer.text}.items():
+                file = root / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+        except (OSError, UnicodeEncodeError) as error:
+            raise ProtobufSchemaInvalid(f"the schema cannot be written to a file: {error}") from error
+        return _compiled(root)
+
+
+def _compiled(root: Path) -> bytes:
+    if find_spec("grpc_tools") is None:
+        raise TableError("decode.protoc", "format protobuf needs Google's compiler of schemas", _INSTALL)
+    result = root / "descriptors"
+    command = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={root}", "--include_imports"]
+    command += [f"--descriptor_set_out={result}", OWN]
+    try:
+        ran = subprocess.run(command, capture_output=True, timeout=_COMPILER_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TableError("decode.protoc", f"the compiler of Protobuf schemas: {error}", _INSTALL) from error
+    if ran.returncode:
+        lines = ran.stderr.decode(errors="replace").splitlines()
+        errors = [line for line in lines if " warning: " not in line]
+        why = errors[0].replace(f"{root}/", "") if errors else f"the compiler ended with {ran.returncode}"
+        raise ProtobufSchemaInvalid(f"no Protobuf schema: {why[:300]}")
+    return result.read_bytes()

@@ -48,8 +48,8 @@ def same_schema(one: WriterSchema, other: WriterSchema) -> bool:
         except AvroInvalid:
             return _same_texts(one, other)
     if one.kind == PROTOBUF:
+        from kafka2hive.decode.schemas.protobuf import ProtobufSchemaInvalid as ProtobufInvalid
         from kafka2hive.decode.schemas.protobuf import parse as parse_protobuf
-        from kafka2hive.decode.schemas.protoc import ProtobufSchemaInvalid as ProtobufInvalid
 
         try:
             return parse_protobuf(one) == parse_protobuf(other)

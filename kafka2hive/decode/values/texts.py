@@ -1,8 +1,12 @@
-"""Make a column of texts a column of the table: kernels convert what is certainly right, the exact path decides the rest."""
+"""Convert a column of texts to a column of the table: Arrow's kernels convert what is certainly right, the exact path the rest.
+
+The kernels accept more than the acceptance table does (docs/decoding.md, "What the libraries get wrong"), but they do not
+round. Every row that they may have accepted wrongly is marked, and the exact path reads it again.
+"""
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,69 +18,31 @@ from kafka2hive.decode.contract.spec import FRACTION, Changes
 from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, mask_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
 from kafka2hive.decode.values.json_values import Fraction, ValueRefusal, Whole
-from kafka2hive.decode.values.scalars import epoch_number, taker
-from kafka2hive.decode.values.text_kernels import KernelColumn, beyond_exactness, of_texts
+from kafka2hive.decode.values.scalars import epoch_number, standard_base64, taker
 from kafka2hive.model.hive_types import hive_type_of
-from kafka2hive.model.wall_clock import NAIVE
+from kafka2hive.model.wall_clock import EARLIEST, LATEST, NAIVE, wall_clock
 from kafka2hive.plugins import Reason
 
 TakeText = Callable[[str, str], Any]
 """(text; the column's label) -> what pyarrow.array accepts. Raises ValueRefusal."""
-
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-
 _NUMBER = re.compile(NUMBER)
 _BOOLEANS = {"true": True, "false": False}
 _FINER = (
     r"^([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6})[0-9]*[1-9][0-9]*(Z|[+-][0-9:]+)?$"
 )
 _SHORTEST = len("2013-01-01T05:00:00.1234567")
+_WHOLE_LIMIT = {pa.float64(): 2.0**53, pa.float32(): 2.0**24}
+"""From this number on a float type does not hold every integer."""
+_FIRST_DATE, _LAST_DATE = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, days since 1970-01-01
 
 
-def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate: bool = False) -> TakeText:
-    """Return the function that makes a text a value of a type without parts.
+@dataclass(frozen=True, slots=True)
+class KernelColumn:
+    """A column, and the mask of rows that the exact path must read."""
 
-    `unit`: of an epoch number; `truncate`: cut fractions of a microsecond.
-    """
-    take = taker(dtype, zone, unit=unit) if unit is None else epoch_number(dtype, zone, unit, truncate)
-    if unit is not None or pa.types.is_integer(dtype) or pa.types.is_floating(dtype):
-        return lambda text, column: take(_number(text, dtype, column), column)
-    if pa.types.is_boolean(dtype):
-        return lambda text, column: take(_boolean(text, column), column)
-    return take
-
-
-def _number(text: str, dtype: pa.DataType, column: str) -> str:
-    if _NUMBER.fullmatch(text) is None:
-        raise ValueRefusal(
-            "json.type", f"column {column} expects {hive_type_of(dtype)}, got text that is no number", column
-        )
-    return Fraction(text) if any(mark in text for mark in ".eE") else Whole(text)
-
-
-def _boolean(text: str, column: str) -> bool:
-    if text not in _BOOLEANS:
-        raise ValueRefusal(
-            "json.type", f"column {column} expects boolean, got text other than true and false", column
-        )
-    return _BOOLEANS[text]
-
-
-def cut_to_micros(texts: pa.StringArray) -> tuple[pa.StringArray, Mask]:
-    """Cut ISO times to microseconds. Return the texts, and the mask of those that were finer."""
-    if (pc.max(pc.binary_length(texts)).as_py() or 0) < _SHORTEST:
-        return texts, np.zeros(len(texts), np.bool_)
-    finer = mask_of(pc.match_substring_regex(texts, _FINER))
-    shorter = pc.replace_substring_regex(texts, _FINER, r"\1\2")
-    return shorter, finer
-
-
-def finer_numbers(texts: pa.StringArray, unit: str) -> Mask:
-    """Return the mask of epoch numbers, written as in JSON, that are not whole microseconds."""
-    numbers, _ = cast_or_null(texts, pa.int64())
-    is_plain = mask_of(pc.equal(numbers.cast(pa.string()), texts))
-    finer: Mask = finer_than_micros(numbers, unit) & is_plain
-    return finer
+    column: pa.Array
+    doubtful: Mask
 
 
 class TextColumn:
@@ -194,3 +160,132 @@ def _plain_decimal(dtype: pa.Decimal128Type) -> str:
     """Return the pattern of decimals whose digits fit before and behind the point; beyond 38 digits Arrow is silently wrong."""
     before, after = dtype.precision - dtype.scale, dtype.scale
     return f"^-?{f'[0-9]{{1,{before}}}' if before else '0'}{f'([.][0-9]{{1,{after}}})?' if after else ''}$"
+
+
+def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate: bool = False) -> TakeText:
+    """Return the function that makes a text a value of a type without parts.
+
+    `unit`: of an epoch number; `truncate`: cut fractions of a microsecond.
+    """
+    take = taker(dtype, zone, unit=unit) if unit is None else epoch_number(dtype, zone, unit, truncate)
+    if unit is not None or pa.types.is_integer(dtype) or pa.types.is_floating(dtype):
+        return lambda text, column: take(_number(text, dtype, column), column)
+    if pa.types.is_boolean(dtype):
+        return lambda text, column: take(_boolean(text, column), column)
+    return take
+
+
+def _number(text: str, dtype: pa.DataType, column: str) -> str:
+    if _NUMBER.fullmatch(text) is None:
+        raise ValueRefusal(
+            "json.type", f"column {column} expects {hive_type_of(dtype)}, got text that is no number", column
+        )
+    return Fraction(text) if any(mark in text for mark in ".eE") else Whole(text)
+
+
+def _boolean(text: str, column: str) -> bool:
+    if text not in _BOOLEANS:
+        raise ValueRefusal(
+            "json.type", f"column {column} expects boolean, got text other than true and false", column
+        )
+    return _BOOLEANS[text]
+
+
+def cut_to_micros(texts: pa.StringArray) -> tuple[pa.StringArray, Mask]:
+    """Cut ISO times to microseconds. Return the texts, and the mask of those that were finer."""
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) < _SHORTEST:
+        return texts, np.zeros(len(texts), np.bool_)
+    finer = mask_of(pc.match_substring_regex(texts, _FINER))
+    shorter = pc.replace_substring_regex(texts, _FINER, r"\1\2")
+    return shorter, finer
+
+
+def finer_numbers(texts: pa.StringArray, unit: str) -> Mask:
+    """Return the mask of epoch numbers, written as in JSON, that are not whole microseconds."""
+    numbers, _ = cast_or_null(texts, pa.int64())
+    is_plain = mask_of(pc.equal(numbers.cast(pa.string()), texts))
+    finer: Mask = finer_than_micros(numbers, unit) & is_plain
+    return finer
+
+
+def of_texts(texts: pa.StringArray, dtype: pa.DataType, zone: str) -> KernelColumn:
+    """Convert texts to timestamps, dates or binary."""
+    if dtype == NAIVE:
+        return KernelColumn(*parse_timestamps(texts, zone))
+    return _dates(texts) if dtype == pa.date32() else _binary(texts)
+
+
+def parse_timestamps(texts: pa.StringArray, zone: str) -> tuple[pa.Array, Mask]:
+    """Return naive timestamps, and the mask of rows that only the exact path can decide."""
+    zoned = _has_offset(texts)
+    if not zoned.any():
+        parsed, bad = cast_or_null(_without_idle_zeros(texts), NAIVE)
+    elif zoned.all():
+        parsed, bad = _parse_zoned(texts, zone)
+    else:
+        bad = np.zeros(len(texts), dtype=np.bool_)
+        naive, bad[~zoned] = cast_or_null(_without_idle_zeros(texts.filter(pa.array(~zoned))), NAIVE)
+        moved, bad[zoned] = _parse_zoned(texts.filter(pa.array(zoned)), zone)
+        order = np.empty(len(texts), dtype=np.int64)
+        order[np.concatenate([np.flatnonzero(~zoned), np.flatnonzero(zoned)])] = np.arange(len(texts))
+        parsed = pa.concat_arrays([naive, moved]).take(pa.array(order))
+    return parsed, bad | _has_no_minutes(texts) | _beyond(parsed)
+
+
+def _parse_zoned(texts: pa.StringArray, zone: str) -> tuple[pa.Array, Mask]:
+    instants, bad = cast_or_null(_without_idle_zeros(texts), pa.timestamp("us", tz="UTC"))
+    return wall_clock(instants, zone), bad
+
+
+def _without_idle_zeros(texts: pa.StringArray) -> pa.StringArray:
+    """Shorten fractions such as `.123456000` to `.123456`, which is the same time."""
+    longest = pc.max(pc.binary_length(texts)).as_py() or 0
+    if longest <= len("2013-01-01T05:00:00.123456"):
+        return texts
+    return pc.replace_substring_regex(texts, pattern=r"(\.[0-9]{6})0+(Z|[+-][0-9:]+)?$", replacement=r"\1\2")
+
+
+def _has_offset(texts: pa.StringArray) -> Mask:
+    """Return the mask of texts with an offset. Nulls count as most other rows do, so that a uniform column needs one cast."""
+    utc = pc.ends_with(texts, "Z")
+    if pc.all(utc, min_count=0).as_py():
+        return np.ones(len(texts), dtype=np.bool_)
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) <= len("2013-01-01T05:00"):
+        return np.zeros(len(texts), dtype=np.bool_)
+    zoned = pc.match_substring_regex(texts, r"(Z|:[0-9.]+[+-][0-9:]+)$")
+    mask: Mask = pc.fill_null(zoned, bool(pc.any(zoned).as_py())).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _has_no_minutes(texts: pa.StringArray) -> Mask:
+    colon = pc.equal(pc.utf8_slice_codeunits(texts, 13, 14), ":")
+    return mask_of(pc.invert(colon))
+
+
+def _beyond(parsed: pa.Array) -> Mask:
+    micros = pc.fill_null(parsed.cast(pa.int64()), 0).to_numpy()
+    mask: Mask = (micros < EARLIEST) | (micros > LATEST)
+    return mask
+
+
+def beyond_exactness(numbers: pa.Array) -> Mask:
+    """Return the mask of floats that are infinite, NaN, or so large that an integer may have been rounded to them."""
+    values = pc.fill_null(numbers, 0.0).to_numpy(zero_copy_only=False)
+    mask: Mask = ~(np.abs(values) < _WHOLE_LIMIT[numbers.type])
+    return mask
+
+
+def _dates(texts: pa.StringArray) -> KernelColumn:
+    dates, bad = cast_or_null(texts, pa.date32())
+    days = pc.fill_null(dates.cast(pa.int32()), 0).to_numpy()
+    return KernelColumn(dates, bad | (days < _FIRST_DATE) | (days > _LAST_DATE))
+
+
+def _binary(texts: pa.StringArray) -> KernelColumn:
+    bad = np.zeros(len(texts), dtype=np.bool_)
+    values: list[bytes | None] = []
+    for row, text in enumerate(texts.to_pylist()):
+        value = None if text is None else standard_base64(text)
+        bad[row] = text is not None and value is None
+        values.append(value)
+    return KernelColumn(pa.array(values, pa.binary()), bad)

@@ -48,7 +48,7 @@ class FileEnd:
 
 
 class FileReader(Protocol):
-    """One whole file. Everything raises `formats.readers.UNREADABLE` if the file is damaged."""
+    """One whole file. Everything raises `formats.files.UNREADABLE` if the file is damaged."""
 
     @property
     def schema(self) -> pa.Schema: ...

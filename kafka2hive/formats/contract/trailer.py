@@ -61,7 +61,7 @@ def schema_text(schema: pa.Schema) -> str:
 
 
 def schema_of(text: bytes) -> pa.Schema:
-    """Parse what `schema_text` returns. Raises UNREADABLE (formats/readers.py), also if only a column's name is damaged."""
+    """Parse what `schema_text` returns. Raises UNREADABLE (formats/files.py), also if only a column's name is damaged."""
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text, validate=True)))
         list(_names(schema))  # Arrow decodes a name only at its first use

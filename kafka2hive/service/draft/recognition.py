@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import Framing, WireFormat
 from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS
-from kafka2hive.decode.framing.frames import HEAD, LONG_HEAD, schema_ids
-from kafka2hive.decode.protobuf.heads import indexed_heads, type_at
+from kafka2hive.decode.framing.frames import HEAD, LONG_HEAD, indexed_heads, schema_ids
 from kafka2hive.decode.schemas.avro import AvroSchemaInvalid, Record, parse
 from kafka2hive.decode.schemas.writers import WriterSchemas
 from kafka2hive.decode.values.batch import Places
@@ -243,7 +242,7 @@ def _of_messages(
         for head, places in indexed_heads(pa.array(values, pa.binary()), WireFormat(framing))
         if head.schema_id == schema_id
     )
-    name = type_at(schema.declarations, max(counts, default=(0, ()))[1])
+    name = schema.type_at(max(counts, default=(0, ()))[1])
     if name is None:
         return None
     columns = SchemaColumns(protobuf_fields(schema, name))

@@ -15,7 +15,7 @@ from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, Tabl
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan.contract import ColumnsSeen
-from kafka2hive.plan.packing import fair_shares
+from kafka2hive.plan.epoch import fair_shares
 from kafka2hive.service.inspect.where import OffsetPlace
 from kafka2hive.service.tables.hive_schemas import Catalogue, task_settings
 from kafka2hive.service.tables.kafka_view import logs_of

@@ -206,7 +206,7 @@ def _read(
 
 def _footer(files: FileSystem, status: FileStatus) -> Footer | None:
     """Return a file's footer; None if it was not written by kafka2hive, is damaged, or has another number of rows."""
-    from kafka2hive.formats.readers import UNREADABLE, end_of
+    from kafka2hive.formats.files import UNREADABLE, end_of
 
     parsed = DataFileName.parse(status.name)
     if parsed is None:

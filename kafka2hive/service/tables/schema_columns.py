@@ -126,8 +126,7 @@ def _read_protobuf(
     label: str, schema: WriterSchema, message: str | None, settings: TableSettings
 ) -> SchemaFields | None:
     from kafka2hive.decode.protobuf.decoder import only_type
-    from kafka2hive.decode.schemas.protobuf import parse
-    from kafka2hive.decode.schemas.protoc import ProtobufSchemaInvalid
+    from kafka2hive.decode.schemas.protobuf import ProtobufSchemaInvalid, parse
     from kafka2hive.schema_evolution.fields import protobuf_fields
 
     try:

@@ -88,7 +88,7 @@ def selects_of(
     """Start Spark if one of the rules has SQL; otherwise give None. Raises ServiceUnavailable."""
     if all(rule.sql is None for rule in rules):
         return nullcontext()
-    from kafka2hive.sql.local import local_selects
+    from kafka2hive.sql.selects import local_selects
 
     return local_selects(service_map)
 

@@ -19,7 +19,7 @@ from kafka2hive.service.verify.result import Finding, of_epoch
 from kafka2hive.storage.port import FileSystem, NotFound
 
 if TYPE_CHECKING:
-    from kafka2hive.formats.lines.reader import PlainLines
+    from kafka2hive.formats.lines.files import PlainLines
 
 _CODE = "verify.compaction"
 _BATCH_ROWS = 32_768
@@ -72,7 +72,7 @@ def audit_units(
     A file whose loss was accepted before the unit is not one of its sources. If a source was lost since (Hive no longer reads
     it), the unit cannot be compared.
     """
-    from kafka2hive.formats.lines.reader import PlainLines  # slow: it loads pyarrow
+    from kafka2hive.formats.lines.files import PlainLines  # slow: it loads pyarrow
     from kafka2hive.task.rows import schema_in_files
 
     data = [file for snapshot in finals for file in snapshot.files]
@@ -129,7 +129,7 @@ def _difference(
     plain: "PlainLines",
 ) -> str | None:
     """Return how the rows differ, or None."""
-    from kafka2hive.formats.readers import UNREADABLE
+    from kafka2hive.formats.files import UNREADABLE
 
     if len(sources) != unit.sources:
         return f"it has {unit.sources} sources, the ledger names {len(sources)} files of its interval"
@@ -148,7 +148,7 @@ def _sum(files: FileSystem, of: Iterable[DataFile], plain: "PlainLines") -> tupl
     """Return the number of rows and the sum of their hashes."""
     import numpy as np
 
-    from kafka2hive.formats.readers import open_reader
+    from kafka2hive.formats.files import open_reader
     from kafka2hive.formats.row_hash import row_hashes
 
     rows, total = 0, 0

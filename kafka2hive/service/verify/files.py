@@ -186,7 +186,7 @@ def read_back(files: FileSystem, file: DataFile, *paths: str) -> list[Finding]:
 
 def damage_of(file: DataFile, path: str, data: bytes) -> Finding | None:
     """Return a finding if the bytes are unreadable, or differ from the commit in checksum or number of rows."""
-    from kafka2hive.formats.readers import UNREADABLE, open_reader
+    from kafka2hive.formats.files import UNREADABLE, open_reader
 
     checksum = f"crc32:{zlib.crc32(data):08x}"
     if file.checksum not in (UNKNOWN_CHECKSUM, checksum):

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kafka2hive.config.keys import BucketTime
-from kafka2hive.formats.lines.reader import PlainLines
-from kafka2hive.formats.readers import open_reader
+from kafka2hive.formats.files import open_reader
+from kafka2hive.formats.lines.files import PlainLines
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import ServiceUnavailable

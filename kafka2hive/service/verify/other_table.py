@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.formats.readers import UNREADABLE
+from kafka2hive.formats.files import UNREADABLE
 from kafka2hive.formats.row_hash import comparable
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition

@@ -13,8 +13,8 @@ import pyarrow as pa
 from kafka2hive.config.dead_letters import DEAD_LETTER_COLUMNS
 from kafka2hive.config.keys import MetadataColumn, TableSettings
 from kafka2hive.formats.contract.port import FileReader
-from kafka2hive.formats.lines.reader import PlainLines
-from kafka2hive.formats.readers import UNREADABLE, open_reader
+from kafka2hive.formats.files import UNREADABLE, open_reader
+from kafka2hive.formats.lines.files import PlainLines
 from kafka2hive.formats.row_hash import comparable
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.data_file import extension_of

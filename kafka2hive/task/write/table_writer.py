@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kafka2hive.config.keys import WriterOptions
-from kafka2hive.formats.encoding import encoding_of
+from kafka2hive.formats.files import encoding_of
 from kafka2hive.model.files import DataFile
 from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.storage.port import FileSystem

@@ -13,9 +13,9 @@ import pytest
 
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.avro.container import NAMES, avro_schema, blocks, decompress, read_container
-from kafka2hive.formats.avro.reader import avro_end, trailer_block
+from kafka2hive.formats.avro.files import avro_end, trailer_block
 from kafka2hive.formats.avro.rows import Encode, decode, encoder
-from kafka2hive.formats.readers import UNREADABLE, end_of, open_reader
+from kafka2hive.formats.files import UNREADABLE, end_of, open_reader
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer

@@ -15,13 +15,12 @@ import pytest
 
 from kafka2hive.config.keys import FileFormat, TextOptions, WriterOptions
 from kafka2hive.formats.contract.trailer import SCHEMA_KEY, payload_of, schema_text
+from kafka2hive.formats.files import UNREADABLE, end_of, open_reader
 from kafka2hive.formats.lines.codec import gzip_trailer, line_codec, read_trailer, zstd_trailer
 from kafka2hive.formats.lines.delimited import null_texts
-from kafka2hive.formats.lines.encoding import FORMAT_KEY, LinesEncoder
+from kafka2hive.formats.lines.files import FORMAT_KEY, LinesEncoder, PlainLines
 from kafka2hive.formats.lines.json import json_lines
-from kafka2hive.formats.lines.reader import PlainLines
 from kafka2hive.formats.lines.texts import base64_texts
-from kafka2hive.formats.readers import UNREADABLE, end_of, open_reader
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.plan.contract import TableManifest

@@ -10,8 +10,8 @@ import pytest
 
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.contract.times import rows_not_in_millis
-from kafka2hive.formats.parquet.encoding import leaf_paths
-from kafka2hive.formats.readers import open_reader
+from kafka2hive.formats.files import open_reader
+from kafka2hive.formats.parquet import leaf_paths
 from kafka2hive.model.files import FileKind
 from kafka2hive.plan.contract import TableManifest
 from tests.harness.task_files import MemoryFiles, read_rows

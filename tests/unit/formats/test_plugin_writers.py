@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.keys import Column, MetadataColumn, PluginOptions, TableSettings, WriterOptions
-from kafka2hive.formats.encoding import encoding_of
-from kafka2hive.formats.lines.reader import PlainLines
+from kafka2hive.formats.files import UNREADABLE, encoding_of, end_of, open_reader
+from kafka2hive.formats.lines.files import PlainLines
 from kafka2hive.formats.plugin import storage_of
-from kafka2hive.formats.readers import UNREADABLE, end_of, open_reader
 from kafka2hive.hive.check import check_table
 from kafka2hive.hive.tables import compared_table, create_statement
 from kafka2hive.model.errors import TableError

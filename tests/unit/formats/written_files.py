@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.config.keys import WriterOptions
-from kafka2hive.formats.encoding import encoding_of
+from kafka2hive.formats.files import encoding_of
 from kafka2hive.plan.contract import TableManifest
 from tests.harness.fake_consumer import FakeLog
 from tests.harness.one_task import run_task_of

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.config.keys import TextOptions, WriterOptions
-from kafka2hive.formats.lines.reader import PlainLines
-from kafka2hive.formats.readers import end_of, open_reader
+from kafka2hive.formats.files import end_of, open_reader
+from kafka2hive.formats.lines.files import PlainLines
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.paths.data_file import extension_of

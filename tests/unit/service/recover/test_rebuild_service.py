@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.config.keys import TableRule, WriterOptions
-from kafka2hive.formats.encoding import encoding_of
+from kafka2hive.formats.files import encoding_of
 from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.kafka.positions import GapAcceptance
 from kafka2hive.ledger.epoch import publish

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.config.keys import Bucketing, MetadataColumn, WriterOptions
-from kafka2hive.formats.parquet.encoding import DictionaryColumns, parquet_writer
+from kafka2hive.formats.parquet import DictionaryColumns, parquet_writer
 from kafka2hive.task.write.bucket_split import split_by_bucket
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import run_on

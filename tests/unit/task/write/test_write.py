@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka2hive.config.keys import FileFormat, WriterOptions
-from kafka2hive.formats.encoding import encoding_of
+from kafka2hive.formats.files import encoding_of
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name

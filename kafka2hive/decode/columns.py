@@ -1,0 +1,343 @@
+"""The map's options of single columns, as wrappers of decoders that fill named columns.
+
+Several paths and defaults work in every such format, leeway for fractions and for decimals as bytes in JSON only.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.keys.columns import STRICT
+from kafka2hive.config.keys.json_path import path_text
+from kafka2hive.decode.contract.sources import Source, labels, own_columns
+from kafka2hive.decode.contract.spec import FRACTION, Changes, DecoderSpec, MakeDecoder, OpenDecoder
+from kafka2hive.decode.values.batch import Mask, mask_of
+from kafka2hive.decode.values.connect_decimals import decimals_of
+from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers, zone_of
+from kafka2hive.decode.values.json_values import ValueRefusal
+from kafka2hive.decode.values.texts import TextColumn, text_taker
+from kafka2hive.model.hive_types import hive_type_of
+from kafka2hive.model.wall_clock import NAIVE, check_zone
+from kafka2hive.plugins import Decoded, Decoder, Reason
+
+Conversion = tuple[pa.Array, Mapping[int, Reason]]
+"""A column, and by row number the reasons against values that it cannot hold."""
+
+
+def of_named_columns(spec: DecoderSpec, make: MakeDecoder) -> Decoder:
+    """Return the format's decoder (made by `make`) for columns that may have several paths and defaults."""
+    sources = spec.source_of_each()
+    decoder = with_several_paths(
+        spec.format, spec.schema, sources, lambda columns, of: make(spec.of_columns(columns, of))
+    )
+    return with_defaults(decoder, sources, spec.zone, spec.changes)
+
+
+def check_columns(spec: DecoderSpec) -> None:
+    """Raise ValueError without columns, for two columns of a name or an unknown zone; HiveTypeError for an unknown type."""
+    schema = spec.schema
+    if len(schema) == 0 or len(set(schema.names)) != len(schema):
+        raise ValueError(
+            f"format {spec.format} needs columns with distinct names, the table has: {schema.names}"
+        )
+    for field in schema:
+        hive_type_of(field.type)  # raises HiveTypeError for a type outside the acceptance table
+    check_zone(spec.zone)
+
+
+def with_several_paths(
+    format: str, schema: pa.Schema, sources: Sequence[Source], open_decoder: OpenDecoder
+) -> Decoder:
+    """Return the decoder itself if each column has one path."""
+    if not any(source.leeway.others for source in sources):
+        return open_decoder(schema, sources)
+    return SeveralPathsDecoder(format, schema, sources, open_decoder)
+
+
+class SeveralPathsDecoder:
+    """Reads each path of a column as a separate column, of which the value that is not null counts.
+
+    A message with different values at two paths becomes a dead letter (`ambiguous`): it is unknown which one is right.
+    """
+
+    def __init__(
+        self, format: str, schema: pa.Schema, sources: Sequence[Source], open_decoder: OpenDecoder
+    ) -> None:
+        self.schema = schema
+        self._format = format
+        self._sources = sources
+        fields, wanted = list(schema), [_alone(source, source.keys) for source in sources]
+        for field, source in zip(schema, sources, strict=True):
+            for number, keys in enumerate(source.leeway.others, 1):
+                fields.append(field.with_name(f"{field.name} ({number})"))
+                wanted.append(replace(_alone(source, keys), column=field.name))
+        self._inner = open_decoder(pa.schema(fields), wanted)
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        decoded = self._inner.decode(values)
+        columns = list(decoded.rows.columns[: len(self.schema)])
+        at = len(columns)
+        refused: dict[int, Reason] = {}
+        for number, source in enumerate(self._sources):
+            paths = [source.keys]
+            for keys in source.leeway.others:
+                other = decoded.rows.column(at)
+                for row in np.flatnonzero(_differ(columns[number], other)).tolist():
+                    among = " and ".join(path_text(path) for path in (*paths, keys))
+                    column = self.schema.names[number]
+                    text = f"column {column}: {among} have different values"
+                    refused.setdefault(row, Reason(f"{self._format}.ambiguous", text, column))
+                columns[number] = _first(columns[number], other)
+                paths.append(keys)
+                at += 1
+        return with_columns(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
+
+
+def _alone(source: Source, keys: tuple[str, ...]) -> Source:
+    return replace(source, keys=keys, leeway=replace(source.leeway, others=()))
+
+
+def _first(column: pa.Array, other: pa.Array) -> pa.Array:
+    """Fill the nulls of `column` from `other`."""
+    if not column.null_count:
+        return column
+    rows = np.arange(len(column))
+    missing = mask_of(column.is_null())
+    return pa.concat_arrays([column, other]).take(pa.array(np.where(missing, len(column) + rows, rows)))
+
+
+def _differ(column: pa.Array, other: pa.Array) -> Mask:
+    """Return the mask of rows in which both have a value and the values differ."""
+    both = mask_of(pc.and_(column.is_valid(), other.is_valid()))
+    differ: Mask = np.zeros(len(column), np.bool_)
+    places = np.flatnonzero(both)
+    if not len(places):
+        return differ
+    first, second = column.take(pa.array(places)), other.take(pa.array(places))
+    if pa.types.is_nested(column.type):
+        same = [repr(a) == repr(b) for a, b in zip(first.to_pylist(), second.to_pylist(), strict=True)]
+        differ[places] = ~np.array(same, np.bool_)
+        return differ
+    equal = pc.equal(first, second)
+    if pa.types.is_floating(column.type):
+        equal = pc.or_(equal, pc.and_(pc.is_nan(first), pc.is_nan(second)))
+    differ[places] = ~mask_of(equal)
+    return differ
+
+
+def with_defaults(decoder: Decoder, sources: Sequence[Source], zone: str, changes: Changes) -> Decoder:
+    """Return the decoder itself if no column has a default. Raises ValueError for a default that its column cannot hold."""
+    if all(source.leeway.default is None for source in sources):
+        return decoder
+    return DefaultsDecoder(decoder, sources, zone, changes)
+
+
+class DefaultsDecoder:
+    """Decodes messages for columns with defaults, and counts the values that it fills."""
+
+    def __init__(self, decoder: Decoder, sources: Sequence[Source], zone: str, changes: Changes) -> None:
+        self.schema = decoder.schema
+        self._decoder = decoder
+        self._changes = changes
+        self._defaults = {
+            number: _value(self.schema.field(number), source.leeway.default, zone)
+            for number, source in enumerate(sources)
+            if source.leeway.default is not None
+        }
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        decoded = self._decoder.decode(values)
+        columns = list(decoded.rows.columns)
+        for number, default in self._defaults.items():
+            self._changes.add_defaults(self.schema.names[number], columns[number].null_count)
+            columns[number] = pc.fill_null(columns[number], default)
+        rows = pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return replace(decoded, rows=rows)
+
+
+def _value(field: pa.Field, text: str, zone: str) -> pa.Scalar:
+    try:
+        return pa.scalar(text_taker(field.type, zone)(text, field.name), field.type)
+    except ValueRefusal as refusal:
+        raise ValueError(f"column {field.name}: its default {text!r}: {refusal.text}") from refusal
+
+
+def with_leeway(
+    schema: pa.Schema, zone: str, sources: Sequence[Source], changes: Changes, open_decoder: OpenDecoder
+) -> Decoder:
+    """Return the decoder itself if no column has leeway."""
+    if all(_is_strict(source, zone) for source in sources):
+        return open_decoder(schema, sources)
+    return LeewayDecoder(
+        schema=schema, zone=zone, sources=sources, changes=changes, open_decoder=open_decoder
+    )
+
+
+def _is_strict(source: Source, zone: str) -> bool:
+    leeway = source.leeway
+    is_as_read = (leeway.fraction, leeway.decimals) == (STRICT.fraction, STRICT.decimals)
+    return is_as_read and not _is_day(source, zone)
+
+
+def _is_day(source: Source, zone: str) -> bool:
+    """Return whether it is a number of days, which a decoder of this zone would take for an instant."""
+    return source.unit is not None and zone_of(source.unit, zone) != zone
+
+
+class LeewayDecoder:
+    """Decodes JSON for columns with leeway. Rejects with the decoder's reasons, `json.range` and `json.decimal`."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        zone: str,
+        sources: Sequence[Source],
+        changes: Changes,
+        open_decoder: OpenDecoder,
+    ) -> None:
+        self.schema = schema
+        self._converters = [
+            _converter(LeewayTarget(column, label, field.type), zone, source, changes)
+            for column, label, field, source in zip(
+                own_columns(schema.names, sources),
+                labels(schema.names, sources),
+                schema,
+                sources,
+                strict=True,
+            )
+        ]
+        wire = [
+            (field.name, field.type if converter is None else converter.wire)
+            for field, converter in zip(schema, self._converters, strict=True)
+        ]
+        self._inner = open_decoder(
+            pa.schema(wire),
+            [
+                Source(
+                    source.keys,
+                    source.unit if converter is None else None,
+                    column=source.column,
+                    expects=source.expects if converter is None else converter.expects,
+                )
+                for source, converter in zip(sources, self._converters, strict=True)
+            ],
+        )
+
+    def decode(self, values: pa.BinaryArray) -> Decoded:
+        decoded = self._inner.decode(values)
+        columns = list(decoded.rows.columns)
+        refused: dict[int, Reason] = {}
+        for number, converter in enumerate(self._converters):
+            if converter is not None:
+                columns[number], bad = converter.convert(columns[number])
+                refused = {**bad, **refused}
+        return with_columns(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
+
+
+@dataclass(frozen=True, slots=True)
+class LeewayTarget:
+    """A column of the table. `label`: its name in the texts of reasons."""
+
+    column: str
+    label: str
+    type: pa.DataType
+
+    def reason(self, code: str, what: str) -> Reason:
+        return Reason(code, f"column {self.label}: {what}", self.column)
+
+
+class _Texts:
+    """Converts ISO times, which it cuts to microseconds."""
+
+    wire = pa.string()
+    expects = hive_type_of(NAIVE)
+
+    def __init__(self, column: TextColumn) -> None:
+        self._column = column
+
+    def convert(self, texts: pa.StringArray) -> Conversion:
+        return self._column.read(texts)
+
+
+class _Numbers:
+    """Converts epoch numbers to timestamps, which it cuts to microseconds, or to dates."""
+
+    wire = pa.int64()
+
+    def __init__(self, target: LeewayTarget, zone: str, unit: str, changes: Changes) -> None:
+        self._target, self._zone, self._unit = target, zone, unit
+        self.expects = f"a whole number of {unit} since 1970"
+        self._changes = changes
+
+    def convert(self, numbers: pa.Int64Array) -> Conversion:
+        kind = self._target.type
+        column, bad = of_epoch_numbers(numbers, kind, self._unit, self._zone, truncate=True)
+        self._changes.add(FRACTION, int((finer_than_micros(numbers, self._unit) & ~bad).sum()))
+        beyond = f"is beyond {hive_type_of(kind)}"
+        places = np.flatnonzero(bad).tolist()
+        return column, {at: self._target.reason("json.range", f"{numbers[at]} {beyond}") for at in places}
+
+
+class _Bytes:
+    """Converts Kafka Connect's bytes to decimals."""
+
+    wire = pa.binary()
+
+    def __init__(self, target: LeewayTarget) -> None:
+        self._target = target
+        self.expects = f"{hive_type_of(target.type)} as bytes in base64"
+
+    def convert(self, values: pa.BinaryArray) -> Conversion:
+        column, bad = decimals_of(values, self._target.type)
+        why = self._target.reason("json.decimal", f"no bytes of {hive_type_of(self._target.type)}")
+        return column, dict.fromkeys(np.flatnonzero(bad).tolist(), why)
+
+
+def _converter(
+    target: LeewayTarget, zone: str, source: Source, changes: Changes
+) -> _Texts | _Numbers | _Bytes | None:
+    """Return what converts the values that the decoder reads; None if it reads the column directly."""
+    if source.leeway.decimals == "base64" and pa.types.is_decimal128(target.type):
+        return _Bytes(target)
+    is_cut = source.leeway.fraction == "truncate" and target.type == NAIVE
+    if source.unit is not None:
+        is_read_as_number = is_cut or _is_day(source, zone)
+        return _Numbers(target, zone, source.unit, changes) if is_read_as_number else None
+    if not is_cut:
+        return None
+    text = TextColumn(
+        column=target.column,
+        dtype=target.type,
+        zone=zone,
+        unit=None,
+        family="json",
+        leeway=source.leeway,
+        changes=changes,
+        label=target.label,
+    )
+    return _Texts(text)
+
+
+def with_columns(decoded: Decoded, rows: pa.RecordBatch, refused: Mapping[int, Reason]) -> Decoded:
+    """Return the result with other columns and without the rows in `refused` (reasons by row number).
+
+    Every message must have one row at most.
+    """
+    if not refused:
+        return replace(decoded, rows=rows)
+    places = decoded.accepted.to_numpy()
+    reasons = dict(zip(decoded.rejected.to_pylist(), decoded.reasons, strict=True))
+    reasons |= {int(places[row]): reason for row, reason in refused.items()}
+    good = np.ones(len(rows), np.bool_)
+    good[list(refused)] = False
+    rejected = sorted(reasons)
+    return replace(
+        decoded,
+        rows=rows.filter(pa.array(good)),
+        accepted=pa.array(places[good], pa.int32()),
+        rejected=pa.array(rejected, pa.int32()),
+        reasons=[reasons[place] for place in rejected],
+    )

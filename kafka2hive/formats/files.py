@@ -1,0 +1,119 @@
+"""The choice among the file formats: an encoding by a table's writer options, a reader by a file's first bytes or its name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka2hive.config.keys import FileFormat, PluginOptions, WriterOptions
+from kafka2hive.config.keys.writer import LINE_FORMATS
+from kafka2hive.formats.avro import container as avro
+from kafka2hive.formats.avro.files import AvroEncoding, AvroReader, avro_end
+from kafka2hive.formats.contract.port import Encoder, Encoding, FileEnd, FileReader
+from kafka2hive.formats.lines.codec import CODEC_NAMES, codec_of, read_trailer
+from kafka2hive.formats.lines.delimited import text_lines
+from kafka2hive.formats.lines.files import LinesEncoding, LinesReader, PlainLines
+from kafka2hive.formats.lines.json import json_lines
+from kafka2hive.formats.orc.files import OrcEncoding, OrcReader, orc_end
+from kafka2hive.formats.orc.tail import MAGIC
+from kafka2hive.formats.parquet import ParquetEncoding, ParquetReader, parquet_end
+from kafka2hive.formats.plugin import PluginEncoding, PluginReader
+
+UNREADABLE = (pa.ArrowException, OSError)
+"""The errors for a file that is damaged or has no known format."""
+
+
+def encoding_of(options: WriterOptions) -> Encoding:
+    """Return a new encoding, for one table in one task. Raises TableError if a plug-in fails."""
+    encoding = _of_format(options)
+    return SortingEncoding(encoding, options.sorted_by) if options.sorted_by else encoding
+
+
+def _of_format(options: WriterOptions) -> Encoding:
+    match options.format:
+        case "parquet":
+            return ParquetEncoding(options)
+        case "orc":
+            return OrcEncoding(options)
+        case "json":
+            return LinesEncoding(options, json_lines)
+        case "text":
+            return LinesEncoding(options, lambda _schema: text_lines(options.text))
+        case "avro":
+            return AvroEncoding(options)
+        case "plugin":
+            assert options.plugin is not None, "the map's check"
+            return PluginEncoding(options.plugin)
+
+
+class SortingEncoding:
+    """Sorts every row group for another encoding. NULLs come last; rows with equal keys keep their order."""
+
+    def __init__(self, inner: Encoding, columns: Sequence[str]) -> None:
+        self._inner = inner
+        self._columns = columns
+
+    @property
+    def extension(self) -> str:
+        return self._inner.extension
+
+    def open(self, stream: pa.NativeFile, first: pa.Table) -> "SortingEncoder":
+        return SortingEncoder(self._inner.open(stream, first), self._columns)
+
+
+class SortingEncoder:
+    """One file. While a row group is sorted, its rows are in memory twice."""
+
+    def __init__(self, inner: Encoder, columns: Sequence[str]) -> None:
+        self._inner = inner
+        self._keys = [(name, "ascending", "at_end") for name in columns]
+
+    def write(self, rows: pa.Table) -> None:
+        self._inner.write(rows.take(pc.sort_indices(rows, sort_keys=self._keys)))
+
+    def end(self, metadata: Mapping[str, str]) -> int:
+        return self._inner.end(metadata)
+
+    def abandon(self) -> None:
+        self._inner.abandon()
+
+
+def open_reader(data: bytes, extension: str = "", plain: PlainLines | None = None) -> FileReader:
+    """Return a reader for a whole file. Raises UNREADABLE.
+
+    `extension` is that of the file's name, "" if unknown; files of plug-ins and lines without compression are recognised
+    only by it. `plain` is what those files do not contain; without it, their rows can be counted, but not read.
+    """
+    if (name := extension.partition(".")[0]) and name not in get_args(FileFormat):
+        return PluginReader(data, *_of_plugin(name, plain))
+    if extension.partition(".")[0] in LINE_FORMATS or codec_of(data) is not None:
+        return LinesReader(data, plain)
+    if data.startswith(avro.MAGIC):
+        return AvroReader(data)
+    return OrcReader(data) if data.startswith(MAGIC) else ParquetReader(data)
+
+
+def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd | None:
+    """Return the footer of a file of `length` bytes; None if files with this extension have none, or it is unknown.
+
+    `tail(n)` returns the last n bytes of the file. Raises UNREADABLE, and what `tail` raises.
+    """
+    match extension.split("."):
+        case [ParquetEncoding.extension]:
+            return parquet_end(length, tail)
+        case [OrcEncoding.extension]:
+            return orc_end(length, tail)
+        case [AvroEncoding.extension]:
+            return avro_end(length, tail)
+        case [format, suffix] if format in LINE_FORMATS and suffix in CODEC_NAMES:
+            return read_trailer(CODEC_NAMES[suffix], length, tail)
+        case _:
+            return None
+
+
+def _of_plugin(name: str, plain: PlainLines | None) -> tuple[PluginOptions, pa.Schema | None]:
+    """Return the plug-in's options, the table's own if it still uses this plug-in, and the table's columns."""
+    current = None if plain is None else plain.options.plugin
+    options = current if current is not None and current.name == name else PluginOptions(name=name)
+    return options, None if plain is None else plain.schema

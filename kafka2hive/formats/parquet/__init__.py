@@ -1,1 +1,0 @@
-"""Parquet files, written and read by pyarrow."""
