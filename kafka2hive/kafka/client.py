@@ -9,11 +9,18 @@ from functools import partial
 from typing import Any
 
 from kafka2hive.config.keys import KafkaOptions
-from kafka2hive.kafka import errors, groups
+from kafka2hive.kafka import groups
 from kafka2hive.kafka import leader_epochs as records
 from kafka2hive.kafka import requests as topic_settings
 from kafka2hive.kafka.client_log import ClientLog
-from kafka2hive.kafka.librdkafka import admin_client, interruptible, reason, unavailable
+from kafka2hive.kafka.librdkafka import (
+    admin_client,
+    interruptible,
+    is_late,
+    is_missing,
+    reason,
+    unavailable,
+)
 from kafka2hive.kafka.port import ClusterView, RecordAddress, TopicSettings, TopicView, Watermark, any_topic
 from kafka2hive.kafka.requests import GRACE_SECONDS, is_gone, offsets_of
 from kafka2hive.model.offsets import UNKNOWN_ID, TopicPartition
@@ -43,7 +50,7 @@ class KafkaAdmin:
 
     `timeout_seconds` bounds each request, or, with `shared_timeout`, all requests together, counted from the first one.
     Raises ServiceUnavailable (`kafka.unavailable`) if no broker answers, AccessRefused if brokers refuse the client
-    (kafka/refusal.py), and ConfigError (`kafka.properties`, `kafka.gssapi`) if librdkafka refuses the map's properties.
+    (kafka/client_log.py), and ConfigError (`kafka.properties`, `kafka.gssapi`) if librdkafka refuses the map's properties.
     """
 
     def __init__(
@@ -205,9 +212,9 @@ class KafkaAdmin:
             try:
                 ids[name] = _as_kafka_prints(str(future.result(seconds + GRACE_SECONDS).topic_id))
             except KafkaException as error:
-                if errors.is_late(error.args[0]):
+                if is_late(error.args[0]):
                     return None
-                if not errors.is_missing(error.args[0]):  # a missing topic was deleted since the listing
+                if not is_missing(error.args[0]):  # a missing topic was deleted since the listing
                     raise self._unavailable(f"description of topic {name}", error) from error
             except FutureTimeout:
                 return None

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka2hive.config.keys import KafkaOptions
-from kafka2hive.kafka import errors
 from kafka2hive.kafka.client_log import ClientLog
-from kafka2hive.kafka.librdkafka import kafka_partition, reader, reason, unavailable
+from kafka2hive.kafka.librdkafka import is_missing, is_refused, kafka_partition, reader, reason, unavailable
 from kafka2hive.kafka.port import RecordAddress
 from kafka2hive.model.offsets import TopicPartition
 
@@ -105,7 +104,7 @@ def read(consumer: Any, offsets: Mapping[TopicPartition, int], seconds: float) -
                 epochs[tp] = _epoch(message, waiting[tp])
             elif fault.name() in _NO_RECORD:
                 epochs[tp] = None
-            elif errors.is_missing(fault) or errors.is_refused(fault):
+            elif is_missing(fault) or is_refused(fault):
                 without[tp] = fault.str()
             else:
                 log.debug("reading %s at %d: %s", tp, waiting[tp], fault.str())

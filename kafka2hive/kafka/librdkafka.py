@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 from kafka2hive.config.keys import KafkaOptions
 from kafka2hive.config.machine import gssapi_missing
-from kafka2hive.kafka.client_log import ClientLog
-from kafka2hive.kafka.refusal import ClientRefusal, explain
+from kafka2hive.kafka.client_log import ClientLog, ClientRefusal, explain
 from kafka2hive.model.errors import AccessRefused, ConfigError, ServiceUnavailable
 from kafka2hive.model.offsets import TopicPartition
 
@@ -24,6 +23,11 @@ _CONSUMER_ONLY = re.compile(
 _SECRET = re.compile(r"password|secret|token|jaas|\.pem$|\.key$|sasl\.oauthbearer\.config", re.IGNORECASE)
 # The default is 30 s; a broker that needs more than 10 s counts as unavailable.
 _CONNECT = {"socket.connection.setup.timeout.ms": "10000"}
+# KafkaError.name(): the topic partition does not exist, or no longer.
+_MISSING = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID"})
+# The client may not read it, and waiting does not help.
+_REFUSED = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
+_LATE = frozenset({"_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT", "NOT_CONTROLLER", "_DESTROY_BROKER"})
 
 
 def admin_client(options: KafkaOptions, client_log: ClientLog) -> Any:
@@ -147,3 +151,18 @@ def refused_properties(properties: Sequence[tuple[str, str]], error: Exception) 
         f"librdkafka refuses the map's kafka properties: {why}",
         "correct the property in the map's kafka section, or the file it names on this machine",
     )
+
+
+def is_missing(error: Any) -> bool:
+    """Return whether a KafkaError says that the topic partition does not exist, or no longer."""
+    return error.name() in _MISSING
+
+
+def is_refused(error: Any) -> bool:
+    """Return whether a KafkaError says that the client is not authorized: waiting does not help."""
+    return error.name() in _REFUSED
+
+
+def is_late(error: Any) -> bool:
+    """Return whether a KafkaError says that no answer came in time, perhaps because the broker is dead."""
+    return error.name() in _LATE

@@ -1,13 +1,15 @@
-"""Problems: why a table's positions do not match Kafka, each with the offsets and the command that resolves it."""
+"""What sets a table aside because of Kafka: problems, which an operator must resolve, and errors, which may pass."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafka2hive.model.errors import ManualActionRequired
+from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.model.text import counted
 
 RECOVER = "kafka2hive recover"
 ACCEPT_GAP = f"{RECOVER} --accept-gap"
+UNKNOWN_TOPIC = "kafka.unknown_topic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +117,52 @@ def left_out_by_latest(topic: str, offsets: int) -> str:
     return (
         f"start: latest leaves out {counted(offsets, 'offset')} of topic {topic} that Kafka holds;"
         " to dump them too, set start: earliest and start the table over with `kafka2hive reset`"
+    )
+
+
+def no_answer(table: str, silent: Sequence[TopicPartition]) -> TableError:
+    """Return the error for a table of which Kafka gives no offsets of some topic partitions."""
+    named = ", ".join(map(str, silent[:5])) + (f" and {len(silent) - 5} more" if len(silent) > 5 else "")
+    return TableError(
+        "kafka.no_answer",
+        f"{table}: Kafka gives no offsets of {named}, so they are not dumped this time; all others are",
+        "check that these topic partitions have a leader; the next run dumps them",
+    )
+
+
+def open_transaction(
+    table: str, topic_partition: TopicPartition, offsets: tuple[int, int], seconds: float
+) -> TableError:
+    """Return the error for a transaction that outlasts the wait of a `--once` run.
+
+    `offsets` are the last stable offset and the offset that the run had to reach; `seconds` is how long it waited.
+    """
+    stable, end = offsets
+    topic, number = topic_partition.topic, topic_partition.number
+    return TableError(
+        "kafka.open_transaction",
+        f"{table}: {topic_partition} ended at {end} when the run began, and readers get no further than {stable}: a transaction"
+        f" there has been open for {seconds:.0f} s. All that can be read is dumped",
+        f"wait until its producer commits or aborts it, or abort it: kafka-transactions.sh --bootstrap-server ... abort"
+        f" --topic {topic} --partition {number} --start-offset {stable}; the next run dumps the rest",
+    )
+
+
+def unknown_topics(table: str, topics: Sequence[str]) -> TableError:
+    """Return the error for topics that the map lists and Kafka does not have."""
+    some = len(topics) > 1
+    return TableError(
+        UNKNOWN_TOPIC,
+        f"{table}: the map lists topic{'s' if some else ''} {', '.join(topics)}, which Kafka does not have",
+        f"create {'them' if some else 'it'}, correct the name, or take it out of the map",
+    )
+
+
+def vanished_topics(table: str, topics: Sequence[str]) -> TableError:
+    """Return the error for topics that matched a pattern when a `--once` run began and that Kafka no longer lists."""
+    named = f"topic{'s' if len(topics) > 1 else ''} {', '.join(topics)}"
+    return TableError(
+        "kafka.unknown_topic",
+        f"{table}: Kafka listed {named} when the run began, but does not any more: it is unknown whether all of it was dumped",
+        "run again: a broker may have had old metadata; the next run does not expect a topic that was deleted",
     )

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
 
-from kafka2hive.kafka import errors
-from kafka2hive.kafka.librdkafka import kafka_partition
+from kafka2hive.kafka.librdkafka import is_missing, is_refused, kafka_partition
 from kafka2hive.kafka.port import UNKNOWN_EPOCH, TopicSettings, Watermark
 from kafka2hive.model.offsets import TopicPartition
 
@@ -43,7 +42,7 @@ def is_gone(error: Exception) -> bool:
     """Return whether an answer says that the topic partition does not exist, or no longer."""
     from confluent_kafka import KafkaException
 
-    return isinstance(error, KafkaException) and errors.is_missing(error.args[0])
+    return isinstance(error, KafkaException) and is_missing(error.args[0])
 
 
 def _one_call(admin: Any, asked: Mapping[TopicPartition, Any], seconds: float, level: Any) -> Answers:
@@ -119,7 +118,7 @@ def _may_read(client: Any, topics: Collection[str], seconds: float) -> dict[str,
         try:
             allowed = future.result(seconds + GRACE_SECONDS).authorized_operations
         except KafkaException as error:
-            if errors.is_refused(error.args[0]):
+            if is_refused(error.args[0]):
                 found[name] = False
             continue
         except FutureTimeout:

@@ -11,13 +11,13 @@ import orjson
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, first_line, log
 from kafka2hive.ledger.snapshot.completeness import certificate_text
-from kafka2hive.model.paths.data_file import ledger_tag
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import (
     CertificateName,
     certificate_draft_name,
     certificate_of_draft,
     certificate_path,
+    ledger_tag,
 )
 from kafka2hive.model.snapshot import Certificate, Snapshot
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file

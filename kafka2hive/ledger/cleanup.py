@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from kafka2hive.ledger.history import archived_epochs
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.ledger import SnapshotState, is_draft_name, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, join
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import DataFileName, ledger_tag, staging_directory
 from kafka2hive.storage.port import FileStatus, StorageError, children
 
 

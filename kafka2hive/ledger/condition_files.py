@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from kafka2hive.ledger.heartbeat import Processes, is_known_dead
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.model.paths.heartbeat import (
+from kafka2hive.model.paths.ledger import (
     condition_name,
     heartbeat_directory,
     outcome_name,

@@ -10,9 +10,14 @@ from kafka2hive.ledger.snapshot.change import DataEpoch, Replay
 from kafka2hive.ledger.snapshot.compaction import place_file, place_of
 from kafka2hive.model.errors import AmbiguousOutcome, TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name
-from kafka2hive.model.paths.table_directory import early_place, is_early_place, other_place
+from kafka2hive.model.paths.table_directory import (
+    DataFileName,
+    early_place,
+    is_early_place,
+    ledger_tag,
+    other_place,
+)
 from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.storage.port import FileSystem, StorageError, children

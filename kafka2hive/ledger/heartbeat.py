@@ -14,7 +14,7 @@ from typing import Protocol
 import orjson
 
 from kafka2hive.ledger.ports import Ports, log
-from kafka2hive.model.paths.heartbeat import (
+from kafka2hive.model.paths.ledger import (
     heartbeat_directory,
     heartbeat_name,
     heartbeat_root,

@@ -14,9 +14,14 @@ from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Answer, Ports, answer_to, log, retry
 from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
-from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name, same_location
-from kafka2hive.model.paths.table_directory import owner_marker, owner_marker_draft, staging_directory
+from kafka2hive.model.paths.table_directory import (
+    DataFileName,
+    ledger_tag,
+    owner_marker,
+    owner_marker_draft,
+    staging_directory,
+)
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, children, write_file
 

@@ -23,8 +23,7 @@ from kafka2hive.spark.java import require_java
 from kafka2hive.spark.jobs import task_function
 from kafka2hive.spark.jvm import launched
 from kafka2hive.spark.query import DumpQuery
-from kafka2hive.spark.scratch import Scratch
-from kafka2hive.spark.session import end_jvm, start_session, stop_session
+from kafka2hive.spark.session import Scratch, end_jvm, start_session, stop_session
 
 _JVM_SECONDS = 300.0
 

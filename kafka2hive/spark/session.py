@@ -1,17 +1,21 @@
-"""Start and stop the Spark session, and ship this package to the executors.
+"""Start and stop the Spark session, ship this package to the executors, and make the session's temporary directory.
 
 The JVM ignores SIGINT and is in the driver's process group, so SIGTERM must be sent to the driver alone (systemd:
 `KillMode=mixed`, cron: `timeout --foreground`).
 """
 
 import logging
+import os
+import shutil
 import signal
 import threading
+import uuid
 import zipfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]  # it ships no types
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it ships no types
 from pyspark import SparkConf, SparkContext
@@ -34,7 +38,45 @@ from kafka2hive.spark.internals import (
 )
 from kafka2hive.spark.jvm import not_started
 
+_PREFIX = "driver-"
 log = logging.getLogger(__name__)
+
+
+class Scratch:
+    """The temporary directory of one driver process, for Spark's checkpoint and shuffle files. No state is kept in it.
+
+    It is `<run directory>/driver-<pid>-<start time>-<8 hex>/` with mode 0700, and is removed at exit.
+    The next driver removes the directory of a killed one: the name has the pid and the start time of its process, so
+    that a reused pid does not protect it.
+    """
+
+    def __init__(self, run_directory: Path) -> None:
+        self._run_directory = run_directory
+        started = int(psutil.Process().create_time())
+        self.path = (run_directory / f"{_PREFIX}{os.getpid()}-{started}-{uuid.uuid4().hex[:8]}").absolute()
+
+    def __enter__(self) -> Path:
+        self._run_directory.mkdir(parents=True, exist_ok=True)
+        for left in self._run_directory.glob(f"{_PREFIX}*-*-*"):
+            if not _is_alive(left.name):
+                shutil.rmtree(left, ignore_errors=True)
+        self.path.mkdir(mode=0o700)
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        # the JVM may still write while it ends; the next start removes what is left
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _is_alive(name: str) -> bool:
+    """Return whether the process that made the directory still runs; True for names of another form, which are kept."""
+    pid, started, _ = name.removeprefix(_PREFIX).split("-", 2)
+    if not (pid.isdecimal() and started.isdecimal()):
+        return True
+    try:
+        return bool(abs(psutil.Process(int(pid)).create_time() - int(started)) < 2)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def start_session(options: SparkOptions, service: str, scratch: Path, gateway: JavaGateway) -> SparkSession:

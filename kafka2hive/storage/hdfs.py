@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from kafka2hive.config.keys import KerberosOptions
 from kafka2hive.config.keys.connections import AUTHENTICATION
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.storage.guard import CallTimeout, Guard, TooManyStuck
+from kafka2hive.storage.concurrency import CallTimeout, Guard, TooManyStuck
 from kafka2hive.storage.hdfs_errors import Operation, SourceOrParent, classify, lost_response
 from kafka2hive.storage.hdfs_writer import KEEP, Closings, HdfsWriter, disarm
 from kafka2hive.storage.port import (

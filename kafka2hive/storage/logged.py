@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafka2hive.model.paths.heartbeat import parse_heartbeat_name, parse_repair_name
+from kafka2hive.model.paths.ledger import parse_heartbeat_name, parse_repair_name
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.storage.port import FileStatus, FileSystem, ParentMissing, StorageError, StorageWriter
 

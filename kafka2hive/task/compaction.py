@@ -19,8 +19,7 @@ from kafka2hive.formats.lines.files import LinesReader, PlainLines
 from kafka2hive.formats.row_hash import row_hashes
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.paths.data_file import extension_of
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import extension_of, staging_directory
 from kafka2hive.storage.port import FileSystem
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.write.destination import Destination

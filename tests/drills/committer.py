@@ -35,10 +35,9 @@ from kafka2hive.model.errors import (
 )
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting, TopicPartition
-from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_tag
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.path import join
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import DataFileName, bucket_slug, ledger_tag, staging_directory
 from kafka2hive.service.ownership import OwnershipCheck
 from kafka2hive.service.process import HostProcesses, new_uuid
 from kafka2hive.storage.concurrency import SystemClock, Threads

@@ -7,16 +7,17 @@ from typing import Any
 
 from kafka2hive.ledger.look import newest_snapshot
 from kafka2hive.model.errors import ManualActionRequired
-from kafka2hive.model.paths.data_file import DataFileName, bucket_slug
-from kafka2hive.model.paths.heartbeat import heartbeat_name, parse_heartbeat_name
 from kafka2hive.model.paths.ledger import (
     Generation,
     draft_name,
+    heartbeat_name,
     is_draft_name,
+    parse_heartbeat_name,
     parse_snapshot_name,
     snapshot_name,
 )
 from kafka2hive.model.paths.path import parse_partition_path, partition_path, unescape_partition_value
+from kafka2hive.model.paths.table_directory import DataFileName, bucket_slug
 from kafka2hive.storage.port import FileStatus
 from tests.fuzz.finding import Finding
 

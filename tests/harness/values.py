@@ -4,8 +4,8 @@ from typing import Any
 
 from kafka2hive.ledger.look import NewestSnapshot, View
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
+from kafka2hive.model.paths.table_directory import DataFileName, ledger_tag
 from kafka2hive.model.snapshot import Snapshot
 
 

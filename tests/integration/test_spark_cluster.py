@@ -17,8 +17,7 @@ from kafka2hive.plan.contract import PlannedEpoch, TableFailure, TableManifest, 
 from kafka2hive.spark.jobs import task_function
 from kafka2hive.spark.jvm import launched
 from kafka2hive.spark.query import DumpQuery, EndReason, QueryEnd
-from kafka2hive.spark.scratch import Scratch
-from kafka2hive.spark.session import session_slots, start_session
+from kafka2hive.spark.session import Scratch, session_slots, start_session
 from tests.services.spark_standalone import SparkStandalone
 
 Session = tuple[SparkSession, Path]

@@ -7,9 +7,8 @@ from itertools import pairwise
 from kafka2hive.model.errors import Kafka2HiveError, ManualActionRequired
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name
-from kafka2hive.model.paths.table_directory import other_place
+from kafka2hive.model.paths.table_directory import DataFileName, other_place
 from kafka2hive.model.snapshot import REBUILT
 from tests.simulation import oracle
 from tests.simulation.code import Production

@@ -14,9 +14,9 @@ from kafka2hive.ledger.start import Owners
 from kafka2hive.model.errors import AmbiguousOutcome, Fenced, ManualActionRequired, TableError, TakeOverLost
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.paths.path import base_name
+from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.model.snapshot import AddedColumn, ReplayedFile
 from kafka2hive.storage.port import NotFound, StorageError
 from tests.simulation.clock import AnyOrder, SimulatedClock

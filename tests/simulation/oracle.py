@@ -13,10 +13,9 @@ from itertools import pairwise
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, join, parent
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import DataFileName, staging_directory
 from tests.simulation.code import Production
 from tests.simulation.ledger_caller import KEEP, LedgerCaller
 from tests.simulation.metastore import Hive

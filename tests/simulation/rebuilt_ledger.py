@@ -11,8 +11,8 @@ from kafka2hive.ledger.repair.rebuild import LedgerFile, RebuiltSnapshots
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name, parent
+from kafka2hive.model.paths.table_directory import DataFileName
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.code import Production
 from tests.simulation.compacting_caller import ZONES, closes_of

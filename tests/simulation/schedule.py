@@ -9,8 +9,8 @@ from typing import Protocol
 
 from greenlet import getcurrent
 
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name, join
+from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.storage.port import Denied, NoRoom
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetRange
-from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_tag
 from kafka2hive.model.paths.path import join
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import DataFileName, bucket_slug, ledger_tag, staging_directory
 from kafka2hive.storage.port import OutcomeUnknown, ParentMissing, StorageError, write_file
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.places import DEAD_LETTER_TABLE, TABLE, location_of

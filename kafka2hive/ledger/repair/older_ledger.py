@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.ports import Ports, log
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired
-from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import HIVE_DEFAULT_PARTITION
 from kafka2hive.model.paths.table_directory import (
     EARLY_PLACES,
     CertificateName,
+    DataFileName,
+    ledger_tag,
     other_place,
     staging_directory,
 )

@@ -7,9 +7,8 @@ from kafka2hive.ledger.early_files import EarlyFile
 from kafka2hive.ledger.snapshot.compaction import place_file, place_of, with_early_partitions
 from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name, parent
-from kafka2hive.model.paths.table_directory import is_early_place, other_place
+from kafka2hive.model.paths.table_directory import DataFileName, is_early_place, other_place
 from kafka2hive.model.snapshot import UNKNOWN_END, CompactionUnit, EarlyPartition, MovedPartition, Snapshot
 
 

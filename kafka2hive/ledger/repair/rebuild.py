@@ -25,8 +25,8 @@ from kafka2hive.model.offsets import (
     RangeAccounting,
     TopicPartition,
 )
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import join, parent
+from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.model.snapshot import NO_SNAPSHOT, REBUILT, AcceptedGap, Snapshot
 
 

@@ -11,8 +11,8 @@ import orjson
 
 from kafka2hive.ledger.snapshot.change import Completeness, NoTracking
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name, parent
+from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.model.snapshot import AcceptedLoss, Certificate, OpenPartition, Snapshot, Tracking
 
 CERTIFICATE_FORMAT = 1

@@ -1,6 +1,7 @@
-"""The paths and names of a table's ledger: generations, snapshots, archive and resets; of orders, and of stored schemas."""
+"""All paths and names below the root of the ledgers: generations, snapshots, archive, resets; orders, heartbeats, schemas."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,14 +16,15 @@ RESET_TABLE = "table"
 SCHEMAS_DIRECTORY = "schemas"
 INBOX_DIRECTORY = "inbox"
 PACKS_DIRECTORY = "packs"
+HEARTBEAT_DIRECTORY = "alive"
 DONE_ORDERS, REJECTED_ORDERS = "done", "rejected"
 """Directories in a service's inbox to which files of orders are moved."""
-
 _HIVE_NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 _GENERATION = re.compile(rf"g([0-9]{{6,18}})\.(?:init|([0-9]{{8}}T[0-9]{{6}}Z)-({OWNER}))")
 _SNAPSHOT = re.compile(r"e([0-9]{6,18})\.(final|pending)")
 _ORDER = re.compile(r"([0-9a-f]{32})\.json(\.in-progress)?")
 _DRAFT = re.compile(r"e([0-9]{6,18})\.([0-9a-f]{32})\.in-progress")
+_NAME = re.compile(rf"[a-z]+\.({OWNER})\.([0-9]{{1,18}})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,62 @@ def parse_order_name(name: str) -> tuple[str, bool] | None:
     """Return the order's id and whether the name is that of a draft; None if it is neither."""
     match = _ORDER.fullmatch(name)
     return None if match is None else (match[1], match[2] is not None)
+
+
+def heartbeat_root(root: str) -> str:
+    """Return the directory that holds the heartbeat directories of all services."""
+    return join(root, HEARTBEAT_DIRECTORY)
+
+
+def heartbeat_directory(root: str, service: str) -> str:
+    return join(heartbeat_root(root), service)
+
+
+def heartbeat_name(owner: str, count: int) -> str:
+    return f"beat.{owner}.{count}"
+
+
+def parse_heartbeat_name(name: str) -> tuple[str, int] | None:
+    """Return `(owner, count)`, None if the name is not exactly of this kind."""
+    return _owner_and_count(name, heartbeat_name)
+
+
+def repair_name(owner: str, count: int) -> str:
+    """Return the name of the heartbeat of a command that repairs tables."""
+    return f"repair.{owner}.{count}"
+
+
+def parse_repair_name(name: str) -> tuple[str, int] | None:
+    """Return `(owner, count)`, None if the name is not exactly of this kind."""
+    return _owner_and_count(name, repair_name)
+
+
+def condition_name(owner: str, count: int) -> str:
+    """Return the name of a live run's report on its tables; `count` grows with each report."""
+    return f"condition.{owner}.{count}"
+
+
+def parse_condition_name(name: str) -> tuple[str, int] | None:
+    """Return `(owner, count)`, None if the name is not exactly of this kind."""
+    return _owner_and_count(name, condition_name)
+
+
+def outcome_name(owner: str, count: int) -> str:
+    """Return the name of a run's last report on its tables; `count` grows with each attempt to write it."""
+    return f"outcome.{owner}.{count}"
+
+
+def parse_outcome_name(name: str) -> tuple[str, int] | None:
+    """Return `(owner, count)`, None if the name is not exactly of this kind."""
+    return _owner_and_count(name, outcome_name)
+
+
+def _owner_and_count(name: str, build: Callable[[str, int], str]) -> tuple[str, int] | None:
+    """Parse a name; None if `build` does not return it for its owner and count, e.g. because it is of another kind."""
+    match = _NAME.fullmatch(name)
+    if not match or build(match[1], int(match[2])) != name:
+        return None
+    return match[1], int(match[2])
 
 
 def schema_path(root: str, registry: str, schema_id: int | str) -> str:

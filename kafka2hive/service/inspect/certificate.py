@@ -12,9 +12,8 @@ from kafka2hive.ledger.look import NoLedger, View, look
 from kafka2hive.model.errors import ConfigError, ExitCode, ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.metastore import Metastore, MetastoreRefused, MetastoreUnavailable
-from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name, join, parent
-from kafka2hive.model.paths.table_directory import CertificateName, certificate_path
+from kafka2hive.model.paths.table_directory import CertificateName, DataFileName, certificate_path, ledger_tag
 from kafka2hive.model.snapshot import Certificate, OpenPartition, Snapshot
 from kafka2hive.service.tables.ledgers import ledger_tables, no_answer_about, unknown_tables
 from kafka2hive.service.verify.files import changed_files

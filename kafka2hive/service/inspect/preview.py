@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kafka2hive.config.keys import MetadataColumn, TableSettings
-from kafka2hive.kafka.errors import unknown_topics
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
+from kafka2hive.kafka.problems import unknown_topics
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError, worst
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition

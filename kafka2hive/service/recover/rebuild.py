@@ -15,9 +15,14 @@ from kafka2hive.ledger.location import read_marker
 from kafka2hive.ledger.repair.rebuild import LedgerFile, LostLedger, RebuiltSnapshots, rebuild
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import join
-from kafka2hive.model.paths.table_directory import EARLY_PLACES, CertificateName, staging_directory
+from kafka2hive.model.paths.table_directory import (
+    EARLY_PLACES,
+    CertificateName,
+    DataFileName,
+    ledger_tag,
+    staging_directory,
+)
 from kafka2hive.model.text import counted
 from kafka2hive.service.process import shown_process
 from kafka2hive.service.tables.condition import Stopped, decode

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
-from kafka2hive.kafka.errors import no_answer, open_transaction, unknown_topics, vanished_topics
 from kafka2hive.kafka.positions import Logs
+from kafka2hive.kafka.problems import no_answer, open_transaction, unknown_topics, vanished_topics
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.text import counted

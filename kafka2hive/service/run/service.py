@@ -29,7 +29,7 @@ from kafka2hive.service.validate.storage_check import require_storage
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.spark.java import require_java
 from kafka2hive.spark.jvm import Jvm
-from kafka2hive.spark.scratch import Scratch
+from kafka2hive.spark.session import Scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

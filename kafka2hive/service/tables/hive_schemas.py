@@ -14,14 +14,16 @@ from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
 from kafka2hive.config.keys.source import ChangeLog, change_log_of
 from kafka2hive.hive.check import alter_statements, alterations, check_table
 from kafka2hive.hive.description import TableDescription, TableKind
-from kafka2hive.hive.latest_view import LatestView, fingerprint, view_name
 from kafka2hive.hive.tables import (
+    LatestView,
     TableSpec,
     compared_table,
     create_statements,
     describe,
     partition_columns,
     select_of,
+    view_fingerprint,
+    view_name,
     view_statements,
 )
 from kafka2hive.model.errors import ConfigError, TableError
@@ -181,7 +183,7 @@ class Catalogue:
                 f"{name}, the view of {spec.table}'s newest states, is a {view.kind.value} in Hive",
                 "rename that table in Hive, or remove `latest` from the map",
             )
-        return view is not None and view.latest == fingerprint(select_of(spec))
+        return view is not None and view.latest == view_fingerprint(select_of(spec))
 
     def conform(self, session: Session, name: str) -> TableDescription:
         """Create or alter Hive's table so that it matches the map, as far as the map allows it, and return it.

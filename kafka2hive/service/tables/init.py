@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kafka2hive.config.route import RouteConflict
-from kafka2hive.kafka.errors import unknown_topics
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
+from kafka2hive.kafka.problems import unknown_topics
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.init import init
 from kafka2hive.ledger.location import refuse_vanished_ledger

@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Collection, Mapping
 
-from kafka2hive.kafka.errors import no_answer, unknown_topics
 from kafka2hive.kafka.port import ClusterView, Kafka, TopicSettings
+from kafka2hive.kafka.problems import no_answer, unknown_topics
 from kafka2hive.model.errors import Kafka2HiveError, ServiceUnavailable, TableError
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.service.tables.table_state import MapTable

@@ -12,8 +12,7 @@ from kafka2hive.config.keys import TableSettings
 from kafka2hive.ledger.early_files import in_unit
 from kafka2hive.ledger.snapshot.change import MOST_MOVED
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.paths.data_file import extension_of
-from kafka2hive.model.paths.table_directory import early_place, other_place
+from kafka2hive.model.paths.table_directory import early_place, extension_of, other_place
 from kafka2hive.model.snapshot import CompactionUnit, MovedPartition, Snapshot
 from kafka2hive.service.verify.result import Finding, of_epoch
 from kafka2hive.storage.port import FileSystem, NotFound

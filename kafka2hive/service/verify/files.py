@@ -4,8 +4,8 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
-from kafka2hive.model.paths.data_file import DataFileName, extension_of, ledger_tag
 from kafka2hive.model.paths.path import base_name, parent
+from kafka2hive.model.paths.table_directory import DataFileName, extension_of, ledger_tag
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.service.verify.result import AuditResult, Finding

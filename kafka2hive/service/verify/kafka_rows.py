@@ -16,7 +16,7 @@ from kafka2hive.kafka.positions import Logs
 from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
-from kafka2hive.model.paths.data_file import extension_of
+from kafka2hive.model.paths.table_directory import extension_of
 from kafka2hive.model.snapshot import REFETCH, Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.plan.contract import TaskSettings

@@ -17,7 +17,7 @@ from kafka2hive.formats.files import UNREADABLE, open_reader
 from kafka2hive.formats.lines.files import PlainLines
 from kafka2hive.formats.row_hash import comparable
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.paths.data_file import extension_of
+from kafka2hive.model.paths.table_directory import extension_of
 from kafka2hive.service.verify.result import Finding
 from kafka2hive.service.verify.rows import Numbers, Paths, PlaceColumns, RowHashes, Span, hashes_of
 from kafka2hive.task.bucket.bucketer import BucketIds

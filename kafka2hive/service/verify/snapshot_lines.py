@@ -15,9 +15,8 @@ from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import LINES
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange
-from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
 from kafka2hive.model.paths.path import base_name, join, parent
-from kafka2hive.model.paths.table_directory import early_place, staging_directory
+from kafka2hive.model.paths.table_directory import DataFileName, early_place, ledger_tag, staging_directory
 from kafka2hive.model.snapshot import (
     MOST_ORDERS,
     ORDER_DONE,

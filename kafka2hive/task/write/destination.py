@@ -13,8 +13,8 @@ import pyarrow as pa
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.footer import Footer, Origin
 from kafka2hive.model.offsets import OffsetAccounting
-from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_tag
 from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import DataFileName, bucket_slug, ledger_tag
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.write.bucket_split import SourceIds
 from kafka2hive.task.write.upload import CompleteFile

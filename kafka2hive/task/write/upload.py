@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from kafka2hive.formats.contract.port import Encoder
 from kafka2hive.model.files import checksum_text
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.storage.port import (
     Clock,
     Denied,

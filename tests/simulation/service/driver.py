@@ -23,10 +23,9 @@ from kafka2hive.model.errors import (
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import MetastoreUnavailable
 from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.path import base_name, join
-from kafka2hive.model.paths.table_directory import OWNER_MARKER, staging_directory
+from kafka2hive.model.paths.table_directory import OWNER_MARKER, DataFileName, staging_directory
 from kafka2hive.model.snapshot import OpenPartition
 from kafka2hive.model.text import utc_text
 from kafka2hive.plan.contract import (

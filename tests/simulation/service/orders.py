@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable
 from itertools import pairwise
 
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.ledger import LedgerPaths, inbox_directory, order_name, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, join
+from kafka2hive.model.paths.table_directory import DataFileName
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
 from tests.simulation.namenode import FileNode

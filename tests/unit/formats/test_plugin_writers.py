@@ -16,7 +16,7 @@ from kafka2hive.hive.check import check_table
 from kafka2hive.hive.tables import compared_table, create_statement
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
-from kafka2hive.model.paths.data_file import extension_of
+from kafka2hive.model.paths.table_directory import extension_of
 from kafka2hive.plan.contract import TableManifest
 from kafka2hive.plugins import HiveStorage
 from kafka2hive.service.verify.files import damage_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka2hive.config.keys import Column
-from kafka2hive.hive.latest_view import LatestView, create_view, fingerprint, latest_select
+from kafka2hive.hive.tables import LatestView, create_view, latest_select, view_fingerprint
 
 COLUMNS = tuple(Column(name, "string") for name in ("id", "region", "name"))
 VIEW = LatestView(("id", "region"), "__source_position", "p", "o", "n")
@@ -167,5 +167,7 @@ def test_an_older_truncation_that_comes_again_does_not_hide_a_row_with_the_posit
 
 def test_another_select_has_another_fingerprint_in_the_statement() -> None:
     one, other = (latest_select("d.t", COLUMNS, view) for view in (VIEW, replace(VIEW, order="o")))
-    assert fingerprint(one) in create_view("d.t", one) and fingerprint(one) != fingerprint(other)
+    assert view_fingerprint(one) in create_view("d.t", one) and view_fingerprint(one) != view_fingerprint(
+        other
+    )
     assert create_view("d.t", one).startswith("CREATE OR REPLACE VIEW `d`.`t_latest` COMMENT ")

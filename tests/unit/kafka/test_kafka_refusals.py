@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kafka2hive.kafka.client_log import ClientLog
+from kafka2hive.kafka.client_log import ClientLog, ClientRefusal, gravest, refusal_of
 from kafka2hive.kafka.librdkafka import access_refused, refused_properties
-from kafka2hive.kafka.refusal import ClientRefusal, gravest, refusal_of
 from kafka2hive.model.errors import AccessRefused, ExitCode
 
 FAIL = "FAIL [rdkafka#consumer-1] [thrd:sasl_ssl://kafka:9093/bootstrap]: sasl_ssl://kafka:9093/bootstrap: "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka2hive.kafka.refusal import UNTRUSTED, ClientRefusal, explain
+from kafka2hive.kafka.client_log import UNTRUSTED, ClientRefusal, explain
 from tests.services.certificates import Authority, authority
 
 

@@ -36,10 +36,9 @@ from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, Tabl
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.metastore import Metastore
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting, TopicPartition
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.path import base_name, join
-from kafka2hive.model.paths.table_directory import early_place, other_place
+from kafka2hive.model.paths.table_directory import DataFileName, early_place, other_place
 from kafka2hive.model.snapshot import (
     ACCEPT_LOSS,
     UNKNOWN_END,

@@ -4,7 +4,7 @@ import pytest
 
 from kafka2hive.ledger.heartbeat import Heartbeat, HeartbeatWatch, LiveOwner, ProcessIdentity, live_owners
 from kafka2hive.ledger.ports import Ports
-from kafka2hive.model.paths.heartbeat import heartbeat_directory, heartbeat_name
+from kafka2hive.model.paths.ledger import heartbeat_directory, heartbeat_name
 from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import write_file
 from tests.simulation.clock import AnyOrder, SimulatedClock

@@ -4,16 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka2hive.model.paths.data_file import DataFileName, bucket_slug
-from kafka2hive.model.paths.heartbeat import heartbeat_name, parse_heartbeat_name
 from kafka2hive.model.paths.ledger import (
     Generation,
     draft_name,
+    heartbeat_name,
     is_draft_name,
+    parse_heartbeat_name,
     parse_snapshot_name,
     snapshot_name,
 )
 from kafka2hive.model.paths.path import parse_partition_path, partition_path
+from kafka2hive.model.paths.table_directory import DataFileName, bucket_slug
 
 uuids = st.uuids().map(lambda u: u.hex)
 numbers = st.integers(0, 10**9)

@@ -25,10 +25,9 @@ from kafka2hive.model.offsets import (
     RangeAccounting,
     TopicPartition,
 )
-from kafka2hive.model.paths.data_file import DataFileName, bucket_slug
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths
 from kafka2hive.model.paths.path import join, partition_path
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import DataFileName, bucket_slug, staging_directory
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, Snapshot
 from kafka2hive.plan import TableBacklog, plan_epoch
 from kafka2hive.plan.contract import TableManifest, TaskPlan

@@ -12,8 +12,7 @@ import pytest
 
 from kafka2hive.config.keys import SparkOptions
 from kafka2hive.spark.configuration import WORKERS_DAEMON, cores_to_use, is_local, session_conf
-from kafka2hive.spark.scratch import Scratch
-from kafka2hive.spark.session import warm_workers
+from kafka2hive.spark.session import Scratch, warm_workers
 
 DAEMON = "spark.python.daemon.module"
 
@@ -102,7 +101,7 @@ def test_the_scratch_directory_is_private_and_goes_away(tmp_path: Path) -> None:
 
 def test_what_a_killed_driver_left_is_removed_and_a_live_ones_is_kept(tmp_path: Path) -> None:
     program = (
-        "import os, sys, pathlib; from kafka2hive.spark.scratch import Scratch;"
+        "import os, sys, pathlib; from kafka2hive.spark.session import Scratch;"
         "Scratch(pathlib.Path(sys.argv[1])).__enter__(); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode == 9

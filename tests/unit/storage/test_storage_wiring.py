@@ -12,11 +12,10 @@ import pytest
 
 from kafka2hive.config.keys import KerberosOptions, StorageOptions
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.model.paths.heartbeat import heartbeat_name
+from kafka2hive.model.paths.ledger import heartbeat_name
 from kafka2hive.observe.log import JsonFormatter
-from kafka2hive.storage.concurrency import Sequential, SystemClock, Threads
+from kafka2hive.storage.concurrency import CallTimeout, Guard, Sequential, SystemClock, Threads, TooManyStuck
 from kafka2hive.storage.connect import connect, root_of
-from kafka2hive.storage.guard import CallTimeout, Guard, TooManyStuck
 from kafka2hive.storage.local import LocalFileSystem
 from kafka2hive.storage.logged import BELOW_DEBUG, LoggedFileSystem
 from kafka2hive.storage.port import (

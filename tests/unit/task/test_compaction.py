@@ -16,7 +16,7 @@ from kafka2hive.formats.files import end_of, open_reader
 from kafka2hive.formats.lines.files import PlainLines
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import FileKind, HivePartition
-from kafka2hive.model.paths.data_file import extension_of
+from kafka2hive.model.paths.table_directory import extension_of
 from kafka2hive.task import compaction
 from kafka2hive.task.compaction import UnitOrder, UnitWriter
 from kafka2hive.task.rows import schema_in_files

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from kafka2hive.kafka.errors import UNKNOWN_TOPIC
+from kafka2hive.kafka.problems import UNKNOWN_TOPIC
 from kafka2hive.ledger.condition_files import ConditionFiles, delete_dead_conditions
 from kafka2hive.ledger.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from kafka2hive.model.errors import ExitCode

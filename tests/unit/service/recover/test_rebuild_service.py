@@ -24,9 +24,13 @@ from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, TopicPartition
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name, join, parent
-from kafka2hive.model.paths.table_directory import certificate_path, early_place, staging_directory
+from kafka2hive.model.paths.table_directory import (
+    DataFileName,
+    certificate_path,
+    early_place,
+    staging_directory,
+)
 from kafka2hive.model.snapshot import UNKNOWN_END
 from kafka2hive.service.recover.rebuild import RebuiltLedger, rebuild_ledger
 from kafka2hive.service.recover.result import RecoverRequest

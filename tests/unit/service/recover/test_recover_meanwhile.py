@@ -11,8 +11,8 @@ from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.files import DataFile
-from kafka2hive.model.paths.data_file import bucket_slug
 from kafka2hive.model.paths.path import join, parent
+from kafka2hive.model.paths.table_directory import bucket_slug
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.repair import Repairs
 from kafka2hive.service.recover.result import RecoveredTable, RecoverRequest

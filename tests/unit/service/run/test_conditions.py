@@ -16,7 +16,7 @@ from kafka2hive.ledger.condition_files import (
 )
 from kafka2hive.ledger.heartbeat import Heartbeat, ProcessIdentity
 from kafka2hive.model.errors import ManualActionRequired, TableError
-from kafka2hive.model.paths.heartbeat import (
+from kafka2hive.model.paths.ledger import (
     condition_name,
     heartbeat_directory,
     outcome_name,

@@ -16,7 +16,7 @@ import pytest
 
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting
-from kafka2hive.model.paths.heartbeat import heartbeat_name
+from kafka2hive.model.paths.ledger import heartbeat_name
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.observe import progress
 from kafka2hive.observe.endpoint import Health, Notifier

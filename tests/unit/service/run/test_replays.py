@@ -12,8 +12,7 @@ from kafka2hive.ledger.inbox import Inbox, Instruction, PauseTable, ReplayLetter
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, RangeAccounting
-from kafka2hive.model.paths.data_file import DataFileName, bucket_slug, ledger_tag
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import DataFileName, bucket_slug, ledger_tag, staging_directory
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.plan.contract import LETTERS_MISSING, PlannedEpoch, TableFailure, TableManifest, TableTask
 from kafka2hive.service.run.inbox_watch import LOOK_SECONDS, InboxWatch

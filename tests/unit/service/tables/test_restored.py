@@ -15,9 +15,8 @@ from kafka2hive.ledger.snapshot.change import Completeness, FirstPositions, Regi
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.model.errors import ManualActionRequired, ServiceUnavailable
 from kafka2hive.model.offsets import UNKNOWN_ID, OffsetRange, Position, TopicPartition
-from kafka2hive.model.paths.data_file import ledger_tag
 from kafka2hive.model.paths.path import join
-from kafka2hive.model.paths.table_directory import staging_directory
+from kafka2hive.model.paths.table_directory import ledger_tag, staging_directory
 from kafka2hive.model.snapshot import REBUILT, AcceptedGap
 from kafka2hive.service.tables.lost_ledger import LostLedgerCheck
 from kafka2hive.service.tables.routes import routed_tables

@@ -10,7 +10,7 @@ from kafka2hive.ledger.history import final_snapshots
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.snapshot.codec import checksum_of, encode
 from kafka2hive.model.offsets import OffsetRange, Position
-from kafka2hive.model.paths.data_file import DataFileName, ledger_tag
+from kafka2hive.model.paths.table_directory import DataFileName, ledger_tag
 from kafka2hive.model.snapshot import AcceptedGap, AcceptedLoss, AddedColumn, ForgottenRegistration, Snapshot
 from kafka2hive.service.verify.history import audit_history
 from kafka2hive.service.verify.result import VerifyRequest

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from kafka2hive.model.paths.data_file import DataFileName
+from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.storage.port import Denied, NoRoom, NotFound, OutcomeUnknown, StorageError, Unavailable
 from kafka2hive.task.run import SecondReads
 from kafka2hive.task.write.limits import HeldBytes

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from kafka2hive.config.keys import FileFormat, WriterOptions
 from kafka2hive.formats.files import encoding_of
 from kafka2hive.model.files import DataFile, FileKind
-from kafka2hive.model.paths.data_file import DataFileName
 from kafka2hive.model.paths.path import base_name
+from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
 from kafka2hive.task.write.bucket_split import split_by_bucket
 from kafka2hive.task.write.destination import Destination
