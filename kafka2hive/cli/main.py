@@ -37,11 +37,12 @@ from kafka2hive.model.errors import ExitCode
 _WEB_PROXY = "APPLICATION_WEB_PROXY_BASE"
 """A variable that YARN sets for application masters."""
 _OBJECTS_PER_COLLECTION = 10_000
-"""With Python's default of 700, garbage collection would visit imported modules, and a large epoch's objects, again and again."""
+"""New objects that start a garbage collection. With Python's default of 700 it would visit all imported modules, and the
+objects of a large epoch, again and again."""
 
 
 def _documents() -> str | None:
-    """Return the line that says where an installed package keeps its documents; a checkout has no such directory."""
+    """Return the line that says where an installed package keeps its documents; None in a checkout, which has none."""
     directory = Path(sys.prefix) / "share" / "kafka2hive"
     return f"Documents, examples and the map's JSON schema: {directory}" if directory.is_dir() else None
 
@@ -94,7 +95,7 @@ def _root(
     pass
 
 
-def _bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _exit_with_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print the trace of an exception that nothing caught, and exit with the code of a bug instead of Python's 1."""
     sys.__excepthook__(kind, error, trace)
     sys.stdout.flush()
@@ -113,7 +114,7 @@ def _end_application(code: int) -> None:
 
 def main() -> None:
     """Run the command of `sys.argv` and exit with its code."""
-    sys.excepthook = _bug  # app() would replace it by Typer's, which exits with 1
+    sys.excepthook = _exit_with_bug  # app() would replace it by Typer's, which exits with 1
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     try:
         typer.main.get_command(app)()
@@ -124,7 +125,7 @@ def main() -> None:
             _end_application(end.code)
         raise
     finally:
-        gc.freeze()  # the collections of the interpreter's end need not visit all that was imported
+        gc.freeze()  # so that the collections at the interpreter's end do not visit what was imported
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ _PAGE_HEADERS = (
     ("X-Frame-Options", "DENY"),
 )
 _TEXT_HEADERS = (("Content-Type", "text/plain; charset=utf-8"),)
-"""The server adds its own headers to the list that it gets, so each answer has a new one."""
+"""Copied for each answer, because the server adds its own headers to the list that it gets."""
 
 
 def serve(
@@ -126,10 +126,10 @@ def _answer_with(page: Page, environ: Mapping[str, Any], start: Callable[..., An
 
 
 def _is_local(host: str) -> bool:
-    """Tell whether a request's Host is `localhost` or an address.
+    """Return whether a request's Host is `localhost` or an address.
 
-    A site that lets its own name resolve to the loopback, so that a browser on this machine reads the page for it, has
-    another one.
+    A website could make its own name resolve to the loopback, so that a browser on this machine reads the page for it. The
+    Host of such a request is that name.
     """
     try:
         name = urlsplit(f"//{host}").hostname or ""

@@ -1,6 +1,6 @@
 """Logging: lines for people on a terminal, JSON lines otherwise; secrets are redacted in both.
 
-A lasting refusal of the storage (permission, quota, a full disk) is retried all the time, but logged once an hour.
+If the storage keeps refusing (permission, quota, a full disk), each try is logged at most once an hour.
 """
 
 import json
@@ -38,7 +38,7 @@ class LogLevel(Enum):
         return logging.getLevelNamesMapping()[self.name]
 
 
-# Loggers of libraries that log every statement, or log as errors what our own errors explain better.
+# Libraries that log every statement, or log as errors what our own errors explain better.
 _QUIET = {
     "thrift": logging.CRITICAL,
     "pyhive": logging.WARNING,
@@ -52,7 +52,7 @@ _COLOURS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m", logging.CRIT
 _PLAIN = "\033[0m"
 _LINE_BEGIN = re.compile(r"\n(?! )")
 SILENT_SECONDS = 3600.0
-"""How long the same refusal is not logged again."""
+"""The same refusal is logged again only after this time."""
 _LASTING = frozenset({"Denied", "NoRoom"})
 _BLOCKED = "blocked"
 

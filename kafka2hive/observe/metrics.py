@@ -37,24 +37,26 @@ class ServiceMetrics:
 
     def _create_table_metrics(self) -> None:
         self._records = self._counter("records_total", "Records read from Kafka and committed", "table")
-        self._bytes = self._counter("bytes_total", "Bytes of their values", "table")
+        self._bytes = self._counter("bytes_total", "Bytes of the values of these records", "table")
         self._dead_letters = self._counter(
             "dead_letters_total", "Records committed to the dead-letter table", "table"
         )
         self._out_of_range = self._counter(
             "out_of_range_records_total",
-            "Those of them whose event time is beyond bucket.max_future or max_past",
+            "Dead letters whose event time is beyond bucket.max_future or max_past",
             "table",
         )
         self._late = self._counter(
             "late_records_total",
-            "Those of them that came after their period was over (late: dead_letter)",
+            "Dead letters that came after their period was over (late: dead_letter)",
             "table",
         )
         self._files = self._counter(
             "files_created_total", "Files created by tasks and named by a snapshot", "table"
         )
-        self._moves = self._counter("moves_total", "Outcome of their promotion", "table", "outcome")
+        self._moves = self._counter(
+            "moves_total", "Files by the outcome of their promotion", "table", "outcome"
+        )
         self._unaccounted = self._gauge(
             "unaccounted_files", "Created files whose outcome is unknown: alert", "table"
         )
@@ -74,7 +76,7 @@ class ServiceMetrics:
         )
         self._held_seconds = self._gauge(
             "open_transaction_seconds",
-            "How long the oldest open transaction has held records of the table back; 0: none does",
+            "How long the oldest open transaction has held records of the table back; 0: there is none",
             "table",
         )
         self._paused = self._gauge(

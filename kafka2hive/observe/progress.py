@@ -15,9 +15,8 @@ class TableNumbers:
     """One table's part of an epoch. `epoch` is the ledger's number; `records` and `bytes` were read from Kafka.
 
     `out_of_range` and `late` are parts of `dead_letters`. `lag_records` are left in Kafka after the epoch. `unregistered`
-    counts Hive partitions that are not known to be registered; `overdue` counts those that already were not before this
-    epoch. `freshness_seconds` is how long records may have waited for the table: 0 if Kafka holds no more, None if it is
-    not known.
+    counts Hive partitions that are not known to be registered; `overdue` counts those of them from before this epoch.
+    `freshness_seconds` is how long records may have waited for the table: 0 if Kafka holds no more, None if it is not known.
     """
 
     table: str
@@ -97,7 +96,7 @@ class Totals:
         )
 
 
-def tell(epoch: EpochNumbers) -> None:
+def log_epoch(epoch: EpochNumbers) -> None:
     """Log the epoch: as a line on a terminal, with its numbers as fields in JSON."""
     log.info("%s", line(epoch), extra={"fields": fields(epoch)})
 
@@ -143,7 +142,7 @@ def total_line(
     if totals.dead_letters:
         parts.append(counted(totals.dead_letters, "dead letter"))
     if unregistered and not hive:
-        parts.append(yours_to_register(unregistered))
+        parts.append(manual_registration(unregistered))
     elif unregistered:
         parts.append(
             f"{counted(unregistered, 'partition')} NOT REGISTERED in Hive: the next start tries again"
@@ -153,7 +152,7 @@ def total_line(
     return ", ".join(parts)
 
 
-def yours_to_register(partitions: int) -> str:
+def manual_registration(partitions: int) -> str:
     """Return the note on Hive partitions that kafka2hive will never register."""
     return f"the map names no Hive: {counted(partitions, 'partition')} for you to register"
 

@@ -105,7 +105,7 @@ def test_a_table_is_paused_and_resumed_beside_a_run_that_is_killed_before_the_or
         run.wait_until(lambda: shown(scenario, json)["lag_records"] == PART, "behind on purpose")
         table = shown(scenario, json)
         assert (table["state"], table["paused"]["order"]) == ("paused", order_id)
-        assert f"is paused since {table['paused']['since']}" in command("status", scenario.config).out
+        assert f"has been paused since {table['paused']['since']}" in command("status", scenario.config).out
         assert scenario.ledgers[json].ends() == first_ends
         run.wait_until(lambda: f'kafka2hive_paused{{table="{json}"}} 1.0' in metrics(port), "told by metrics")
         assert f'kafka2hive_paused{{table="{raw}"}} 0.0' in metrics(port)

@@ -12,7 +12,7 @@ from kafka2hive.cli.terminal.options import AuditLog, Color, Json, Level, Log, M
 from kafka2hive.observe.log import LogFormat
 
 app = typer.Typer(
-    help="Look into the dead-letter table: counts by reason, or single records with all their bytes; decode them again.",
+    help="Show the dead-letter table: counts by reason, or single records with all their bytes. Decode its records again.",
     no_args_is_help=True,
 )
 
@@ -61,7 +61,6 @@ def show(
 ) -> None:
     """Print a dead letter with reason, key, value and headers; without a place, the newest ones of --table."""
     from kafka2hive.cli.render.dead_letters import letters_document, render_letters
-    from kafka2hive.cli.terminal.options import parsed
     from kafka2hive.cli.terminal.outcome import show as show_result
     from kafka2hive.cli.terminal.outcome import with_map
     from kafka2hive.config.keys import ServiceMap
@@ -71,7 +70,7 @@ def show(
 
     if place is None and table is None:
         raise typer.BadParameter(f"give {options.PLACE} or --table", param_hint=options.PLACE)
-    offset = parsed(OffsetPlace.parse, place, options.PLACE) if place is not None else None
+    offset = options.parse_option(OffsetPlace.parse, place, options.PLACE) if place is not None else None
 
     def command(service_map: ServiceMap) -> int:
         result = show_dead_letters(wire(service_map), offset, table, limit)
@@ -111,9 +110,9 @@ def replay(
     log_level: Level = None,
     audit_log: AuditLog = None,
 ) -> None:
-    """After a changed map: decode dead letters again, so that they become rows. What fails again stays a dead letter.
+    """Decode dead letters again after a change of the map, so that they become rows. What fails again stays a dead letter.
 
-    While a run is alive, that run does it, between its epochs, if it was started with the same rules for the table.
+    If a run is alive, it does this between its epochs, provided that it was started with the same rules for the table.
     """
     from kafka2hive.cli.render.dead_letters import render_replay, replay_document
     from kafka2hive.cli.terminal.outcome import show as show_result
@@ -122,7 +121,7 @@ def replay(
     from kafka2hive.service.recover.replay import ReplayRequest, replay_service
     from kafka2hive.service.wiring import wire
 
-    seconds = options.parsed_seconds(timeout, "--timeout")
+    seconds = options.parse_seconds(timeout, "--timeout")
     request = ReplayRequest(table=table, reason=reason, since=since, plan_only=plan, take_over=takeover)
 
     def command(service_map: ServiceMap) -> int:

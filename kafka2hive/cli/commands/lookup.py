@@ -35,7 +35,7 @@ def where(
     from kafka2hive.service.inspect.where import where as find
     from kafka2hive.service.wiring import wire
 
-    offset = options.parsed(OffsetPlace.parse, place, options.PLACE)
+    offset = options.parse_option(OffsetPlace.parse, place, options.PLACE)
 
     def command(service_map: ServiceMap) -> int:
         answers = find(wire(service_map), offset)
@@ -52,7 +52,7 @@ def certificate(
     wait: Annotated[
         str | None,
         typer.Option(
-            "--wait", metavar="DURATION", help="Wait until it is complete, at most so long, e.g. 2h."
+            "--wait", metavar="DURATION", help="Wait at most this long until it is complete, e.g. 2h."
         ),
     ] = None,
     json: Json = False,
@@ -67,8 +67,8 @@ def certificate(
     from kafka2hive.service.inspect.certificate import certificate as look_up
     from kafka2hive.service.wiring import wire
 
-    name = options.parsed(PartitionName.parse, partition, _NAME)
-    seconds = 0.0 if wait is None else options.parsed_seconds(wait, "--wait")
+    name = options.parse_option(PartitionName.parse, partition, _NAME)
+    seconds = 0.0 if wait is None else options.parse_seconds(wait, "--wait")
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)

@@ -103,7 +103,7 @@ def init(
         raise typer.BadParameter("--plan is for --offsets-from", param_hint="--plan")
     order = None
     if offsets_from is not None:
-        order = ImportOrder(options.parsed(OffsetSource.parse, offsets_from, "--offsets-from"), plan)
+        order = ImportOrder(options.parse_option(OffsetSource.parse, offsets_from, "--offsets-from"), plan)
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
@@ -126,9 +126,9 @@ def _look_up(
         raise typer.BadParameter(
             "give either --table or --from: a source has no tables", param_hint="--table"
         )
-    parsed = None if source is None else options.parsed(OffsetSource.parse, source, "--from")
+    origin = None if source is None else options.parse_option(OffsetSource.parse, source, "--from")
     wiring = wire(service_map)
     kafka = wiring.kafka(kafka_timeout, shared_timeout=True)
-    if parsed is not None:
-        return source_offsets(wiring, kafka, parsed)
+    if origin is not None:
+        return source_offsets(wiring, kafka, origin)
     return table_offsets(wiring, kafka, tuple(tables or ()))

@@ -21,13 +21,13 @@ Timeout = Annotated[
     str,
     typer.Option("--timeout", metavar="DURATION", help="How long to wait for the table's owner, e.g. 10m."),
 ]
-_TWO_MINUTES = "2m"
+_DEFAULT_TIMEOUT = "2m"
 
 
 def pause(
     config: Map,
     table: Table,
-    timeout: Timeout = _TWO_MINUTES,
+    timeout: Timeout = _DEFAULT_TIMEOUT,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
@@ -37,13 +37,13 @@ def pause(
     """Stop reading records into a table until it is resumed; a live run does it between two epochs."""
     from kafka2hive.ledger.inbox import PauseTable
 
-    _give(PauseTable(), config, table, timeout, json, color, log_format, log_level, audit_log)
+    _give_order(PauseTable(), config, table, timeout, json, color, log_format, log_level, audit_log)
 
 
 def resume(
     config: Map,
     table: Table,
-    timeout: Timeout = _TWO_MINUTES,
+    timeout: Timeout = _DEFAULT_TIMEOUT,
     json: Json = False,
     color: Color = True,
     log_format: Log = LogFormat.AUTO,
@@ -53,10 +53,10 @@ def resume(
     """Read records into a paused table again, from where it stopped."""
     from kafka2hive.ledger.inbox import ResumeTable
 
-    _give(ResumeTable(), config, table, timeout, json, color, log_format, log_level, audit_log)
+    _give_order(ResumeTable(), config, table, timeout, json, color, log_format, log_level, audit_log)
 
 
-def _give(
+def _give_order(
     instruction: "Instruction",
     config: str,
     table: str,
@@ -73,7 +73,7 @@ def _give(
     from kafka2hive.service.recover.order import give_order
     from kafka2hive.service.wiring import wire
 
-    seconds = options.parsed_seconds(timeout, "--timeout")
+    seconds = options.parse_seconds(timeout, "--timeout")
 
     def command(service_map: ServiceMap) -> int:
         answer = give_order(wire(service_map), table, instruction, seconds=seconds, note=tell_line)

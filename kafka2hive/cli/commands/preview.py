@@ -55,14 +55,13 @@ def preview(
 ) -> None:
     """Show what the map makes of Kafka's newest records, or of those from a given place on: rows, buckets, dead letters."""
     from kafka2hive.cli.render.preview import preview_document, render_preview
-    from kafka2hive.cli.terminal.options import parsed
     from kafka2hive.cli.terminal.outcome import show, with_map
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.inspect.preview import preview as look
     from kafka2hive.service.inspect.where import OffsetPlace
     from kafka2hive.service.wiring import wire
 
-    first = parsed(OffsetPlace.parse, place, options.PLACE) if place is not None else None
+    first = options.parse_option(OffsetPlace.parse, place, options.PLACE) if place is not None else None
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)

@@ -11,7 +11,6 @@ from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP)
 
-
 AcceptLoss = Annotated[
     list[str] | None,
     typer.Option(
@@ -79,7 +78,6 @@ def recover(
 ) -> None:
     """Roll every pending epoch forward to .final and say where the next run resumes. Starts no Spark and no JVM."""
     from kafka2hive.cli.render.recover import recover_document, render_recover
-    from kafka2hive.cli.terminal.options import parsed
     from kafka2hive.cli.terminal.outcome import show, with_changes
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.kafka.positions import GapAcceptance
@@ -88,7 +86,7 @@ def recover(
     from kafka2hive.service.recover.service import recover_service
     from kafka2hive.service.wiring import wire
 
-    gaps = tuple(parsed(GapAcceptance.parse, text, "--accept-gap") for text in accept_gap or ())
+    gaps = tuple(options.parse_option(GapAcceptance.parse, text, "--accept-gap") for text in accept_gap or ())
     request = RecoverRequest(
         plan_only=plan,
         take_over=takeover,

@@ -30,10 +30,10 @@ def report(
     ],
     table: Tables = None,
     details: Annotated[
-        int, typer.Option("--details", metavar="N", min=0, help="Show the history of so many tables.")
+        int, typer.Option("--details", metavar="N", min=0, help="Show the history of at most N tables.")
     ] = 20,
     epochs: Annotated[
-        int, typer.Option("--epochs", metavar="N", min=1, help="Read so many epochs of each of them.")
+        int, typer.Option("--epochs", metavar="N", min=1, help="Read at most N epochs of each of them.")
     ] = 100,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     json: Json = False,

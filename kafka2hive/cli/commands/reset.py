@@ -76,14 +76,14 @@ def _check_options(
     """Check the options before any service is called. Raises typer.BadParameter."""
     if keep_data == move_data:
         raise typer.BadParameter(
-            "give one of the two: what shall become of the visible files?",
+            "give one of the two: they say what happens to the visible files",
             param_hint="--keep-data / --move-data",
         )
     if yes is not None and yes != table:
         raise typer.BadParameter(f"{yes!r} is not the table's name {table!r}", param_hint="--yes")
     if yes is None and not plan and (unattended or not sys.stdin.isatty()):
         raise typer.BadParameter(
-            f"standard input is no terminal or --json is given, so nobody can be asked: give --yes {table}",
+            f"standard input is not a terminal, or --json is given, so there is no question: give --yes {table}",
             param_hint="--yes",
         )
 

@@ -10,7 +10,7 @@ from kafka2hive.cli.terminal.options import AuditLog, Level, Log, Map, Takeover
 from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(
-    options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP, options.ENDED
+    options.BUG, options.OWNED, options.FENCED, options.SET_ASIDE, options.STOP, options.SIGNAL
 )
 WARM_EXIT_CODES = options.paragraph(
     "0 done", "2 wrong command line", "69 Java is missing, or Spark does not start"

@@ -13,7 +13,6 @@ from kafka2hive.observe.log import LogFormat
 
 EXIT_CODES = options.exit_codes(options.UNREADABLE, config="78 no such topic, a wrong property")
 
-
 Brokers = Annotated[
     str, typer.Option("--kafka", metavar="HOST:PORT", help="Brokers to start from (bootstrap.servers).")
 ]
@@ -95,8 +94,8 @@ def sample(
     except re.error as error:
         raise typer.BadParameter(f"not a regular expression: {error}", param_hint="--pattern") from error
     client = {"bootstrap.servers": kafka}
-    for each in properties or ():
-        key, separator, value = each.partition("=")
+    for text in properties or ():
+        key, separator, value = text.partition("=")
         if not separator:
             raise typer.BadParameter(f"{key}: write KEY=VALUE", param_hint="--property")
         client[key] = value

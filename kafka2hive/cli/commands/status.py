@@ -12,7 +12,7 @@ from kafka2hive.cli.terminal import options
 from kafka2hive.cli.terminal.options import Color, Json, KafkaTimeout, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
 
-EXIT_CODES = options.exit_codes(options.RETRYING, options.STOP, options.WATCH_ENDED)
+EXIT_CODES = options.exit_codes(options.RETRYING, options.STOP, options.WATCH_SIGNAL)
 LEAST_WATCH_SECONDS = 1.0
 _CLEAR = "\033[H\033[2J"
 

@@ -57,7 +57,9 @@ def submit(
     config: Map,
     pack: Annotated[
         str,
-        typer.Option("--pack", metavar="PACK", help="What `kafka2hive pack` has written, here or hdfs://.."),
+        typer.Option(
+            "--pack", metavar="PACK", help="What `kafka2hive pack` wrote: a local path, or hdfs://.."
+        ),
     ],
     user: Annotated[
         str | None, typer.Option("--user", help="Who submits it, and owns its files: HADOOP_USER_NAME.")
@@ -95,11 +97,11 @@ def submit(
             arguments=(*["--once"] * once, *["--takeover"] * takeover),
             wait=wait,
         )
-        with prepared(service_map, order, os.environ) as ready:
+        with prepared(service_map, order, os.environ) as submission:
             if only_print:
-                say(ready.text())
+                say(submission.text())
                 return int(ExitCode.DONE)
-            report = submit_prepared(ready, lambda report: tell_line(report.line()))
+            report = submit_prepared(submission, lambda report: tell_line(report.line()))
         say(f"{report.application} {report.url}".rstrip())
         return run_code(report) if wait else int(ExitCode.DONE)
 

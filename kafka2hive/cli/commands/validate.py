@@ -13,10 +13,9 @@ from kafka2hive.observe.log import LogFormat
 
 if TYPE_CHECKING:
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.service.validate.check import Check
     from kafka2hive.service.validate.map_check import SelectCheck
 
-EXIT_CODES = options.exit_codes(options.REFUSED, config=options.CONFIG_OR_CLUSTER)
+EXIT_CODES = options.exit_codes(options.NO_ACCESS, config=options.CONFIG_OR_CLUSTER)
 KAFKA_SECONDS = 10.0
 
 
@@ -45,7 +44,7 @@ def validate(
     from kafka2hive.config.yaml.problems import MapInvalid
     from kafka2hive.model.errors import Kafka2HiveError
     from kafka2hive.observe.log import configure
-    from kafka2hive.service.validate.map_check import check_own_schemas, selects_of
+    from kafka2hive.service.validate.map_check import check_own_schemas, check_selects, selects_of
 
     try:
         service_map = load_map(config, os.environ)
@@ -53,7 +52,7 @@ def validate(
         check_own_schemas(service_map)
         configure(LogFormat.AUTO, logging.ERROR, service_map.secrets)
         with selects_of(service_map.tables, service_map) as selects:
-            checks = [] if selects is None else _check_selects(service_map, selects)
+            checks = [] if selects is None else check_selects(service_map, selects)
             if online:
                 raise typer.Exit(_online(service_map, selects, json, color))
     except Kafka2HiveError as error:
@@ -64,12 +63,6 @@ def validate(
     decoder = decoder_in_use()
     document = partial(map_document, service_map, checks, decoder)
     show(json, color, document, partial(render_map, service_map, checks, decoder))
-
-
-def _check_selects(service_map: "ServiceMap", selects: "SelectCheck") -> "list[Check]":
-    from kafka2hive.service.validate.map_check import check_selects
-
-    return check_selects(service_map, selects)
 
 
 def _online(service_map: "ServiceMap", selects: "SelectCheck | None", json: bool, color: bool) -> int:

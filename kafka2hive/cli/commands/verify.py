@@ -11,7 +11,7 @@ from kafka2hive.cli.terminal import options
 from kafka2hive.cli.terminal.options import Color, Json, Log, Map, Tables
 from kafka2hive.observe.log import LogFormat
 
-EXIT_CODES = options.exit_codes(options.FOUND)
+EXIT_CODES = options.exit_codes(options.FINDINGS)
 KAFKA_SECONDS = 10.0
 
 

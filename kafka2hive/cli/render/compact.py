@@ -21,7 +21,7 @@ def render_compact(request: CompactRequest, result: CompactResult, screen: Scree
     for partition in result.corrected:
         lines.append(
             Text(
-                f"  {partition.path}  its location in Hive had been put back, and was set again",
+                f"  {partition.path}  its location in Hive had been changed back, and was set again",
                 style="yellow",
             )
         )

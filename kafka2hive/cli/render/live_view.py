@@ -58,7 +58,7 @@ _KEYS = (
 
 
 class Figures(Protocol):
-    """The port to what is shown. Calls may take long, and come from other threads than the view's."""
+    """The source of the figures. Its methods may take long, and are called by other threads than the view's."""
 
     def read(self, visible: Collection[str]) -> Reading: ...
 
@@ -81,7 +81,7 @@ class TableList(Widget):
         self._first = 0
 
     def show(self, rows: tuple[TopRow, ...] | None = None, order: Arrangement | None = None) -> None:
-        """Take new rows or another order. The first row is selected until the user selects a table, which then stays so."""
+        """Take new rows or another order. A table that the user selected stays selected; before that it is the first one."""
         place = self._place
         self._all = self._all if rows is None else rows
         self.order = order or self.order
@@ -110,8 +110,8 @@ class TableList(Widget):
 
     def _follow(self) -> None:
         place = self._place
-        most = max(len(self.rows) - self._height, 0)
-        self._first = min(max(min(self._first, place), place - self._height + 1), most)
+        last_first = max(len(self.rows) - self._height, 0)
+        self._first = min(max(min(self._first, place), place - self._height + 1), last_first)
         self.refresh()
 
     def render(self) -> RenderableType:
@@ -213,7 +213,7 @@ class Help(ModalScreen[None]):
 
 
 class LiveView(App[None]):
-    """Shows readings as they come. A second thread reads: a lost service never stops the view."""
+    """Shows readings as they arrive. A second thread reads, so a service that does not answer never stops the view."""
 
     class Read(Message):
         def __init__(self, reading: Reading) -> None:
@@ -221,7 +221,7 @@ class LiveView(App[None]):
             self.reading = reading
 
     class Letters(Message):
-        """A table's dead letters are there."""
+        """A table's dead letters have arrived."""
 
         def __init__(self, table: str, letters: "LetterPage | str") -> None:
             super().__init__()
@@ -295,7 +295,7 @@ class LiveView(App[None]):
             self._show_detail(screen)
 
     def _show(self) -> None:
-        """Draw again: ages grow also while no reading comes."""
+        """Draw again: ages grow even if no new reading arrives."""
         if self._end.is_set() or not self.screen_stack:  # the view is ending
             return
         self._show_head()
@@ -319,8 +319,8 @@ class LiveView(App[None]):
             ]
         age = now - reading.at
         late: list[Text] = []
-        is_told = any(silence.system == "HDFS" for silence in reading.silences)
-        if age > max(OLD_SECONDS, 3 * self._interval) and not is_told:
+        is_reported = any(silence.system == "HDFS" for silence in reading.silences)
+        if age > max(OLD_SECONDS, 3 * self._interval) and not is_reported:
             late = [Text(f"no answer for {duration(age)}: figures of {utc_text(reading.at)}", "bold yellow")]
         lines = headline(reading, len(self._list.rows), now, self._list.order)
         return [*lines, *late, Text("")]
@@ -370,7 +370,7 @@ class LiveView(App[None]):
     def action_filter(self) -> None:
         box = self.query_one("#filter", Input)
         box.display = True
-        self.screen.set_focus(box)  # at once: the next key may be there already
+        self.screen.set_focus(box)  # at once, because the next key may have been pressed already
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._arrange(replace(self._list.order, filter=event.value))

@@ -30,7 +30,7 @@ def render_where(place: str, answers: Sequence[PlaceAnswer], screen: Screen) -> 
             parts.append(f"  {file.kind.value}  {counted(file.rows, 'row')}  {file.final}")
         if answer.epoch is not None and not answer.files:
             parts.append(
-                "  no file: a tombstone, filtered, absent or dead-lettered with none left; see the snapshot"
+                "  no file: a tombstone, filtered, absent, or a dead letter that was replayed; see the snapshot"
             )
     return render(screen, parts)
 

@@ -18,14 +18,14 @@ def render_order(answer: OrderAnswer, screen: Screen) -> str:
         Text(f"{state.table} {pause_text(state) or 'is not paused'}", style="bold green"),
         Text(f"  order {record.id} was carried out in epoch {record.epoch} at {record.done_at}"),
     ]
-    stands = "reading stands" if state.paused else "reading goes on"
-    lines += [Text(f"  {stands} at {line}") for line in resume_lines(state.positions)]
+    reading = "reading stopped" if state.paused else "reading continues"
+    lines += [Text(f"  {reading} at {line}") for line in resume_lines(state.positions)]
     return render(screen, lines)
 
 
 def pause_text(state: Snapshot) -> str:
     """Return since when and by whom the table is paused; empty if it is not."""
-    return "" if state.paused is None else f"is paused since {state.paused.since} by {state.paused.by}"
+    return "" if state.paused is None else f"has been paused since {state.paused.since} by {state.paused.by}"
 
 
 def order_document(service: str, answer: OrderAnswer) -> Document:

@@ -32,7 +32,7 @@ def _plan_summary(table: TablePlan) -> str:
     if table.error is not None:
         return "would be set aside"
     if not table.statements:
-        return "is the table of the map"
+        return "matches the map"
     return f"{counted(len(table.statements), 'statement')} before its first file"
 
 

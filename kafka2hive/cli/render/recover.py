@@ -14,7 +14,7 @@ from kafka2hive.cli.terminal.document import (
 )
 from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.model.text import counted
-from kafka2hive.observe.progress import yours_to_register
+from kafka2hive.observe.progress import manual_registration
 from kafka2hive.service.recover.rebuild import RebuiltLedger
 from kafka2hive.service.recover.result import (
     RecoveredTable,
@@ -47,7 +47,7 @@ def render_recover(
         if table.error is not None:
             lines = str(table.error).splitlines()
             parts += [Text(_INDENT + line.rstrip(), style="red") for line in lines]
-    unused = [f"no gap there: nothing was accepted for {gap}" for gap in gaps_without_effect(request, result)]
+    unused = [f"no gap: nothing was accepted for {gap}" for gap in gaps_without_effect(request, result)]
     unused += [f"not lost in any of these ledgers: {path}" for path in paths_without_effect(request, result)]
     parts += [Text(line, style="yellow") for line in unused]
     if result.kafka_error:
@@ -60,7 +60,7 @@ def render_recover(
     ):
         parts.append(
             Text(
-                "a run that served these tables ends (73): start it again; one that had stopped them takes them up by itself",
+                "a run that served these tables ends (73): start it again; a run that had set them aside resumes them by itself",
                 style="yellow",
             )
         )
@@ -89,7 +89,7 @@ def _outcome(table: RecoveredTable) -> str:
 
 
 def _details(table: RecoveredTable, hive: bool) -> list[str]:
-    lines = _rebuilt(table.rebuilt, table.recovery is Recovery.PLANNED) if table.rebuilt else []
+    lines = _rebuilt_lines(table.rebuilt, table.recovery is Recovery.PLANNED) if table.rebuilt else []
     if table.pending is not None:
         staged, already_there = table.pending.staged, table.pending.already_there
         lines.append(
@@ -106,7 +106,7 @@ def _details(table: RecoveredTable, hive: bool) -> list[str]:
     elif table.error is None and table.recovery is not Recovery.ORDERED:
         lines.append("nothing was pending" if table.recovery is Recovery.DONE else "nothing is pending")
     if table.unregistered and not hive:
-        lines.append(yours_to_register(table.unregistered))
+        lines.append(manual_registration(table.unregistered))
     elif table.registered or table.unregistered:
         registered = (
             f"{counted(table.registered, 'partition')} registered, "
@@ -120,7 +120,7 @@ def _details(table: RecoveredTable, hive: bool) -> list[str]:
         lines += [
             f"new files go to {table.relocated.after}; those in {table.relocated.before} stay there",
             "before the next run: for each partition in Hive that will get more records, copy its files to the new"
-            f" location and ALTER TABLE {table.table} PARTITION (..) SET LOCATION; else its new rows are hidden"
+            f" location and ALTER TABLE {table.table} PARTITION (..) SET LOCATION; otherwise its new rows are hidden"
             " (hive.misplaced)",
         ]
     lines += [f"given up or fetched again: {path}" for path in table.repaired]
@@ -131,19 +131,21 @@ def _details(table: RecoveredTable, hive: bool) -> list[str]:
     return lines
 
 
-def _rebuilt(rebuilt: RebuiltLedger, planned: bool) -> list[str]:
+def _rebuilt_lines(rebuilt: RebuiltLedger, planned: bool) -> list[str]:
     ledger = rebuilt.ledger
     lines = [
         f"ledger {ledger.final.ledger_id} {'would be ' if planned else ''}rebuilt from {counted(rebuilt.files, 'file')}"
     ]
     if ledger.pending is not None:
-        lines.append(f"{len(ledger.pending.files):,} of them are an epoch that was half made visible")
+        lines.append(
+            f"{len(ledger.pending.files):,} of them belong to an epoch of which only a part was made visible"
+        )
     if ledger.left_staged:
         lines.append(
-            f"{ledger.left_staged:,} staged files are of no committed epoch: their offsets are read again"
+            f"{ledger.left_staged:,} staged files belong to no committed epoch: their offsets are read again"
         )
     if rebuilt.foreign:
-        lines.append(f"{counted(rebuilt.foreign, 'file')} of other ledgers are left alone")
+        lines.append(f"{counted(rebuilt.foreign, 'file')} of other ledgers stay as they are")
     lines += [f"not proven, accepted: {item.range}: {item.why}" for item in ledger.unproven]
     return lines
 
@@ -164,7 +166,7 @@ def _verdict(service: str, request: RecoverRequest, result: RecoverResult) -> Te
 
 def recover_document(service: str, plan_only: bool, result: RecoverResult) -> Document:
     """Return the document of `recover`; `plan_only`: nothing was changed."""
-    tables = [_recovered(table) for table in result.tables]
+    tables = [_table_document(table) for table in result.tables]
     return document(
         "recover",
         result.exit_code,
@@ -175,7 +177,7 @@ def recover_document(service: str, plan_only: bool, result: RecoverResult) -> Do
     )
 
 
-def _recovered(table: RecoveredTable) -> Document:
+def _table_document(table: RecoveredTable) -> Document:
     pending = table.pending
     return {
         "table": table.table,

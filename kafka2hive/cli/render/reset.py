@@ -43,12 +43,12 @@ def _lines(service: str, plan: ResetPlan, record: ResetRecord, done: bool, hive:
     else:
         lines.append(f"visible files stay in {record.location}")
         lines.append(
-            "ROWS ARE DOUBLED where the next run reads offsets again that those files hold (the map's `start`)"
+            "ROWS ARE DOUBLED if the next run reads offsets that those files hold (the map's `start` decides)"
         )
     for move in plan.group_moves:
-        past = "was" if done else "would be"
+        verb = "was" if done else "would be"
         lines.append(
-            f"group {plan.group}: {move.topic_partition} {past} set back from {move.before} to {move.after}"
+            f"group {plan.group}: {move.topic_partition} {verb} set back from {move.before} to {move.after}"
         )
     lines.append(f"the next run of service {service} begins {record.table} at the map's `start`")
     return lines

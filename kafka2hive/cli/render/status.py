@@ -21,7 +21,7 @@ from kafka2hive.model.offsets import OffsetAccounting, Position
 from kafka2hive.model.paths.ledger import Generation
 from kafka2hive.model.snapshot import UNKNOWN_TIME, Snapshot
 from kafka2hive.model.text import ago, counted, duration, size, utc_text
-from kafka2hive.observe.progress import yours_to_register
+from kafka2hive.observe.progress import manual_registration
 from kafka2hive.service.inspect.state import (
     LastOutcome,
     NotInMap,
@@ -86,7 +86,7 @@ def render_status(
             parts += ["", Text(one.table, style="bold"), *details]
     parts += ["", *lines] if (lines := last_run_lines(result.last_run, moment)) else []
     if result.map_differs:
-        text = "the live run has loaded another map than this one: restart it for this one to take effect"
+        text = "the live run has loaded a different map: restart it to apply this one"
         parts += ["", Text(text, style="yellow")]
     if result.decoder:
         parts += ["", f"decoder: {result.decoder}"]
@@ -163,7 +163,7 @@ def _outcome(last: LastOutcome | None, now: float) -> list[Text]:
         when = (
             f"when the last run ended, {ago(last.at, now)}"
             if last.ended
-            else f"{ago(last.at, now)}, by a run that died since"
+            else f"{ago(last.at, now)}, by a run that has died since"
         )
         lines += _lines(
             f"{what}{_since(last.condition.state)} {when}", last.trouble, "red" if stopped else "yellow"
@@ -180,7 +180,7 @@ def last_run_lines(run: RunConditions | None, now: float) -> list[Text]:
     if run is None:
         return []
     if run.end is None:
-        text = f"no run is alive: the last one was killed or died; what it said last is of {ago(run.at, now)}"
+        text = f"no run is alive: the last one was killed or died; its last report is from {ago(run.at, now)}"
         return [Text(text, style="yellow")]
     ended = f"the last run ended {ago(run.at, now)} ({run.at}) with {run.end.exit_code}"
     if run.end.trouble is None:
@@ -201,7 +201,7 @@ def table_details(table: TableStatus, now: float, hive: bool) -> list[Renderable
     parts += trouble_lines(table.state, table.last, now)
     lines = [f"owner: {_owner(table.view.generation)}{_LIVES[table.owner_life]}"]
     if state.paused is not None:
-        lines.append(f"it {pause_text(state)}, `kafka2hive resume --table {table.name}` resumes it")
+        lines.append(f"it {pause_text(state)}; `kafka2hive resume --table {table.name}` resumes it")
     lines += [f"warning: {warning}" for warning in table.warnings]
     if table.view.newest.pending:
         lines.append(
@@ -212,7 +212,7 @@ def table_details(table: TableStatus, now: float, hive: bool) -> list[Renderable
         lines.append(f"accepted so far: {gaps}, {losses}")
     lines += [f"resumes at {line}" for line in resume_lines(state.positions)]
     if state.unregistered and not hive:
-        lines.append(yours_to_register(len(state.unregistered)))
+        lines.append(manual_registration(len(state.unregistered)))
     if (tracking := state.tracking) is not None:
         lines.append(f"{counted(len(state.open), 'partition')} open; read through {tracking.through}")
     if state.bounds is not None and state.bounds.late_before_ms is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafka2hive.service.inspect.dead_letters import LetterPage
 
 OLD_SECONDS = 10.0
-"""Figures that are older are said to be old."""
+"""The view says how old its figures are if they are older than this."""
 LEAST_TABLE_WIDTH = 18
 _GAP = 1
 _USUAL_COLUMNS = 8
@@ -30,7 +30,7 @@ Sortable = tuple[float, ...] | str
 
 @dataclass(frozen=True, slots=True)
 class FigureColumn:
-    """One column: its cells and its order, the greatest first if `falls`. `width` 0: as wide as its cells.
+    """One column: its cells and its order, the greatest first if `is_descending`. `width` 0: as wide as its cells.
 
     `rank`: columns of a greater rank are left out first if the screen is narrow.
     """
@@ -41,7 +41,7 @@ class FigureColumn:
     cell: Callable[[TopRow, float], Text]
     key: Callable[[TopRow, float], Sortable]
     is_right: bool = True
-    falls: bool = True
+    is_descending: bool = True
 
 
 def amount(number: float) -> str:
@@ -121,11 +121,14 @@ def trouble_of(row: TopRow) -> Trouble | None:
 
 
 def _severity(row: TopRow, now: float) -> Sortable:
-    """Return how much the table needs a person: a STOP, no answer, a trouble, no run, all others."""
-    stopped = isinstance(row.state, Stopped)
-    after = trouble_of(row) is not None
-    quiet = row.state is None or isinstance(row.state, NotRunning)
-    return (4.0 if stopped else 3.0 if row.error else 2.0 if after else 1.0 if quiet else 0.0,)
+    """Return how urgently the table needs a person: a STOP, no answer, a trouble, no run, all others."""
+    if isinstance(row.state, Stopped):
+        return (4.0,)
+    if row.error is not None:
+        return (3.0,)
+    if trouble_of(row) is not None:
+        return (2.0,)
+    return (1.0,) if row.state is None or isinstance(row.state, NotRunning) else (0.0,)
 
 
 def _state(row: TopRow, now: float) -> Text:
@@ -178,7 +181,7 @@ BY_STATE = 1
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """What is shown in which order: the column's place in COLUMNS, turned round or not, and a text that names have."""
+    """Which tables are shown in which order: the column's index in COLUMNS, and a text that their names or states contain."""
 
     column: int = BY_STATE
     is_reversed: bool = False
@@ -186,18 +189,18 @@ class Arrangement:
 
     @property
     def column_title(self) -> str:
-        """The title of the column that decides, with an arrow."""
+        """The title of the column that decides the order, with an arrow."""
         column = COLUMNS[self.column]
-        return f"{column.title}{'▼' if column.falls != self.is_reversed else '▲'}"
+        return f"{column.title}{'▼' if column.is_descending != self.is_reversed else '▲'}"
 
     def of(self, rows: Iterable[TopRow], now: float) -> list[TopRow]:
-        """Return the rows whose name or state has the text, in order; equal ones by name."""
+        """Return the rows whose name or state contains the filter's text, in order; ties are sorted by name."""
         column, text = COLUMNS[self.column], self.filter.lower()
         shown = [
             r for r in rows if not text or text in r.name.lower() or text in _state(r, now).plain.lower()
         ]
         shown.sort(key=lambda row: row.name)
-        shown.sort(key=lambda row: column.key(row, now), reverse=column.falls != self.is_reversed)
+        shown.sort(key=lambda row: column.key(row, now), reverse=column.is_descending != self.is_reversed)
         return shown
 
 
@@ -259,7 +262,7 @@ def headline(reading: Reading, shown: int, now: float, order: Arrangement | None
         were = "was" if unread == 1 else "were"
         lines.append(Text(f"{counted(unread, 'table')} {were} not read yet: the figures follow", "yellow"))
     if reading.map_differs:
-        lines.append(Text("the live run has loaded another map than this one", "yellow"))
+        lines.append(Text("the live run has loaded a different map", "yellow"))
     return lines
 
 

@@ -36,7 +36,7 @@ def render_verify(service: str, result: VerifyResult, screen: Screen) -> str:
         if len(table.findings) > _SHOWN:
             parts.append(f"{table.table}: {len(table.findings) - _SHOWN} more findings (all: --json)")
         parts += [Text(f"{table.table}: accepted: {what}", style="yellow") for what in table.accepted]
-        parts += [Text(f"{table.table}: no answer of {what}", style="yellow") for what in table.no_answer]
+        parts += [Text(f"{table.table}: no answer from {what}", style="yellow") for what in table.no_answer]
         parts += [Text(f"{table.table}: not checked: {what}", style="yellow") for what in table.not_checked]
         parts += [Text(f"{table.table}: {what}", style="yellow") for what in table.notes]
     parts += [Text(f"{name}: {error}", style="red") for name, error in result.errors]

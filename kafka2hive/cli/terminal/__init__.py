@@ -1,1 +1,1 @@
-"""What all commands use of the terminal: options, exit codes, the screen and the envelope of JSON documents."""
+"""The parts that all commands share: options, exit codes, the screen and the envelope of JSON documents."""

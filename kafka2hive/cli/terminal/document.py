@@ -15,8 +15,8 @@ from kafka2hive.model.text import counted, printable_json
 from kafka2hive.service.tables.condition import Trouble
 
 FORMAT = 1
-_SHOWN = 12
-"""Topic partitions of a topic whose positions are listed; of more, only the sum is shown."""
+_MOST_LISTED = 12
+"""Only the sum of the positions is shown for a topic with more topic partitions."""
 
 Document = dict[str, object]
 
@@ -27,7 +27,7 @@ def json_text(document: Document) -> str:
 
 
 def document(command: str, exit_code: ExitCode, **content: object) -> Document:
-    """Return `content` in the envelope that every command has."""
+    """Return `content` in the envelope that all documents share."""
     return {"format": FORMAT, "command": command, "exit_code": int(exit_code), **content}
 
 
@@ -41,7 +41,7 @@ def hive_partition(partition: HivePartition) -> Document:
 
 
 def next_offset(topic: str, number: int, end: int) -> Document:
-    """Return the offset at which reading of a topic partition resumes."""
+    """Return the `end` of what a table has read of a topic partition: the next offset to read."""
     return {"topic": topic, "partition": number, "next_offset": end}
 
 
@@ -51,7 +51,7 @@ def resume_lines(positions: Iterable[Position]) -> list[str]:
     ordered = sorted(positions, key=lambda position: position.topic_partition)
     for topic, group in groupby(ordered, key=lambda position: position.topic_partition.topic):
         ends = [(position.topic_partition.number, position.end) for position in group]
-        if len(ends) > _SHOWN:
+        if len(ends) > _MOST_LISTED:
             total = sum(end for _, end in ends)
             lines.append(
                 f"{topic}  {counted(len(ends), 'partition')}, {counted(total, 'offset')} done (each: --json)"

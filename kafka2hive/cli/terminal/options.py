@@ -69,17 +69,17 @@ FENCED = "73 another run took over"
 SET_ASIDE = "75 done, but tables are set aside"
 RETRYING = "75 a table is set aside and retried"
 UNREADABLE = "75 a table cannot be read"
-REFUSED = "75 --online: a permission or free space is missing"
+NO_ACCESS = "75 --online: a permission or free space is missing"
 STOP = "76 manual intervention required"
-FOUND = "76 the audit has findings"
+FINDINGS = "76 the audit has findings"
 CONFIG_OR_CLUSTER = "78 the map is wrong, or does not fit the cluster"
-WATCH_ENDED = "130/143 --watch was ended by SIGINT/SIGTERM"
-ENDED = "130/143 ended by SIGINT/SIGTERM after a finished epoch"
+WATCH_SIGNAL = "130/143 --watch was ended by SIGINT/SIGTERM"
+SIGNAL = "130/143 ended by SIGINT/SIGTERM after a finished epoch"
 _COMMON = ("0 done", "2 wrong command line", "69 a service does not answer")
 
 
 def exit_codes(*codes: str, config: str = "78 the map is wrong") -> str:
-    """Return the last paragraph of a command's help: the exit codes of every command and those of this one, ascending."""
+    """Return the last paragraph of a command's help: the exit codes that commands share, `codes` and `config`, ascending."""
     return paragraph(*sorted((*_COMMON, *codes, config), key=lambda code: int(re.split("[ /]", code)[0])))
 
 
@@ -91,8 +91,8 @@ def paragraph(*codes: str) -> str:
 Value = TypeVar("Value")
 
 
-def parsed_seconds(text: str, option: str) -> float:
-    """Parse an option such as 10m. Raises typer.BadParameter."""
+def parse_seconds(text: str, option: str) -> float:
+    """Return the seconds of an option such as 10m. Raises typer.BadParameter."""
     from kafka2hive.config.keys.units import parse_duration
 
     try:
@@ -101,8 +101,8 @@ def parsed_seconds(text: str, option: str) -> float:
         raise typer.BadParameter(str(error), param_hint=option) from error
 
 
-def parsed(parse: Callable[[str], Value], text: str, option: str) -> Value:
-    """Parse the text of an option. Raises typer.BadParameter if `parse` raises ConfigError."""
+def parse_option(parse: Callable[[str], Value], text: str, option: str) -> Value:
+    """Return what `parse` makes of the text of an option. Raises typer.BadParameter if `parse` raises ConfigError."""
     try:
         return parse(text)
     except ConfigError as error:

@@ -53,9 +53,10 @@ def with_changes(
     audit_log: str | None,
     command: Callable[[ServiceMap], int],
 ) -> int:
-    """Run a command that changes things, as `with_map` does, and log each change unless `log_level` says less.
+    """Run a command that changes something, as `with_map` does.
 
-    Without a log level a terminal shows only warnings, because the command shows its result there anyway.
+    If no log level is given, every change is logged, but a terminal shows only warnings, because the command prints its
+    result there.
     """
     on_terminal = log_format is LogFormat.AUTO and sys.stderr.isatty()
     level = logging.WARNING if on_terminal else logging.INFO

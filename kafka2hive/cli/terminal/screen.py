@@ -19,7 +19,7 @@ UNLIMITED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where text goes: `width` in characters, and whether it may have colours. A pipe is as wide as its text."""
+    """Where text goes: `width` in characters, and whether it may have colours. Text in a pipe is not wrapped."""
 
     width: int = UNLIMITED
     color: bool = False
@@ -28,7 +28,7 @@ class Screen:
 def screen_of(stream: TextIO, color: bool, environ: Mapping[str, str]) -> Screen:
     """Return the screen of `stream`.
 
-    `color` is --color/--no-color; a NO_COLOR that is not empty and TERM=dumb also turn colours off.
+    Colours are off if `color` (--color/--no-color) is false, NO_COLOR is not empty or TERM is `dumb`.
     """
     if not stream.isatty():
         return Screen()
@@ -76,7 +76,7 @@ def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
 
 
 def _keep_words_whole(table: "Table") -> None:
-    """Let columns of single words (names, paths, numbers) keep their width; the others share the rest."""
+    """Let columns of single words (names, paths, numbers) keep their width; the other columns share what is left."""
     for column in table.columns:
         column.no_wrap = not any(" " in str(cell) for cell in column.cells)
 

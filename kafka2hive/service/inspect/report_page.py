@@ -120,7 +120,7 @@ class _Page:
             else:
                 yield f"No run is alive: the last one ended at {run.at} with exit code {run.end.exit_code}."
         if result.map_differs:
-            yield "The live run has loaded another map than this one: restart it for this one to take effect."
+            yield "The live run has loaded a different map: restart it to apply this one."
         for order in result.waiting_orders:
             given = f"given by {order.given_by} at {order.given_at}"
             yield f"An order waits for the run: {order.instruction.kind} {order.table}, {given}."

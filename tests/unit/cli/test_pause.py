@@ -22,12 +22,12 @@ def state(service: Service) -> Snapshot:
 
 def test_without_a_run_the_command_itself_pauses_and_resumes_the_table(service: Service) -> None:
     paused = invoke("pause", "--table", TABLE, "-c", str(service.map))
-    assert paused.exit_code == 0 and f"{TABLE} is paused since" in paused.stdout
+    assert paused.exit_code == 0 and f"{TABLE} has been paused since" in paused.stdout
     assert state(service).paused is not None and state(service).epoch == 3  # epoch 2 was rolled forward
     shown = invoke("status", "--json", "-c", str(service.map))
     order_id = state(service).orders[0].id
     assert shown.exit_code == 69 and f'"order": "{order_id}"' in shown.stdout  # nobody answers for Kafka
-    assert "is paused since" in invoke("status", "-c", str(service.map)).stdout
+    assert "has been paused since" in invoke("status", "-c", str(service.map)).stdout
     resumed = invoke("resume", "--json", "--table", TABLE, "-c", str(service.map))
     assert (resumed.exit_code, document(resumed)["paused"], state(service).paused) == (0, None, None)
     assert [each.kind for each in state(service).orders] == ["pause", "resume"]

@@ -80,7 +80,7 @@ def test_a_map_that_was_changed_since_the_run_loaded_it_is_told(service: Service
         exit_code, document = shown(service)
         plain = invoke("status", "-c", str(service.map)).stdout
     assert (exit_code, document["map_differs"]) == (0, not same)
-    assert ("has loaded another map than this one" in plain) == (not same)
+    assert ("has loaded a different map" in plain) == (not same)
 
 
 SINCE = "2026-11-21T07:00:00Z"

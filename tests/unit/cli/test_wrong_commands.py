@@ -96,7 +96,7 @@ def test_a_gap_that_is_accepted_where_there_is_none_is_told(tmp_path: Path, brok
     plain_map(service.map)
     broker.produce("flights", 20)
     command = ("recover", "--accept-gap", "flights:0", "-c", str(service.map))
-    told = "no gap there: nothing was accepted for flights:0"
+    told = "no gap: nothing was accepted for flights:0"
     planned, done = invoke(*command, "--plan"), invoke(*command)
     assert (done.exit_code, told in done.stdout, told in planned.stdout) == (0, True, False), done.stdout
 

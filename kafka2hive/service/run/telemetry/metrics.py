@@ -9,7 +9,7 @@ from kafka2hive.model.errors import Fenced, Kafka2HiveError, TakeOverLost
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.observe.metrics import ServiceMetrics
-from kafka2hive.observe.progress import EpochNumbers, TableNumbers, Totals, tell, total_line
+from kafka2hive.observe.progress import EpochNumbers, TableNumbers, Totals, log_epoch, total_line
 from kafka2hive.service.inspect.report import RunEpoch
 from kafka2hive.service.tables.report import EpochReport, TableStart
 from kafka2hive.service.tables.table_state import Owned, Table
@@ -41,7 +41,7 @@ class EpochWatcher:
         numbers = epoch_numbers(report, fresh, self._hive)
         self._metrics.observe_epoch(numbers)
         self.recent.append(_run_epoch(report, numbers, self._clock.now()))
-        tell(numbers)
+        log_epoch(numbers)
         if not self._totals.files and report.files:
             log.info("first rows visible %.1f s after the start", self.seconds)
         self._totals = self._totals.plus(numbers)

@@ -148,7 +148,7 @@ def test_files_that_nobody_can_explain_are_shouted_about() -> None:
 def test_what_is_no_terminal_gets_json_lines_with_the_epochs_numbers() -> None:
     out = io.StringIO()
     configure(stream=out)
-    progress.tell(EPOCH)
+    progress.log_epoch(EPOCH)
     line = json.loads(out.getvalue())
     assert line["message"] == progress.line(EPOCH) and line["level"] == "info" and line["time"].endswith("Z")
     assert (line["event"], line["epoch"], line["records"], line["lag_records"]) == ("epoch", 41, 120_000, 10)
