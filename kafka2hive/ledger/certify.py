@@ -3,6 +3,7 @@
 This comes after the snapshot is final: a certificate only informs readers, so no failure here stops data.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +11,7 @@ import orjson
 
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports, first_line, log
-from kafka2hive.ledger.snapshot.completeness import certificate_text
+from kafka2hive.ledger.snapshot.completeness import is_lost_from
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import (
     CertificateName,
@@ -22,6 +23,7 @@ from kafka2hive.model.paths.table_directory import (
 from kafka2hive.model.snapshot import Certificate, Snapshot
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError, write_file
 
+CERTIFICATE_FORMAT = 1
 _TRIES = 2  # a response may be lost
 
 
@@ -41,7 +43,7 @@ def certify(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozens
 
 
 def _certify(ports: Ports, state: Snapshot, given_up: frozenset[str], certificate: Certificate) -> str:
-    """Write one certificate. Return why it is not in place, or an empty text."""
+    """Write one certificate, in _TRIES tries. Return why it is not in place, or an empty text."""
     path = certificate_path(certificate.partition.location, state.ledger_id, state.generation, state.epoch)
     why = ""
     for _ in range(_TRIES):
@@ -59,7 +61,7 @@ def _certify(ports: Ports, state: Snapshot, given_up: frozenset[str], certificat
 def _write(
     ports: Ports, state: Snapshot, given_up: frozenset[str], certificate: Certificate, path: str
 ) -> str:
-    """Try once to write the certificate. Returns as _certify. Raises StorageError."""
+    """Try once to write the certificate. Return why it is not in place, or an empty text. Raises StorageError."""
     files, directory = ports.files, certificate.partition.location
     if (same := _in_place(files, path, state, certificate)) is None:
         try:
@@ -73,7 +75,7 @@ def _write(
         write_file(files, draft, certificate_text(state, certificate))
         try:
             files.rename(draft, path)
-        except AlreadyExists:  # another process that has taken the table over may have written it
+        except AlreadyExists:  # perhaps the process that has taken the table over wrote it
             same = _in_place(files, path, state, certificate)
         else:
             log.debug("certify %s: renamed", path)
@@ -81,17 +83,15 @@ def _write(
     if not same:
         return "another file is in its place"
     if certificate.success_file:
-        try:
+        with suppress(AlreadyExists):
             write_file(files, join(directory, certificate.success_file), b"")
-        except AlreadyExists:
-            return ""
     return ""
 
 
 def _missing_file(
     state: Snapshot, certificate: Certificate, names: set[str], given_up: frozenset[str]
 ) -> str | None:
-    """Return a data file of this epoch that it counts but readers do not see, because it was given up as lost; or None."""
+    """Return a data file of this epoch that the certificate counts and readers do not see (given up as lost), or None."""
     finals = [f.final for f in state.files if f.hive_partition == certificate.partition]
     return next((path for path in finals if path in given_up or base_name(path) not in names), None)
 
@@ -116,7 +116,7 @@ def _in_place(files: FileSystem, path: str, state: Snapshot, certificate: Certif
 
 
 def _delete_drafts(files: FileSystem, state: Snapshot, directory: str, names: set[str]) -> None:
-    """Delete the drafts of this ledger's certificates up to this one: leftovers of crashes, because each draft has a new name."""
+    """Delete drafts of this ledger's certificates up to this epoch, which crashes left: no draft's name is used again."""
     certificate = CertificateName(ledger_tag(state.ledger_id), state.generation, state.epoch)
     for name in sorted(names):
         draft = certificate_of_draft(name)
@@ -126,3 +126,28 @@ def _delete_drafts(files: FileSystem, state: Snapshot, directory: str, names: se
             and (draft.generation, draft.epoch) <= (certificate.generation, certificate.epoch)
         ):
             files.delete(join(directory, name))
+
+
+def certificate_text(snapshot: Snapshot, certificate: Certificate) -> bytes:
+    """Return the certificate's text. It depends on the snapshot alone, so every process that rolls it forward writes the same."""
+    partition = certificate.partition
+    text = {
+        "format": CERTIFICATE_FORMAT,
+        "table": partition.table,
+        "partition": partition.path,
+        "location": partition.location,
+        "ledger": snapshot.ledger_id,
+        "generation": snapshot.generation,
+        "epochs": [certificate.since, snapshot.epoch],
+        "files": certificate.files,
+        "rows": certificate.rows,
+        "complete_through": certificate.through,
+        "certified_at": snapshot.written_at,
+        "policy": certificate.policy,
+        "given_up": sorted(x.path for x in snapshot.losses if is_lost_from(x, partition)),
+        "positions": [
+            {"topic": p.topic_partition.topic, "number": p.topic_partition.number, "end": p.end}
+            for p in snapshot.positions
+        ],
+    }
+    return orjson.dumps(text, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

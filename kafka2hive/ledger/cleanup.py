@@ -26,7 +26,7 @@ def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str) -> int:
 
     Files of other ledgers, of later generations and of the epoch under way stay.
     """
-    _only_when_final(owned)
+    _require_final(owned)
     current = (owned.generation.number, owned.next_epoch)
     tag = ledger_tag(owned.state.ledger_id)
     orphans = []
@@ -39,7 +39,7 @@ def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str) -> int:
 
 def delete_stale_snapshots(ports: Ports, owned: OwnedLedger) -> int:
     """Delete drafts and outdated pendings in the generation directory. No commit may be under way."""
-    _only_when_final(owned)
+    _require_final(owned)
     junk = []
     for child in _children(ports, owned.directory):
         parsed = parse_snapshot_name(child.name)
@@ -88,7 +88,7 @@ def _delete_junk(ports: Ports, owned: OwnedLedger, empty: Mapping[int, FileStatu
     _delete(ports, [file.path for epoch, file in empty.items() if epoch in known])
 
 
-def _only_when_final(owned: OwnedLedger) -> None:
+def _require_final(owned: OwnedLedger) -> None:
     """Raise ValueError before R4, when the staged files of the pending epoch are not orphans."""
     if owned.pending:
         raise ValueError(f"{owned.state_path} is not rolled forward yet: nothing may be deleted")

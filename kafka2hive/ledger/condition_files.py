@@ -1,4 +1,4 @@
-"""The files in which a run reports the conditions of its tables to other processes. Like its heartbeat, they are advice.
+"""The files in which a run reports the conditions of its tables to other processes. Like its heartbeat, they are only hints.
 
 `<ledger root>/alive/<service>/condition.<owner>.<k>` is written under a new name whenever the text changes; then the
 previous file is deleted. Of each live owner, a reader uses the newest file that it can decode, so a half-written file does
@@ -24,7 +24,7 @@ from kafka2hive.model.paths.path import join
 from kafka2hive.storage.port import StorageError, children, write_file
 
 Content = TypeVar("Content")
-_TRIES_OF_OUTCOME = 2
+_OUTCOME_TRIES = 2
 
 _Parse = Callable[[str], tuple[str, int] | None]
 _Build = Callable[[str, int], str]
@@ -83,13 +83,13 @@ class ConditionFiles:
             earlier = _paths(self._ports, self._directory, parse_outcome_name, outcome_name)
             if not self._write_outcome(outcome):
                 return
-            self._delete_all(earlier)
+            self._delete(earlier)
         self._delete(list(self._paths))
         self._shown = None
 
     def _write_outcome(self, outcome: bytes) -> bool:
         files = self._ports.files
-        for count in range(_TRIES_OF_OUTCOME):
+        for count in range(_OUTCOME_TRIES):
             try:
                 files.mkdirs(self._directory)
                 write_file(files, join(self._directory, outcome_name(self._owner, count)), outcome)
@@ -100,13 +100,6 @@ class ConditionFiles:
         log.warning("the outcome of the run cannot be written to %s: %s", self._directory, failure)
         return False
 
-    def _delete_all(self, paths: list[str]) -> None:
-        for path in paths:
-            try:
-                self._ports.files.delete(path)
-            except StorageError as error:
-                log.debug("delete %s: %s", path, error)
-
     def _delete(self, paths: list[str]) -> None:
         for path in paths:
             try:
@@ -114,7 +107,8 @@ class ConditionFiles:
             except StorageError as error:
                 log.debug("delete %s: %s", path, error)
                 continue
-            self._paths.remove(path)
+            if path in self._paths:
+                self._paths.remove(path)
 
 
 def read_conditions(
@@ -136,7 +130,7 @@ def read_conditions(
 def read_outcomes(
     ports: Ports, root: str, service: str, decode: Callable[[bytes], Content]
 ) -> dict[str, Content]:
-    """Return the outcome that each owner left when it ended. Never fails, like read_conditions."""
+    """Return the outcome that each owner wrote at its end. Otherwise as read_conditions."""
     return _read(
         ports=ports,
         directory=heartbeat_directory(root, service),
@@ -147,7 +141,7 @@ def read_outcomes(
 
 
 def delete_dead_conditions(ports: Ports, root: str, service: str, processes: Processes) -> int:
-    """Delete the condition files of dead owners: those without a heartbeat, and those gone from this host. Return how many."""
+    """Delete the condition files of owners that have no heartbeat or are gone from this host. Return how many."""
     directory = heartbeat_directory(root, service)
     try:
         heartbeats = {

@@ -68,8 +68,8 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         changed = with_late_data(changed, rows.moved)
     if isinstance(change, Compaction):
         changed = with_moves(changed, change)
-    left = {e.partition for e in state.early} - {e.partition for e in changed.early}
-    unregistered = (frozenset(state.unregistered) - registered - left | partitions_of(changed.files)) - {
+    gone = {e.partition for e in state.early} - {e.partition for e in changed.early}
+    unregistered = (frozenset(state.unregistered) - registered - gone | partitions_of(changed.files)) - {
         f.partition for f in changed.forgotten
     }
     return replace(changed, unregistered=tuple(sorted(unregistered)))

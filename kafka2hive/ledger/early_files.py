@@ -57,8 +57,8 @@ def with_places(files: FileSystem, state: Snapshot, change: Rows, closes: Mappin
 
     homes = sorted({file.hive_partition for file in change.files if file.kind is FileKind.DATA})
     places = {home: place_of(state, home, closes.get(home.path), has_files) for home in homes}
-    lines = {each.partition for each in state.moved}
-    stay = [home for home, place in places.items() if place == home and home not in lines]
+    known = {each.partition for each in state.moved}
+    stay = [home for home, place in places.items() if place == home and home not in known]
     moved = frozenset(home for home in stay if home.path and has_files(_early(home)))
     placed = tuple(place_file(file, places) for file in change.files)
     return replace(change, files=placed, closes=closes, moved=moved)
@@ -89,7 +89,7 @@ def early_files(files: FileSystem, state: Snapshot, early: EarlyPartition) -> li
     the ledger's, because one was deleted or added by hand, or if readers would see anything at its home. Raises StorageError.
     """
     _refuse_visible_home(files, state, early)
-    found: list[EarlyFile] = []
+    listed: list[EarlyFile] = []
     foreign = 0
     lost = {loss.path for loss in state.losses}  # a damaged file may still be there
     for child in children(files, early.partition.location):
@@ -97,17 +97,17 @@ def early_files(files: FileSystem, state: Snapshot, early: EarlyPartition) -> li
         if child.path in lost:
             continue
         if name is not None and kind == "final" and name.ledger == ledger_tag(state.ledger_id):
-            found.append(EarlyFile(name.epoch, name.task, name.uuid, child.path, child.length))
+            listed.append(EarlyFile(name.epoch, name.task, name.uuid, child.path, child.length))
         elif child.is_visible:
             foreign += 1  # readers see its rows, which would stay behind
-    if len(found) != early.files or foreign:
+    if len(listed) != early.files or foreign:
         raise TableError(
             "compact.sources",
-            f"{early.partition.location} has {len(found)} files of this ledger and {foreign} others,"
+            f"{early.partition.location} has {len(listed)} files of this ledger and {foreign} others,"
             f" the ledger has {early.files}",
             f"`kafka2hive verify --table {state.table}` names the missing files; nothing was changed",
         )
-    return sorted(found)
+    return sorted(listed)
 
 
 def _refuse_visible_home(files: FileSystem, state: Snapshot, early: EarlyPartition) -> None:
@@ -127,8 +127,8 @@ def _refuse_visible_home(files: FileSystem, state: Snapshot, early: EarlyPartiti
 def own_early_files(files: FileSystem, owned: OwnedLedger, early: EarlyPartition) -> list[EarlyFile]:
     """List the files as early_files does, for the owner of the ledger.
 
-    A successor's files, also those of its move, look like files added by hand, so the own directory is listed before that
-    error. Raises also Fenced, StateUnknown.
+    After a take-over, files of the next owner look like files added by hand, so a TableError is raised only after the ledger's
+    directory shows that this process still owns it. Raises also Fenced, StateUnknown.
     """
     try:
         return early_files(files, owned.state, early)

@@ -54,7 +54,7 @@ def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = fr
 def commit(ports: Ports, owned: OwnedLedger, snapshot: Snapshot) -> OwnedLedger:
     """Write `snapshot`, whose epoch is the owned ledger's next, and make it the table's state.
 
-    Before: the newest snapshot is `e<N-1>.final`. After: `e<N>.pending` is there, too. A crash leaves a draft, which has no
+    Before: the newest snapshot is `e<N-1>.final`. After: `e<N>.pending` exists, too. A crash leaves a draft, which has no
     effect, or the committed snapshot; the next start's listing shows which. A second call with `owned` raises before it
     changes anything; after an AmbiguousOutcome the caller must start again at R2.
     Raises Fenced, AmbiguousOutcome, TableError.
@@ -115,7 +115,7 @@ def _rename_to_pending(ports: Ports, owned: OwnedLedger, epoch: int, draft: str,
 def _check_is_mine(ports: Ports, owned: OwnedLedger, pending: str, data: bytes) -> None:
     """Check that the committed bytes are those of this commit. Raises Fenced, StateUnknown, AmbiguousOutcome (R0).
 
-    Others could only be there if this process committed the epoch twice; a new take-over rolls forward what is there.
+    They differ only if this process committed the epoch twice; the next take-over rolls forward what was committed.
     """
     try:
         committed = ports.files.read(pending)
@@ -129,9 +129,9 @@ def _check_is_mine(ports: Ports, owned: OwnedLedger, pending: str, data: bytes) 
 
 
 def anchor(ports: Ports, owned: OwnedLedger) -> None:
-    """Create the home of each partition that is early since this epoch, before Hive learns of it (K2).
+    """Create the home of each partition that became early in this epoch, before Hive learns of it (K2).
 
-    MSCK SYNC PARTITIONS drops a partition without a directory at its home. It may be repeated.
+    Without a directory at its home, MSCK SYNC PARTITIONS would drop the partition. It may be repeated.
     """
 
     def attempt(home: str) -> Answer:

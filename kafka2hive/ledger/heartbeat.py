@@ -139,7 +139,7 @@ def live_owners(
     before = {
         beat.owner: beat
         for beat in _all_heartbeats(ports, root)
-        if is_wanted(beat.service, beat.owner) and _may_be_another(ports, beat.path, processes)
+        if is_wanted(beat.service, beat.owner) and _may_be_another_process(ports, beat.path, processes)
     }
     alive: dict[str, LiveOwner] = {}
     until = ports.clock.monotonic() + HEARTBEAT_SECONDS * WATCHED_HEARTBEATS
@@ -173,12 +173,12 @@ class HeartbeatWatch:
             since = since if count == beat.count else now
             self._seen[beat.owner] = (beat.count, since)
             is_quiet = now - since >= HEARTBEAT_SECONDS * WATCHED_HEARTBEATS
-            if not is_quiet and _may_be_another(self._ports, beat.path, self._processes):
+            if not is_quiet and _may_be_another_process(self._ports, beat.path, self._processes):
                 alive[beat.owner] = LiveOwner(beat.service, beat.repairs)
         return alive
 
 
-def _may_be_another(ports: Ports, path: str, processes: Processes) -> bool:
+def _may_be_another_process(ports: Ports, path: str, processes: Processes) -> bool:
     """Return whether the heartbeat is of another process, which is not certainly gone."""
     identity = _identity(ports, path)
     return identity != processes.me() and not (identity and processes.is_gone(identity))
@@ -231,5 +231,5 @@ def _identity(ports: Ports, path: str) -> ProcessIdentity | None:
         value = orjson.loads(ports.files.read(path))
         identity = ProcessIdentity(*(value[f.name] for f in fields(ProcessIdentity)))
         return identity if isinstance(identity.pid, int) else None
-    except (StorageError, ValueError, KeyError, TypeError):  # a heartbeat is only advice
+    except (StorageError, ValueError, KeyError, TypeError):  # a heartbeat is only a hint
         return None

@@ -98,15 +98,15 @@ def _read(
 
 
 def find_files(
-    files: FileSystem, paths: LedgerPaths, directory: str, named: Callable[[str], bool]
+    files: FileSystem, paths: LedgerPaths, directory: str, is_named: Callable[[str], bool]
 ) -> Iterator[DataFile]:
-    """Yield the files whose final paths are `named`, those of the newest snapshot first. Raises as final_snapshots.
+    """Yield the files for whose final paths `is_named` is true, those of the newest snapshot first. Raises as final_snapshots.
 
     A file whose letters were replayed is no file any more.
     """
     replayed: set[str] = set()
     for snapshot in final_snapshots(files, paths, directory):
-        yield from (f for f in snapshot.files if named(f.final) and f.final not in replayed)
+        yield from (f for f in snapshot.files if is_named(f.final) and f.final not in replayed)
         replayed |= {one.path for one in snapshot.replayed}
 
 
@@ -126,13 +126,13 @@ def letter_files(newest: Snapshot, snapshots: Iterable[Snapshot]) -> Iterator[tu
 class Letters:
     """The dead-letter files of a ledger, with the bounds by which the epochs that read their records decided.
 
-    Snapshots are added newest first and not kept, so memory grows with the number of files alone. `reached` is the epoch of
-    the last one; those of it and above are not added again. Files of epochs above `through` are left out, and those that are
-    lost or replayed in `newest`, as in letter_files; see bounds_by_file.
+    Snapshots are added newest first and not kept, so memory grows with the number of files alone. `oldest` is the epoch of
+    the last one that was added; `add` ignores snapshots of that epoch and later ones. Files of epochs above `through` are left
+    out, and so are those that are lost or replayed in `newest`, as in letter_files. The bounds are as in bounds_by_file.
     """
 
     def __init__(self, newest: Snapshot, through: int) -> None:
-        self.reached = math.inf
+        self.oldest = math.inf
         self._through = through
         self._gone = {loss.path for loss in newest.losses} | {one.path for one in newest.replayed}
         self._newest_first: list[DataFile] = []
@@ -142,21 +142,21 @@ class Letters:
 
     def add(self, snapshot: Snapshot) -> None:
         """Add the next older snapshot."""
-        if snapshot.epoch >= self.reached:
+        if snapshot.epoch >= self.oldest:
             return
-        self.reached = snapshot.epoch
+        self.oldest = snapshot.epoch
         sources = {one.task: one.path for one in snapshot.replayed}
         for file in snapshot.files:
             if file.kind is not FileKind.DEAD_LETTER:
                 continue
-            asking = self._by_source.pop(file.final, [])
+            unresolved = self._by_source.pop(file.final, [])
             if file.final not in self._gone and snapshot.epoch <= self._through:
                 self._newest_first.append(file)
-                asking.append(file.final)
-            if asking and (source := sources.get(file.task)):
-                self._by_source.setdefault(source, []).extend(asking)
-            elif asking:
-                self._by_range.setdefault(file.ranges[0], []).extend(asking)
+                unresolved.append(file.final)
+            if unresolved and (source := sources.get(file.task)):
+                self._by_source.setdefault(source, []).extend(unresolved)
+            elif unresolved:
+                self._by_range.setdefault(file.ranges[0], []).extend(unresolved)
         for account in snapshot.accounts:
             for path in self._by_range.pop(account.range, ()):
                 self._bounds[path] = snapshot.bounds

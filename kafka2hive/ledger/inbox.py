@@ -216,12 +216,12 @@ class Inbox:
 
     def is_rejected(self, order_id: str) -> bool:
         """Return whether an owner has put the order aside. Raises StateUnknown."""
-        return self._length(self._places(order_id)[2]) is not None
+        return self._length(join(self.directory, REJECTED_ORDERS, order_name(order_id))) is not None
 
     def look(self) -> tuple[list[Order], list[Misfit], set[str]]:
-        """Return the orders in the inbox, in the order in which they were given, what is no order, and ids of unread orders.
+        """Return the orders by the time at which they were given, the files that are no orders, and the ids of unreadable orders.
 
-        A file that cannot be read now is left for the next look, and its order still stands. Raises StorageError.
+        An order whose file cannot be read now still stands; the next look reads it. Raises StorageError.
         """
         orders, misfits, unread = [], [], set()
         for entry in self._entries():
@@ -242,7 +242,7 @@ class Inbox:
                 yield entry
 
     def _read(self, entry: FileStatus) -> Order | Misfit | str:
-        """Return the order, or its id if its file cannot be read now."""
+        """Return the order, what is wrong with the file, or the order's id if its file cannot be read now."""
         parsed = parse_order_name(entry.name)
         if parsed is None or entry.is_directory or entry.length > MOST_BYTES:
             return Misfit(entry.name, "order.foreign", "it does not have the name and size of an order")

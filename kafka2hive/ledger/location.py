@@ -94,8 +94,8 @@ def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
 def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: str) -> None:
     """Before init, check that no marker names a ledger that is gone, because init would silently start over (R1).
 
-    The ledger is looked for again after the marker was read: another start may have created both since this one found no
-    ledger (the simulation found this false alarm). Raises ManualActionRequired, AmbiguousOutcome (no answer).
+    The ledger is looked for again after the marker was read, because another start may have created both meanwhile.
+    Raises ManualActionRequired, AmbiguousOutcome (no answer).
     """
     try:
         owner = read_marker_file(files, location)

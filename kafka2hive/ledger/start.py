@@ -68,25 +68,29 @@ class StartResult:
     orphans_deleted: int = 0
 
 
-def start(ports: Ports, order: StartRequest) -> StartResult:
+def start(ports: Ports, request: StartRequest) -> StartResult:
     """Take over, roll forward, clean up. It may be repeated after any crash, and run at the same time as other starts.
 
     Raises NoLedger, OwnedByLiveRun (from `check`), TakeOverLost, Fenced, ManualActionRequired, TableError;
     AmbiguousOutcome only after the budget of R0 is spent.
     """
-    return begin_again(ports, f"start {order.paths.table}", lambda: _start_once(ports, order))
+    return begin_again(ports, f"start {request.paths.table}", lambda: _start_once(ports, request))
 
 
-def _start_once(ports: Ports, order: StartRequest) -> StartResult:
+def _start_once(ports: Ports, request: StartRequest) -> StartResult:
     owned = take_over(
-        ports=ports, paths=order.paths, owner=order.owners.new_name(), checked=order.check(), own=order.owners
+        ports=ports,
+        paths=request.paths,
+        owner=request.owners.new_name(),
+        checked=request.check(),
+        own=request.owners,
     )
-    location = order.location or owned.state.location
+    location = request.location or owned.state.location
     claim_location(ports, location, owned.state)
     pending = owned.state.epoch if owned.pending else None
-    given_up = order.before_roll_forward(owned)
+    given_up = request.before_roll_forward(owned)
     published = roll_forward(ports, owned, given_up)
-    deleted = clean_up(ports, published.owned, location, order.keep)
+    deleted = clean_up(ports, published.owned, location, request.keep)
     return StartResult(published.owned, pending, published.moves, deleted)
 
 
@@ -99,9 +103,9 @@ def take_over(
 ) -> OwnedLedger:
     """Rename the generation directory to `owner`'s and read the newest snapshot (R2 and R3).
 
-    `owner` is a new name of `Owners`. `checked` is the generation that may be taken over: if another one is there
-    now, the start has lost, unless an earlier attempt of this process made it (its owner is in `own`): then that attempt's
-    rename was a delayed RPC, and nobody else owns the table.
+    `owner` is a new name of `Owners`. `checked` is the generation that may be taken over; if another process has made a newer
+    one since, the start has lost. If an earlier attempt of this process made it (its owner is in `own`), that attempt's rename
+    was a delayed RPC, and the outcome is ambiguous.
     Before: one directory of any owner. After: one directory of this owner, all else unchanged. A crash leaves one of the two.
     Raises NoLedger, TakeOverLost, Fenced, ManualActionRequired, AmbiguousOutcome (R0), TableError (permission).
     """
@@ -161,7 +165,7 @@ def _take_over_failure(
 
 
 def _other_generation(paths: LedgerPaths, present: Generation, own: Container[str]) -> Kafka2HiveError:
-    """Return LOST if another process made `present`, and R0 if an earlier attempt of this process did."""
+    """Return TakeOverLost if another process made `present`, AmbiguousOutcome if an earlier attempt of this process did."""
     if present.owner in own:
         return AmbiguousOutcome(
             "ledger.late_take_over",

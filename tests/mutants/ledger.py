@@ -79,6 +79,10 @@ LEDGER = (
             "a certificate counts a file that was given up with its epoch",
             ("path in given_up or base_name(path) not in names", "False"),
         ),
+        (
+            "a certificate names no given-up file",
+            ("for x in snapshot.losses if is_lost_from(x, partition)", "for x in ()"),
+        ),
     ),
     *mistakes(
         CLEANUP,
@@ -133,10 +137,10 @@ LEDGER = (
                 (
                     "            if not self._write_outcome(outcome):\n"
                     "                return\n"
-                    "            self._delete_all(earlier)\n"
+                    "            self._delete(earlier)\n"
                 ),
                 (
-                    "            self._delete_all(earlier)\n"
+                    "            self._delete(earlier)\n"
                     "            if not self._write_outcome(outcome):\n"
                     "                return\n"
                 ),
@@ -288,10 +292,6 @@ LEDGER = (
             ),
         ),
         (
-            "a certificate names no given-up file",
-            ("for x in snapshot.losses if is_lost_from(x, partition)", "for x in ()"),
-        ),
-        (
             "a loss leaves the counts of open partitions as they were",
             ("        _subtract(now, loss)\n", "        continue\n"),
         ),
@@ -418,7 +418,7 @@ LEDGER = (
         ),
         (
             "letters of a replay have the bounds of that epoch",
-            ("if asking and (source := sources.get(file.task)):", "if asking and (source := None):"),
+            ("if unresolved and (source := sources.get(file.task)):", "if unresolved and (source := None):"),
         ),
         (
             "letters have no bounds",

@@ -453,14 +453,14 @@ MUTANTS = (
         "pending registrations not carried",
         DRAFT,
         (
-            "(frozenset(state.unregistered) - registered - left | partitions_of(changed.files)) -",
+            "(frozenset(state.unregistered) - registered - gone | partitions_of(changed.files)) -",
             "partitions_of(changed.files) -",
         ),
     ),
     _mutant(
         "own partitions not among the pending registrations",
         DRAFT,
-        (" - registered - left | partitions_of(changed.files)) -", " - registered) -"),
+        (" - registered - gone | partitions_of(changed.files)) -", " - registered) -"),
     ),
     _mutant(
         "pending registrations forgotten when Hive fails",
@@ -504,9 +504,9 @@ MUTANTS = (
         START,
         (
             "    owned = take_over(\n",
-            "    view = look(ports.files, order.paths)\n"
-            "    guess = OwnedLedger(order.paths, Generation(view.generation.number + 1), view.state)\n"
-            "    delete_orphans(ports, guess, staging_directory(order.location))\n"
+            "    view = look(ports.files, request.paths)\n"
+            "    guess = OwnedLedger(request.paths, Generation(view.generation.number + 1), view.state)\n"
+            "    delete_orphans(ports, guess, staging_directory(request.location))\n"
             "    owned = take_over(\n",
         ),
         _LOOK_TOO,
@@ -517,9 +517,9 @@ MUTANTS = (
         START,
         (
             "    owned = take_over(\n",
-            "    view = look(ports.files, order.paths)\n"
-            "    guess = OwnedLedger(order.paths, view.generation, view.state)\n"
-            "    delete_orphans(ports, guess.committed(view.state).finalised(), staging_directory(order.location))\n"
+            "    view = look(ports.files, request.paths)\n"
+            "    guess = OwnedLedger(request.paths, view.generation, view.state)\n"
+            "    delete_orphans(ports, guess.committed(view.state).finalised(), staging_directory(request.location))\n"
             "    owned = take_over(\n",
         ),
         _LOOK_TOO,
@@ -1200,8 +1200,8 @@ MUTANTS = (
         "a success file's error taken for success",
         CERTIFY,
         (
-            '        except AlreadyExists:\n            return ""\n',
-            '        except StorageError:\n            return ""\n',
+            "        with suppress(AlreadyExists):\n",
+            "        with suppress(StorageError):\n",
         ),
     ),
     _mutant(
@@ -1617,7 +1617,7 @@ MUTANTS = (
     _of_compaction(
         "the partitions that moved before are forgotten",
         PLACES,
-        ("_watched(after.moved + moved, change", "_watched(moved, change"),
+        ("_without_oldest(after.moved + moved, change", "_without_oldest(moved, change"),
     ),
     _of_compaction(
         "partitions that moved are not looked at again",
@@ -1671,7 +1671,7 @@ MUTANTS = (
     _of_compaction(
         "an early place stays a pending registration when its partition moves",
         DRAFT,
-        (" - registered - left | partitions_of", " - registered | partitions_of"),
+        (" - registered - gone | partitions_of", " - registered | partitions_of"),
     ),
     _of_compaction(
         "the last unit of a partition is left out",
@@ -1686,7 +1686,7 @@ MUTANTS = (
     _of_compaction(
         "early files are ordered as they are listed",
         EARLY_FILES,
-        ("    return sorted(found)\n", "    return found\n"),
+        ("    return sorted(listed)\n", "    return listed\n"),
     ),
     _of_compaction(
         "partitions that moved are not encoded",

@@ -33,9 +33,10 @@ def placed_staged(
             places[home] = early.get(home.path, new)
     files = (file if file.final in seen else place_file(file, places) for file in snapshot.files)
     placed = replace(snapshot, files=tuple(files))
-    left = {file.hive_partition for file in snapshot.files} - {file.hive_partition for file in placed.files}
-    pending = {*snapshot.unregistered, *(file.hive_partition for file in placed.files)}
-    return replace(placed, unregistered=tuple(sorted(pending - left)))
+    places_now = {file.hive_partition for file in placed.files}
+    places_before = {file.hive_partition for file in snapshot.files} - places_now
+    unregistered = {*snapshot.unregistered, *places_now} - places_before
+    return replace(placed, unregistered=tuple(sorted(unregistered)))
 
 
 def with_rebuilt_places(
@@ -74,7 +75,7 @@ def with_rebuilt_places(
     moved = [replace(m, late=base.epoch) if m.partition in filled else m for m in (*base.moved, *moved)]
     new = [m for m in moved if m.epoch == base.epoch]
     closed = max([base.closed_through, *(known[move.partition.path] for move in new)])
-    left = {replace(move.partition, location=move.early) for move in new}
+    early_places = {replace(move.partition, location=move.early) for move in new}
     return replace(
         base,
         files=tuple(files),
@@ -82,7 +83,7 @@ def with_rebuilt_places(
         moved=tuple(moved),
         early=tuple(early[path] for path in sorted(early)),
         closed_through=closed,
-        unregistered=tuple(sorted({*base.unregistered, *(m.partition for m in new)} - left)),
+        unregistered=tuple(sorted({*base.unregistered, *(m.partition for m in new)} - early_places)),
     )
 
 

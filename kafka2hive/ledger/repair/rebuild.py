@@ -226,7 +226,7 @@ class RebuiltSnapshots:
 
 
 def rebuild(
-    lost: LostLedger, files: Iterable[LedgerFile], accepts: Accepts, used: Iterable[tuple[int, int]] = ()
+    lost: LostLedger, files: Sequence[LedgerFile], accepts: Accepts, used: Iterable[tuple[int, int]] = ()
 ) -> RebuiltSnapshots:
     """Return the ledger that explains the files. No generation and epoch of `used` (names elsewhere) is used again.
 

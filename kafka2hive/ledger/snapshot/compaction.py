@@ -197,15 +197,16 @@ def with_moves(after: Snapshot, change: Compaction) -> Snapshot:
         after,
         units=change.units,
         early=tuple(early.values()),
-        moved=_watched(after.moved + moved, change.most_moved),
+        moved=_without_oldest(after.moved + moved, change.most_moved),
         certificates=after.certificates + tuple(certificates),
         closed_through=max((after.closed_through, *closed)),
     )
 
 
-def _watched(moved: tuple[MovedPartition, ...], most: int) -> tuple[MovedPartition, ...]:
-    """Return the lines without the oldest of partitions that have the same rows at both places, so that readers see them all
-    wherever Hive has them.
+def _without_oldest(moved: tuple[MovedPartition, ...], most: int) -> tuple[MovedPartition, ...]:
+    """Return the partitions without those that moved first, if more than `most` have the same rows at both places.
+
+    Of these, readers see all rows wherever Hive has them, so their locations need not be watched.
     """
     same = [each.partition for each in moved if not each.late]
     ended = frozenset(same[: max(0, len(same) - most)])

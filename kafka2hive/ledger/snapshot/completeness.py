@@ -1,4 +1,4 @@
-"""Record in the next snapshot which Hive partitions are open and which are complete; build a certificate's text. Pure.
+"""Record in the next snapshot which Hive partitions are open and which are complete. Pure.
 
 `service/run/completion.py` decides which partitions are complete.
 """
@@ -7,15 +7,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
-import orjson
-
 from kafka2hive.ledger.snapshot.change import Completeness, NoTracking
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.path import base_name, parent
 from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.model.snapshot import AcceptedLoss, Certificate, OpenPartition, Snapshot, Tracking
-
-CERTIFICATE_FORMAT = 1
 
 
 class NotOpen(ValueError):
@@ -40,14 +36,14 @@ def with_completeness(
         case None if before.tracking is None:
             return after
         case None:
-            order = Completeness()
+            decision = Completeness()
         case Completeness():
-            order = completeness
+            decision = completeness
         case _:
             assert_never(completeness)
     reopened = tuple(each.partition for each in before.certificates if each.partition not in certified)
     open_now = _open_partitions(before, after, frozenset(reopened))
-    paths = {each.path for each in order.complete}
+    paths = {each.path for each in decision.complete}
     if unknown := paths - open_now.keys():
         raise NotOpen(f"{after.table}: {min(unknown)} has no files that no certificate counts")
     complete = tuple(
@@ -56,15 +52,15 @@ def with_completeness(
             since=open_now[path].since,
             files=open_now[path].files,
             rows=open_now[path].rows,
-            through=order.through,
-            policy=order.policy,
-            success_file=order.success_file,
+            through=decision.through,
+            policy=decision.policy,
+            success_file=decision.success_file,
         )
         for path in sorted(paths)
     )
     return replace(
         after,
-        tracking=tracking_after(before, after.epoch, order.through),
+        tracking=tracking_after(before, after.epoch, decision.through),
         open=tuple(open_now[path] for path in sorted(open_now.keys() - paths)),
         certificates=complete,
         reopened=reopened,
@@ -123,7 +119,7 @@ def _merge(known: OpenPartition, more: OpenPartition) -> OpenPartition:
 
 
 def _subtract(now: dict[str, OpenPartition], loss: AcceptedLoss) -> None:
-    """Take the lost file from the counts of its partition, if it is of an epoch since that one is open."""
+    """Take the lost file from the counts of its open partition, unless a certificate counts the file."""
     parsed = DataFileName.parse(base_name(loss.path))
     for path, each in now.items():
         if parsed and is_lost_from(loss, each.partition) and parsed[0].epoch >= each.since:
@@ -138,31 +134,6 @@ def is_lost_from(loss: AcceptedLoss, partition: HivePartition) -> bool:
     directory = parent(loss.path)
     moved = partition.path and directory.endswith("/" + partition.path) and "/source_table=" not in directory
     return bool(directory == partition.location or moved)
-
-
-def certificate_text(snapshot: Snapshot, certificate: Certificate) -> bytes:
-    """Return the certificate's text: from the snapshot alone, so that each process that rolls it forward writes the same."""
-    partition = certificate.partition
-    text = {
-        "format": CERTIFICATE_FORMAT,
-        "table": partition.table,
-        "partition": partition.path,
-        "location": partition.location,
-        "ledger": snapshot.ledger_id,
-        "generation": snapshot.generation,
-        "epochs": [certificate.since, snapshot.epoch],
-        "files": certificate.files,
-        "rows": certificate.rows,
-        "complete_through": certificate.through,
-        "certified_at": snapshot.written_at,
-        "policy": certificate.policy,
-        "given_up": sorted(x.path for x in snapshot.losses if is_lost_from(x, partition)),
-        "positions": [
-            {"topic": p.topic_partition.topic, "number": p.topic_partition.number, "end": p.end}
-            for p in snapshot.positions
-        ],
-    }
-    return orjson.dumps(text, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def _data(files: Iterable[DataFile]) -> Iterable[DataFile]:

@@ -71,7 +71,7 @@ def search_letters(
     Raises ManualActionRequired (a damaged snapshot), StorageError, also NotFound if snapshots are archived meanwhile.
     """
     yield letters
-    for snapshot in final_snapshots(files, paths, directory, letters.reached):
+    for snapshot in final_snapshots(files, paths, directory, letters.oldest):
         letters.add(snapshot)
         yield letters
 
