@@ -15,7 +15,7 @@ from kafka2hive.config.keys.connections import (
     KerberosOptions,
     StorageOptions,
 )
-from kafka2hive.config.keys.declaration import LEFT_OUT, declared_keys
+from kafka2hive.config.keys.declaration import UNSET, declared_keys
 from kafka2hive.config.keys.librdkafka import is_sensitive, uses_gssapi
 from kafka2hive.config.keys.service import DeadLetterOptions, MapKeys, ServiceKeys, ServiceMap
 from kafka2hive.config.keys.source import Start, StartKind, StartPolicy
@@ -57,6 +57,7 @@ def location_of(template: str, table: str) -> str:
 
 
 def location_template(table: TableKeys, storage: StorageOptions) -> str:
+    """Return the template of a table's directory: the map's, otherwise `<warehouse>/{db}.db/{table}`."""
     return (table.location or join(storage.warehouse, "{db}.db", "{table}")).rstrip("/")
 
 
@@ -165,8 +166,8 @@ def _rule(table: TableKeys, storage: StorageOptions, line: int) -> TableRule:
     event = EventField("") if bucket.field is None else event_field(bucket.field, columns)
     name = table.table if GROUP.search(table.table) else table.table.lower()
     return TableRule(
-        **_unchanged(SharedOptions, table),
-        **_unchanged(SelectOptions, table),
+        **_same_fields(SharedOptions, table),
+        **_same_fields(SelectOptions, table),
         table=name,
         topics=table.topics or (),
         pattern=table.pattern,
@@ -178,7 +179,7 @@ def _rule(table: TableKeys, storage: StorageOptions, line: int) -> TableRule:
             bucket,
             time=bucket_time(bucket),
             field=event.column or None,
-            unit=BIGINT_UNIT if bucket.unit is LEFT_OUT else bucket.unit,
+            unit=BIGINT_UNIT if bucket.unit is UNSET else bucket.unit,
             zone=bucket.zone or table.zone,
             inner=event.inner,
         ),
@@ -202,8 +203,8 @@ def _columns(declared: Iterable[DeclaredColumn]) -> tuple[Column, ...]:
     )
 
 
-def _unchanged(section: type, keys: object) -> dict[str, Any]:
-    """Return the fields that need no decision: those which `section` declares, as `keys` has them."""
+def _same_fields(section: type, keys: object) -> dict[str, Any]:
+    """Return the fields that need no decision: those that `section` declares, with the values of `keys`."""
     return {key.field: getattr(keys, key.field) for key in declared_keys(section).values()}
 
 
@@ -231,7 +232,7 @@ def build(
         "run_directory": _run_directory(keys.run_directory, keys.service, environ),
     }
     return ServiceMap(
-        **_unchanged(ServiceKeys, keys) | derived,
+        **_same_fields(ServiceKeys, keys) | derived,
         hive=_hive(keys.hive, keys.kerberos, environ),
         tables=tuple(_rule(table, storage, line) for table, line in zip(tables, lines, strict=True)),
         path=path,

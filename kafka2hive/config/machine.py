@@ -129,7 +129,7 @@ def _check_keytab(keytab: str, principal: str) -> None:
     if principal not in names:
         raise ConfigError(
             "kerberos.keytab",
-            f"the keytab {keytab} has no key of {principal}, only of {', '.join(sorted(names)) or 'nobody'}",
+            f"the keytab {keytab} has no key of {principal}; its keys: {', '.join(sorted(names)) or 'none'}",
             "correct kerberos.principal, or export the keytab of that principal",
         )
 

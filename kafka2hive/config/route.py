@@ -90,8 +90,8 @@ class _Claim:
         return min(self.topics or self.read)
 
     def without(self, topics: frozenset[str]) -> "_Claim":
-        rest = tuple(topic for topic in self.topics if topic not in topics)
-        return replace(self, topics=rest, read=self.read - topics)
+        kept = tuple(topic for topic in self.topics if topic not in topics)
+        return replace(self, topics=kept, read=self.read - topics)
 
     def conflict(self, topic: str, message: str) -> RouteConflict:
         has_list = self.rule.pattern is None
@@ -194,7 +194,7 @@ def _distinct(rivals: list[_Claim]) -> list[_Claim]:
 
 
 def _keeper(claims: list[_Claim], ledger: frozenset[str] | None) -> _Claim | None:
-    """Return the source whose topics go into the table, None if there is none or it is not decided."""
+    """Return the source whose topics go into the table, None if no source has topics or it cannot be decided."""
     if not any(claim.all_topics for claim in claims):
         return None  # the topics exist only in the ledger
     if ledger is None and len(claims) > 1:

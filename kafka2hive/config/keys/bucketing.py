@@ -136,7 +136,7 @@ class CompletionOptions:
     plugin: Annotated[
         PluginOptions | None,
         Key(
-            "Plug-in that decides instead, [above](#plugin): an entry point of "
+            "Plug-in that decides when a partition is complete, [above](#plugin): an entry point of "
             "`kafka2hive.completion_policies`, which receives `delay`."
         ),
     ] = None

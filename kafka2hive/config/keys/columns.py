@@ -102,8 +102,8 @@ class ColumnKeys:
     decimals: Annotated[
         DecimalText,
         Key(
-            "For a `decimal` in JSON: [as bytes](decoding.md#leeway) of Kafka Connect's converter; of "
-            "change logs `source` says it.",
+            "For a `decimal` in JSON: whether it is written as text or [as bytes](decoding.md#leeway) by Kafka "
+            "Connect's converter; for change logs `source` sets this.",
             more="`text`: a text or a number; `base64`: the bytes of Kafka Connect's converter, the scale "
             "is the column's.",
         ),
@@ -133,7 +133,7 @@ class NamedColumnKeys(ColumnKeys):
 
 
 COORDINATES = "__kafka2hive"
-"""The column that says where each row comes from: it passes through a SELECT, but is never written to files."""
+"""The column with the position of each row's record: it passes through a SELECT, but is never written to files."""
 
 
 class MetadataColumn(Enum):

@@ -18,17 +18,17 @@ from kafka2hive.config.keys.units import (
 )
 
 
-class _LeftOut(str):
+class _Unset(str):
     __slots__ = ()
 
 
-LEFT_OUT: Final[Any] = _LeftOut()
-"""The value of a `derived` key that the map leaves out, until it is decided from other keys."""
+UNSET: Final[Any] = _Unset()
+"""The value of a `derived` key that is not in the map, until `config.build` decides it from other keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class FurtherKeys:
-    """The field holds all keys without a field, as pairs. The key `first` is required and of type `type`.
+    """The field holds, as pairs, all keys that have no field. The key `first` is required and of type `type`.
 
     `others` describes the other keys.
     """
@@ -143,7 +143,7 @@ def declared_keys(section: type) -> dict[str, DeclaredKey]:
     declared = {}
     for field in dataclasses.fields(section):
         for key in marks(hints[field.name], Key):
-            default = LEFT_OUT if key.derived else field.default
+            default = UNSET if key.derived else field.default
             name = key.name or field.name
             declared[name] = DeclaredKey(
                 name=name, field=field.name, type=hints[field.name], default=default, key=key
@@ -152,8 +152,8 @@ def declared_keys(section: type) -> dict[str, DeclaredKey]:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredFurther:
-    """The `field` that holds all keys without a separate field; `first` is the required one."""
+class DeclaredFurtherKeys:
+    """A field marked with FurtherKeys: its name `field`, and the key `first`, which is required."""
 
     field: str
     type: Any
@@ -164,11 +164,11 @@ class DeclaredFurther:
 
 
 @cache
-def further_keys(section: type) -> DeclaredFurther | None:
+def further_keys(section: type) -> DeclaredFurtherKeys | None:
     """Return the field for further keys, None if the section has none."""
     for name, hint in typing.get_type_hints(section, include_extras=True).items():
         for mark in marks(hint, FurtherKeys):
-            return DeclaredFurther(
+            return DeclaredFurtherKeys(
                 field=name,
                 type=hint,
                 first=mark.first,

@@ -11,13 +11,13 @@ OWNED = {
     "enable.auto.offset.store": "positions live in the ledgers; use commit_group for lag tools",
     "offset.store.method": "positions live in the ledgers",
     "offset.store.path": "positions live in the ledgers",
-    "enable.partition.eof": "the end of a range is found by it",
+    "enable.partition.eof": "kafka2hive needs it to find the end of a log",
     "group.instance.id": "topic partitions are assigned by the planner, not by the group",
     "partition.assignment.strategy": "topic partitions are assigned by the planner, not by the group",
     "group.remote.assignor": "topic partitions are assigned by the planner, not by the group",
     "group.protocol": "topic partitions are assigned by the planner, not by the group",
     "metadata.broker.list": "write bootstrap.servers",
-    "max.poll.interval.ms": "the group is never polled",
+    "max.poll.interval.ms": "topic partitions are assigned by the planner, not by the group",
     "plugin.library.paths": "it loads foreign code into the service",
     "ssl.engine.location": "it loads foreign code into the service",
     "sasl.jaas.config": "a Java property; write sasl.username and sasl.password",
@@ -65,7 +65,7 @@ _GSSAPI = {
     "sasl.mechanisms": "GSSAPI",
     "sasl.kerberos.kinit.cmd": "true",
 }
-_NO_VALUE = re.compile(r"Invalid value|Expected bool value|outside allowed range")
+_WRONG_VALUE = re.compile(r"Invalid value|Expected bool value|outside allowed range")
 _SENSITIVE = re.compile(
     r"password|passphrase|secret|\.pem$|oauthbearer\.config|token$|credential", re.IGNORECASE
 )
@@ -99,7 +99,7 @@ def fault_of_value(name: str, value: object) -> str:
     if name == "security.protocol" and str(value).lower() not in PROTOCOLS:
         return f"expected {', '.join(PROTOCOLS)}"
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return "librdkafka refuses this value" if _NO_VALUE.search(_refusal({name: text}) or "") else ""
+    return "librdkafka refuses this value" if _WRONG_VALUE.search(_refusal({name: text}) or "") else ""
 
 
 def is_property(name: str) -> bool:

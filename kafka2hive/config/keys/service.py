@@ -12,7 +12,7 @@ from kafka2hive.config.keys.connections import (
     StorageOptions,
     Text,
 )
-from kafka2hive.config.keys.declaration import LEFT_OUT, Duration, Key, Properties, Size
+from kafka2hive.config.keys.declaration import UNSET, Duration, Key, Properties, Size
 from kafka2hive.config.keys.table import TableKeys, TableOptions, TableRule
 from kafka2hive.config.keys.units import MIB
 
@@ -94,7 +94,7 @@ class DeadLetterOptions:
     table: Annotated[
         str,
         Key(
-            "`<db>` is the first table's database; `kafka2hive` when that one contains a pattern's "
+            "`<db>` is the first table's database; `kafka2hive` if its name contains a pattern's "
             "group. Characters that a Hive name cannot hold become `_`.",
             written="table",
             otherwise="`<db>.<service>_dead_letters`",
@@ -154,7 +154,7 @@ class ServiceKeys:
     limits: Annotated[Limits, Key("Bounds of an epoch and a task, [below](#limits).")] = Limits()
     dead_letters: Annotated[
         DeadLetterOptions, Key("The service's dead-letter table, [below](#dead_letters).")
-    ] = DeadLetterOptions(LEFT_OUT, LEFT_OUT)
+    ] = DeadLetterOptions(UNSET, UNSET)
     metrics: Annotated[Metrics, Key("Prometheus endpoint, [below](#metrics).")] = Metrics()
     run_directory: Annotated[
         str,

@@ -10,9 +10,9 @@ OPERATION = "__op"
 TIME = "__ts_ms"
 POSITION = "__source_position"
 CHANGE_COLUMNS = {OPERATION: "string", TIME: "bigint", POSITION: "string"}
-"""The columns that a table of changes has in addition to those of the row, with their Hive types."""
+"""The columns that a table of changes has in addition to those of the database's row, with their Hive types."""
 BEFORE = "__before"
-"""The row before the change, a struct; only if the map asks for it."""
+"""The column with the row before the change, a struct; only if the map asks for it."""
 
 Framing = Literal["id4", "id8", "header"]
 ProtobufIndexes = Literal["zigzag", "unsigned"]
@@ -97,39 +97,41 @@ class PluginOptions:
 class CsvOptions:
     """The form of CSV lines, by default that of RFC 4180."""
 
-    delimiter: Annotated[str, Key('Between two fields; a tab is `"\\t"`.', written="character")] = ","
+    delimiter: Annotated[str, Key('Character between two fields; a tab is `"\\t"`.', written="character")] = (
+        ","
+    )
     quote: Annotated[
         str,
         Key(
-            "Around a field that may have delimiters and line breaks. Empty: there are no quotes.",
+            "Character around a field, which may then contain delimiters and line breaks. Empty: no quotes.",
             written="character",
         ),
     ] = '"'
     escape: Annotated[
         str | None,
         Key(
-            "Before a character that is taken literally. Without one, a quote within quotes is doubled.",
+            "Character before one that is taken literally. Without it, a quote within quotes is doubled.",
             written="character",
         ),
     ] = None
     null_text: Annotated[
         str,
         Key(
-            "A field of this text without quotes is NULL. By default that is an empty one; a quoted "
+            "An unquoted field with this text is NULL. By default that is an empty field; a quoted "
             "empty field is the empty text."
         ),
     ] = ""
-    trim: Annotated[bool, Key("Leave out blanks and tabs around fields, outside quotes.")] = False
+    trim: Annotated[bool, Key("Remove blanks and tabs around fields, outside quotes.")] = False
     header: Annotated[
         tuple[str, ...],
         Key(
-            "Fields of a header line, in order: a record that holds exactly these texts is no row.",
+            "Fields of a header line, in order: a record that holds exactly these texts is not a row.",
             written="list of texts",
         ),
     ] = ()
     booleans: Annotated[
         Literal["words", "digits"],
-        Key("What fills a `boolean`: `true` and `false`; with `digits` also `1` and `0`."),
+        Key("Texts that a `boolean` accepts: `true` and `false`; with `digits` also `1` and `0`."),
     ] = "words"
 
 

@@ -112,7 +112,7 @@ class SharedOptions:
         SourceKind,
         Key(
             "What the topics contain; [change logs](#change-logs) begin at the earliest offset.",
-            more="`binlog`: change records that become rows as they are; `debezium`, `maxwell`, `canal`: "
+            more="`binlog`: change records that become rows unchanged; `debezium`, `maxwell`, `canal`: "
             "their envelope is unpacked to the row and the columns `__op`, `__ts_ms`, "
             "`__source_position`.",
             written="`events`, `binlog`, `debezium`, `maxwell`, `canal`",

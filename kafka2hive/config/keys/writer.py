@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from kafka2hive.config.keys.declaration import LEFT_OUT, Key, Size
+from kafka2hive.config.keys.declaration import UNSET, Key, Size
 from kafka2hive.config.keys.source import PluginOptions
 from kafka2hive.config.keys.units import MIB
 
@@ -18,7 +18,7 @@ _GZIP = LINE_FORMATS | {"avro"}
 
 @dataclass(frozen=True, slots=True)
 class TextOptions:
-    """How fields stand in a line of format text, as the SerDe properties of Hive's table say it, too."""
+    """How fields are written in a line of format `text`; the SerDe properties of Hive's table must say the same."""
 
     delimiter: Annotated[
         str,
@@ -33,8 +33,8 @@ class TextOptions:
     escape: Annotated[
         str,
         Key(
-            "Before what would end a field; `n` and `r` after it are line ends. Or one of `!` `\"` `'` "
-            "`^` `~`.",
+            'Character that escapes delimiters, line ends (as `n` and `r`) and itself: a backslash, or one of `!` `"` '
+            "`'` `^` `~`.",
             written="character",
             pattern=r"[\\!\"'^~]",
             expected="expected one of \\ ! \" ' ^ ~",
@@ -116,13 +116,13 @@ class WriterOptions:
     )
 
     def with_codec(self) -> "WriterOptions":
-        """Return the options with the format's default codec if the map sets none: some Hives do not read all with zstd."""
-        if self.compression is not LEFT_OUT:
+        """Return the options with the format's default codec if the map sets none; not every Hive reads zstd in every format."""
+        if self.compression is not UNSET:
             return self
         return replace(self, compression="gzip" if self.format in _GZIP else "zstd")
 
     def of_dead_letters(self) -> "WriterOptions":
-        """Return the options for this table's dead letters, which are always Parquet: readers of both share timestamps."""
+        """Return the options for this table's dead letters, always Parquet; `int96` stays, because the same readers read both."""
         return WriterOptions(
             compression=self.compression,
             level=self.level,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kafka2hive.config.keys.bucket_path import BucketPath, period_of, read_bucket_path
 from kafka2hive.config.keys.bucketing import Bucketing, BucketTime
 from kafka2hive.config.keys.columns import RecordPart
-from kafka2hive.config.keys.declaration import LEFT_OUT
+from kafka2hive.config.keys.declaration import UNSET
 from kafka2hive.config.keys.json_path import parse_json_path
 from kafka2hive.config.keys.source import Tombstones
 from kafka2hive.config.rules.table_options import (
@@ -22,6 +22,14 @@ from kafka2hive.config.yaml.problems import Path, closest
 from kafka2hive.model.entry_points import PluginKind
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.model.paths.table_directory import EARLY_PLACES
+
+_EVENT_TYPES = re.compile(r"(timestamp|date|bigint)", re.IGNORECASE)
+_FIELD_TYPES = re.compile(
+    r"(string|bigint|int|integer|smallint|tinyint|boolean|date|varchar\(.*|char\(.*)", re.IGNORECASE
+)
+_DAY_SECONDS = 86_400
+_SHORTEST_BOUND_SECONDS = 60
+"""A record needs some time to reach Kafka, and no two clocks agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +113,12 @@ def _within(column: DeclaredColumn, inner: tuple[str, ...], field: str) -> Event
     return EventField(column.name, inner, hive_type_of(dtype))
 
 
-_EVENT_TYPES = re.compile(r"(timestamp|date|bigint)", re.IGNORECASE)
-_FIELD_TYPES = re.compile(
-    r"(string|bigint|int|integer|smallint|tinyint|boolean|date|varchar\(.*|char\(.*)", re.IGNORECASE
-)
-
-
 def check_bucket(checked: CheckedTable) -> None:
     bucket, path = checked.table.bucket, checked.path("bucket")
     template = read_bucket_path(bucket.path)
     for fault in template.faults[:1]:
         checked.add((*path, "path"), fault)
-    if bucket.zone is not LEFT_OUT:
+    if bucket.zone is not UNSET:
         checked.check_zone(bucket.zone, (*path, "zone"))
     _check_partition_names(checked, template, path)
     _check_bucket_fields(checked, template, path)
@@ -157,7 +159,7 @@ def _check_event_field(checked: CheckedTable, bucket: Bucketing, template: Bucke
     if bucket.field is None:
         if bucket.time is BucketTime.EVENT:
             checked.add(path, "time event needs a field: the column with the event time")
-        elif bucket.unit is not LEFT_OUT:
+        elif bucket.unit is not UNSET:
             checked.add((*path, "unit"), "is used only with a bigint field")
     elif bucket.time in (BucketTime.RECORD, BucketTime.PROCESSING):
         checked.add((*path, "field"), f"is not used with time {bucket.time.value}: remove one of them")
@@ -180,7 +182,7 @@ def _check_event_type(
     if not _EVENT_TYPES.fullmatch(event.type):
         message = f"{field} is {event.type}; an event time is a timestamp, a date or a bigint"
         checked.add((*path, "field"), message)
-    elif bucket.unit is not LEFT_OUT and event.type.lower() != "bigint":
+    elif bucket.unit is not UNSET and event.type.lower() != "bigint":
         checked.add((*path, "unit"), f"is used only with a bigint field, {field} is {event.type}")
 
 
@@ -224,11 +226,6 @@ def check_completion(checked: CheckedTable) -> None:
         checked.add(path, message)
 
 
-_DAY = 86_400
-_SHORTEST_BOUND = 60
-"""In seconds. A record needs some time to reach Kafka, and no two clocks agree."""
-
-
 def check_bounds(checked: CheckedTable) -> None:
     """Check `max_future` and `max_past`: the bucket must be by a time that they can refuse, and the present must be allowed."""
     bucket, path = checked.table.bucket, checked.path("bucket")
@@ -245,9 +242,11 @@ def check_bounds(checked: CheckedTable) -> None:
             checked.add(
                 place, "is measured from the record's timestamp, which is the bucket's time: set field"
             )
-        elif seconds < _SHORTEST_BOUND:
-            checked.add(place, f"excludes the present, because clocks differ: at least {_SHORTEST_BOUND}s")
-        elif name == "max_past" and seconds < _DAY and _is_date(checked):
+        elif seconds < _SHORTEST_BOUND_SECONDS:
+            checked.add(
+                place, f"excludes the present, because clocks differ: at least {_SHORTEST_BOUND_SECONDS}s"
+            )
+        elif name == "max_past" and seconds < _DAY_SECONDS and _is_date(checked):
             checked.add(place, "excludes the present, because a date is midnight of its day: at least 1d")
 
 

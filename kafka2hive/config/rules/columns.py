@@ -20,72 +20,15 @@ from kafka2hive.config.rules.table_options import (
 from kafka2hive.config.yaml.problems import Path
 from kafka2hive.model.errors import ConfigError
 
-_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-_DECIMAL = re.compile(r"decimal\(([0-9]+),\s*([0-9]+)\)")
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-
-
-def default_fault(kind: str, text: str) -> str:
-    """Return what is wrong with a default for Hive's type `kind`, empty if nothing is."""
-    kind = kind.strip().lower()
-    if kind == "string" or re.fullmatch(r"(var)?char\([0-9]+\)", kind):
-        return ""
-    if kind == "boolean":
-        return "" if text in ("true", "false") else f"{text!r} is not a boolean: write true or false"
-    if kind == "date":
-        return "" if _is_day(text) else f"{text!r} is not a date (YYYY-MM-DD)"
-    decimal = _DECIMAL.fullmatch(kind)
-    if kind not in (*_BITS, "double", "float") and decimal is None:
-        return f"a default must be a string, number, boolean or date, not {kind}"
-    if _NUMBER.fullmatch(text) is None:
-        return f"{text!r} is not a number"
-    if kind in _BITS:
-        limit = 1 << (_BITS[kind] - 1)
-        is_whole = re.fullmatch("-?[0-9]{1,19}", text) is not None
-        return "" if is_whole and -limit <= int(text) < limit else f"{text} is not a value of {kind}"
-    if decimal is not None:
-        return "" if _fits(text, int(decimal[1]), int(decimal[2])) else f"{text} does not fit {kind}"
-    return _floating_fault(text, kind)
-
-
-def _floating_fault(text: str, kind: str) -> str:
-    """Return what is wrong with a default of a float or double: whole numbers must be exact, like those of records."""
-    number = float(text)
-    if kind == "float" and math.isfinite(number):
-        try:
-            (number,) = struct.unpack("<f", struct.pack("<f", number))
-        except OverflowError:
-            number = math.inf
-    if not math.isfinite(number):
-        return f"{text} is beyond {kind}"
-    is_whole = re.fullmatch("-?[0-9]+", text) is not None
-    return f"{text} is not exact as {kind}" if is_whole and int(number) != int(text) else ""
-
-
-def _is_day(text: str) -> bool:
-    try:
-        return re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None and bool(date.fromisoformat(text))
-    except ValueError:
-        return False
-
-
-def _fits(text: str, precision: int, scale: int) -> bool:
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        return False
-    if not number:
-        return True
-    exact = number.as_tuple()  # most of Decimal's functions round to 28 digits
-    digits = "".join(map(str, exact.digits)).rstrip("0")
-    exponent = int(exact.exponent) + len(exact.digits) - len(digits)
-    return -exponent <= scale and len(digits) + exponent <= precision - scale
-
-
+_NAMED_BY_ID = ("avro", "protobuf")
+"""Formats of keys that name their schema in the registry."""
 _COLUMN = re.compile(r"[A-Za-z0-9_]{1,128}")
 _PLAIN_TYPES = re.compile(
     r"string|bigint|int|smallint|tinyint|double|float|boolean|binary|date|timestamp|decimal\(10,\s?2\)"
 )
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_DECIMAL = re.compile(r"decimal\(([0-9]+),\s*([0-9]+)\)")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def check_columns(checked: CheckedTable, has_hive: bool) -> None:
@@ -182,8 +125,65 @@ def _check_default(checked: CheckedTable, path: Path, column: DeclaredColumn, te
         checked.add(path, "is not for change logs: a missing row image would become a row of defaults")
     elif column.unit is not None:
         checked.add(path, "is not for columns with a unit")
-    elif fault := default_fault(column.type, text):
+    elif fault := _default_fault(column.type, text):
         checked.add(path, fault)
+
+
+def _default_fault(kind: str, text: str) -> str:
+    """Return what is wrong with a default for Hive's type `kind`, empty if nothing is."""
+    kind = kind.strip().lower()
+    if kind == "string" or re.fullmatch(r"(var)?char\([0-9]+\)", kind):
+        return ""
+    if kind == "boolean":
+        return "" if text in ("true", "false") else f"{text!r} is not a boolean: write true or false"
+    if kind == "date":
+        return "" if _is_day(text) else f"{text!r} is not a date (YYYY-MM-DD)"
+    decimal = _DECIMAL.fullmatch(kind)
+    if kind not in (*_BITS, "double", "float") and decimal is None:
+        return f"a default must be a string, number, boolean or date, not {kind}"
+    if _NUMBER.fullmatch(text) is None:
+        return f"{text!r} is not a number"
+    if kind in _BITS:
+        limit = 1 << (_BITS[kind] - 1)
+        is_whole = re.fullmatch("-?[0-9]{1,19}", text) is not None
+        return "" if is_whole and -limit <= int(text) < limit else f"{text} is not a value of {kind}"
+    if decimal is not None:
+        return "" if _fits(text, int(decimal[1]), int(decimal[2])) else f"{text} does not fit {kind}"
+    return _floating_fault(text, kind)
+
+
+def _floating_fault(text: str, kind: str) -> str:
+    """Return what is wrong with a default of a float or double: whole numbers must be exact, like those of records."""
+    number = float(text)
+    if kind == "float" and math.isfinite(number):
+        try:
+            (number,) = struct.unpack("<f", struct.pack("<f", number))
+        except OverflowError:
+            number = math.inf
+    if not math.isfinite(number):
+        return f"{text} is beyond {kind}"
+    is_whole = re.fullmatch("-?[0-9]+", text) is not None
+    return f"{text} is not exact as {kind}" if is_whole and int(number) != int(text) else ""
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) is not None and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _fits(text: str, precision: int, scale: int) -> bool:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return False
+    if not number:
+        return True
+    exact = number.as_tuple()  # most of Decimal's functions round to 28 digits
+    digits = "".join(map(str, exact.digits)).rstrip("0")
+    exponent = int(exact.exponent) + len(exact.digits) - len(digits)
+    return -exponent <= scale and len(digits) + exponent <= precision - scale
 
 
 def _check_type(checked: CheckedTable, path: Path, text: str) -> None:
@@ -217,10 +217,6 @@ def check_metadata(checked: CheckedTable) -> None:
         seen.add(name.lower())
 
 
-NAMED_BY_ID = ("avro", "protobuf")
-"""Formats of keys that need the registry for their schemas."""
-
-
 def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
     """Check which part of the record fills each column: its value, its key or a header."""
     table = checked.table
@@ -237,7 +233,7 @@ def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
     if columns and all(column.part is not RecordPart.VALUE for column in columns):
         checked.add(checked.path("columns"), "at least one column comes from the record's value")
     has_keys = any(column.part is RecordPart.KEY for column in columns)
-    if has_keys and table.key_format in NAMED_BY_ID and not has_registry:
+    if has_keys and table.key_format in _NAMED_BY_ID and not has_registry:
         message = f"{table.key_format} needs a registry section: a key names its schema by id"
         checked.add(checked.path("key_format"), message)
     if not has_keys and "key_format" in checked.map_keys.given:
@@ -246,7 +242,7 @@ def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
 
 def uses_registry_for_keys(checked: CheckedTable) -> bool:
     keys = any(column.part is RecordPart.KEY for column in declared_columns(checked.decoded().table))
-    return keys and checked.table.key_format in NAMED_BY_ID
+    return keys and checked.table.key_format in _NAMED_BY_ID
 
 
 def _source_keys(checked: CheckedTable, column: DeclaredColumn) -> list[str]:

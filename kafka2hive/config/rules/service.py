@@ -12,7 +12,7 @@ from kafka2hive.config.keys.connections import (
     KerberosOptions,
     StorageOptions,
 )
-from kafka2hive.config.keys.declaration import LEFT_OUT, key_names
+from kafka2hive.config.keys.declaration import UNSET, key_names
 from kafka2hive.config.keys.librdkafka import (
     FIXED_VALUES,
     NAMES,
@@ -148,7 +148,7 @@ def _check_storage(storage: StorageOptions, problems: Problems) -> None:
         problems.add(("storage", "uri"), fault, near if near != storage.uri else "")
     for key in ("ledger_root", "warehouse"):
         location = getattr(storage, key)
-        if location is not LEFT_OUT:
+        if location is not UNSET:
             check_location(("storage", key), location, storage, problems)
 
 
@@ -256,7 +256,7 @@ def _check_spark(spark: SparkOptions, problems: Problems) -> None:
 def _check_dead_letters(
     letters: DeadLetterOptions, storage: StorageOptions | None, problems: Problems
 ) -> None:
-    if letters.table is not LEFT_OUT and (fault := fault_of_table(letters.table)):
+    if letters.table is not UNSET and (fault := fault_of_table(letters.table)):
         problems.add(("dead_letters", "table"), fault)
-    if letters.location is not LEFT_OUT:
+    if letters.location is not UNSET:
         check_location(("dead_letters", "location"), letters.location, storage, problems)

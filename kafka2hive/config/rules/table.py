@@ -36,61 +36,8 @@ _FORMATS_OF_ROWS = {"lines": ("json", "csv"), "array": ("json", "json_schema")}
 """The formats whose messages may hold several rows, by the value of `rows`."""
 
 
-def _decoded_and_filled(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
-    """Check the options for SQL. Return the table with the columns that are decoded, and with those that the SELECT fills.
-
-    Without `records` both are the table itself.
-    """
-    table = checked.table
-    if table.sql is None:
-        for key in ("records", "lookups", "udfs"):
-            if getattr(table, key):
-                checked.add(checked.path(key), "is used only with sql")
-        if table.shuffle != "none":
-            checked.add(checked.path("shuffle"), "is used only with sql: write sql: SELECT * FROM records")
-        return checked, checked
-    _check_statement(checked, table.sql)
-    _check_lookups(checked)
-    if table.tombstones is Tombstones.WRITE:
-        checked.add(
-            checked.path("tombstones"), "sql gets no row for a record without a value: use tombstones skip"
-        )
-    if not table.records:
-        return checked, checked
-    if not table.columns:
-        checked.add(checked.path("columns"), "are required with records: they are the result of sql")
-    decoded = checked.decoded()
-    filled = replace(checked, table=after_sql(table))
-    for column in declared_columns(filled.table):
-        if column.path is not None or column.unit is not None or column.part is not RecordPart.VALUE:
-            checked.add(
-                checked.path("columns", column.place),
-                "sql fills it: from, header, key and unit belong to records",
-            )
-    check_metadata(decoded)
-    return decoded, filled
-
-
-def _check_lookups(checked: CheckedTable) -> None:
-    for name, location in checked.table.lookups:
-        path = checked.path("lookups", name)
-        if not _NAME.fullmatch(name) or name.lower() == "records":
-            checked.add(path, "a lookup's name has letters, digits and _, and is not records")
-        elif not _FULL_PATH.match(location):
-            checked.add(path, "expected a full path, such as hdfs://namenode:8020/dimensions/airlines")
-
-
-def _check_statement(checked: CheckedTable, text: str) -> None:
-    path = checked.path("sql")
-    if not _SELECT.match(text):
-        checked.add(path, "expected one SELECT .. FROM records")
-    elif not _RECORDS.search(text):
-        checked.add(path, "the SELECT must read the table records, which holds the decoded records")
-    if COORDINATES in text.lower():
-        checked.add(path, f"{COORDINATES} is a name that kafka2hive uses itself")
-
-
 def check_table(checked: CheckedTable, storage: StorageOptions | None, has_hive: bool) -> None:
+    """Check a table with its defaults. `storage` is None if that section is malformed."""
     _check_topics(checked)
     _check_name(checked)
     _check_start(checked)
@@ -179,6 +126,60 @@ def _check_start(checked: CheckedTable) -> None:
             checked.add((*path, "offsets", topic), message, closest(topic, checked.table.topics))
         elif pattern is not None and not pattern.fullmatch(topic):
             checked.add((*path, "offsets", topic), f"the pattern does not match the topic {topic}")
+
+
+def _decoded_and_filled(checked: CheckedTable) -> tuple[CheckedTable, CheckedTable]:
+    """Check the options for SQL. Return the table with the columns that are decoded, and with those that the SELECT fills.
+
+    Without `records` both are the table itself.
+    """
+    table = checked.table
+    if table.sql is None:
+        for key in ("records", "lookups", "udfs"):
+            if getattr(table, key):
+                checked.add(checked.path(key), "is used only with sql")
+        if table.shuffle != "none":
+            checked.add(checked.path("shuffle"), "is used only with sql: write sql: SELECT * FROM records")
+        return checked, checked
+    _check_statement(checked, table.sql)
+    _check_lookups(checked)
+    if table.tombstones is Tombstones.WRITE:
+        checked.add(
+            checked.path("tombstones"), "sql gets no row for a record without a value: use tombstones skip"
+        )
+    if not table.records:
+        return checked, checked
+    if not table.columns:
+        checked.add(checked.path("columns"), "are required with records: they are the result of sql")
+    decoded = checked.decoded()
+    filled = replace(checked, table=after_sql(table))
+    for column in declared_columns(filled.table):
+        if column.path is not None or column.unit is not None or column.part is not RecordPart.VALUE:
+            checked.add(
+                checked.path("columns", column.place),
+                "sql fills it: from, header, key and unit belong to records",
+            )
+    check_metadata(decoded)
+    return decoded, filled
+
+
+def _check_lookups(checked: CheckedTable) -> None:
+    for name, location in checked.table.lookups:
+        path = checked.path("lookups", name)
+        if not _NAME.fullmatch(name) or name.lower() == "records":
+            checked.add(path, "a lookup's name has letters, digits and _, and is not records")
+        elif not _FULL_PATH.match(location):
+            checked.add(path, "expected a full path, such as hdfs://namenode:8020/dimensions/airlines")
+
+
+def _check_statement(checked: CheckedTable, text: str) -> None:
+    path = checked.path("sql")
+    if not _SELECT.match(text):
+        checked.add(path, "expected one SELECT .. FROM records")
+    elif not _RECORDS.search(text):
+        checked.add(path, "the SELECT must read the table records, which holds the decoded records")
+    if COORDINATES in text.lower():
+        checked.add(path, f"{COORDINATES} is a name that kafka2hive uses itself")
 
 
 def _check_rows(checked: CheckedTable) -> None:

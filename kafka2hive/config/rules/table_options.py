@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from kafka2hive.config.keys.bucketing import Bucketing, BucketTime
 from kafka2hive.config.keys.columns import STRICT, ColumnKeys, Leeway, MetadataColumn, RecordPart
-from kafka2hive.config.keys.declaration import LEFT_OUT, declared_keys
+from kafka2hive.config.keys.declaration import UNSET, declared_keys
 from kafka2hive.config.keys.json_path import parse_json_path
 from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, PluginOptions, change_log_of, keeps_before
 from kafka2hive.config.keys.table import TableKeys, TableOptions
@@ -40,7 +40,7 @@ def metadata_names(
 
 def bucket_time(bucket: Bucketing) -> BucketTime:
     """Return the map's `time`; by default `event` if the bucket has a field, `record` otherwise."""
-    if bucket.time is not LEFT_OUT:
+    if bucket.time is not UNSET:
         return bucket.time
     return BucketTime.RECORD if bucket.field is None else BucketTime.EVENT
 
@@ -123,39 +123,33 @@ def _map_columns(table: TableKeys) -> list[DeclaredColumn]:
 
 
 def _declared_column(place: str | int, name: str, keys: ColumnKeys) -> DeclaredColumn:
-    leeway = Leeway(
-        keys.fraction, default=keys.default, decimals=keys.decimals, unknown_enum=keys.unknown_enum or "null"
-    )
-    if keys.header is not None:
-        return DeclaredColumn(
-            place=place,
-            name=name,
-            type=keys.type,
-            path=keys.header,
-            unit=keys.unit,
-            part=RecordPart.HEADER,
-            leeway=leeway,
-        )
-    if keys.key is not None:
-        return DeclaredColumn(
-            place=place,
-            name=name,
-            type=keys.type,
-            path=keys.key,
-            unit=keys.unit,
-            part=RecordPart.KEY,
-            leeway=leeway,
-        )
-    first, *others = (keys.path,) if isinstance(keys.path, str | None) else keys.path
+    part, path, other_paths = _source(keys)
     return DeclaredColumn(
         place=place,
         name=name,
         type=keys.type,
-        path=first,
+        path=path,
         unit=keys.unit,
-        leeway=leeway,
-        other_paths=tuple(others),
+        part=part,
+        leeway=Leeway(
+            keys.fraction,
+            default=keys.default,
+            decimals=keys.decimals,
+            unknown_enum=keys.unknown_enum or "null",
+        ),
+        other_paths=other_paths,
     )
+
+
+def _source(keys: ColumnKeys) -> tuple[RecordPart, str | None, tuple[str, ...]]:
+    """Return the part of the record that fills the column, the path within it, and alternative paths."""
+    if keys.header is not None:
+        return RecordPart.HEADER, keys.header, ()
+    if keys.key is not None:
+        return RecordPart.KEY, keys.key, ()
+    if keys.path is None or isinstance(keys.path, str):
+        return RecordPart.VALUE, keys.path, ()
+    return RecordPart.VALUE, keys.path[0], keys.path[1:]
 
 
 def columns_of(table: TableKeys) -> dict[str, str]:

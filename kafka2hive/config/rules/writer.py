@@ -6,41 +6,16 @@ from typing import get_args
 
 from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
 from kafka2hive.config.keys.writer import LINE_FORMATS, FileFormat, TextOptions
+from kafka2hive.config.rules.columns import has_parts
 from kafka2hive.config.rules.table_options import CheckedTable, columns_of, metadata_names
 from kafka2hive.config.yaml.problems import closest
 from kafka2hive.model.entry_points import PluginKind
 from kafka2hive.model.hive_types import avro_faults, type_words
 
-_CODECS = ("gzip", "zstd", "snappy", "none")
+_AVRO_CODECS = ("gzip", "zstd", "snappy", "none")
 _SUFFIX = re.compile(r"[a-z][a-z0-9]{0,15}")
-
-
-def check_avro_files(checked: CheckedTable) -> None:
-    writer = checked.table.writer
-    if writer.format != "avro":
-        return
-    if writer.compression not in _CODECS:
-        checked.add(
-            checked.path("writer", "compression"), "must be gzip, zstd, snappy or none for format avro"
-        )
-    types = columns_of(checked.table)
-    if not types:
-        checked.add(checked.path("writer", "format"), "is avro: the table must declare its columns then")
-    types |= {name: METADATA_TYPES[kind] for kind, name in metadata_names(checked.table.metadata)}
-    for name, kind in types.items():
-        for fault in avro_faults(name, kind):
-            checked.add(checked.path("writer", "format"), f"is avro, and {fault}")
-    has_times = any("timestamp" in type_words(kind) for kind in types.values())
-    if writer.timestamps == "int96" or (has_times and writer.timestamps != "millis"):
-        message = (
-            "Hive reads Avro's timestamps as milliseconds: write millis; finer timestamps become dead letters"
-        )
-        checked.add(checked.path("writer", "timestamps"), message)
-
-
 _LINE_CODECS = ("gzip", "zstd", "none")
 _LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}
-_NESTED = ("array", "map", "struct")
 _OF_METADATA = {MetadataColumn.HEADERS: "array"}
 
 
@@ -48,7 +23,7 @@ def check_writer(checked: CheckedTable) -> None:
     _check_level(checked)
     _check_format(checked)
     _check_text(checked)
-    check_avro_files(checked)
+    _check_avro(checked)
     _check_columns(checked)
     _check_plugin(checked)
 
@@ -102,10 +77,33 @@ def _check_text(checked: CheckedTable) -> None:
     types = _file_columns(checked)
     if not types:
         checked.add(checked.path("writer", "format"), "is text: the table must declare its columns then")
-    nested = [name for name, kind in types.items() if kind.strip().lower().startswith(_NESTED)]
+    nested = [name for name, kind in types.items() if has_parts(kind)]
     for name in nested:
         message = f"text files have one value per field, {name} may have several; use json, parquet or orc"
         checked.add(checked.path("writer", "format"), message)
+
+
+def _check_avro(checked: CheckedTable) -> None:
+    writer = checked.table.writer
+    if writer.format != "avro":
+        return
+    if writer.compression not in _AVRO_CODECS:
+        checked.add(
+            checked.path("writer", "compression"), "must be gzip, zstd, snappy or none for format avro"
+        )
+    types = columns_of(checked.table)
+    if not types:
+        checked.add(checked.path("writer", "format"), "is avro: the table must declare its columns then")
+    types |= {name: METADATA_TYPES[kind] for kind, name in metadata_names(checked.table.metadata)}
+    for name, kind in types.items():
+        for fault in avro_faults(name, kind):
+            checked.add(checked.path("writer", "format"), f"is avro, and {fault}")
+    has_times = any("timestamp" in type_words(kind) for kind in types.values())
+    if writer.timestamps == "int96" or (has_times and writer.timestamps != "millis"):
+        message = (
+            "Hive reads Avro's timestamps as milliseconds: write millis; finer timestamps become dead letters"
+        )
+        checked.add(checked.path("writer", "timestamps"), message)
 
 
 def _check_columns(checked: CheckedTable) -> None:
@@ -141,7 +139,7 @@ def _faults(key: str, names: Iterable[str], types: dict[str, str]) -> Iterable[t
             yield name, "is not a column of the files", closest(name, types)
         elif name in seen:
             yield name, "is repeated", ""
-        elif key != "dictionary" and kind.startswith(_NESTED):
+        elif key != "dictionary" and has_parts(kind):
             yield name, f"is of type {types[name]}: only columns with one value per row are allowed", ""
         elif key == "bloom_filter" and kind == "boolean":
             yield name, "is of type boolean: two values need no Bloom filter", ""

@@ -95,7 +95,7 @@ def _is_too_deep(text: str) -> bool:
 
 
 def _harmless(error: yaml.MarkedYAMLError) -> str:
-    """Return the parser's message without quotations longer than a character, which could be secrets."""
+    """Return the parser's message without quotations of two or more characters, which could be secrets."""
     message = "; ".join(part for part in (error.context, error.problem) if part)
     return re.sub(r"'[^']{2,}'|\"[^\"]{2,}\"", "...", message)
 
@@ -203,9 +203,10 @@ def _place(node: Node) -> MapPosition:
 
 @dataclass(slots=True)
 class References:
-    """The references of a map: its text by path (`resolved`), and by the value that must not be shown (`hidden`).
+    """The references of a map, such as `${NAME}`.
 
-    `files` are the local files and directories that the map names, `variables` the environment variables with their values.
+    `resolved` has the text of each by its path in the map, `hidden` that text by the value that must not be shown. `files`
+    are the local files and directories that the map names, `variables` the environment variables with their values.
     """
 
     resolved: dict[Path, str] = field(default_factory=dict)

@@ -51,7 +51,7 @@ class MapInvalid(ConfigError):
         self.problems = problems
 
 
-def where(path: Path) -> str:
+def path_in_map(path: Path) -> str:
     """Return a path as text: `tables[0].bucket` for `("tables", 0, "bucket")`."""
     text = ""
     for step in path:
@@ -72,7 +72,7 @@ def closest(word: str, known: Iterable[str]) -> str:
 
 
 class Problems:
-    """Collects problems. Only the first one of a path is kept, because others usually follow from it.
+    """Collects problems. Only the first problem of a path is kept, because the others usually follow from it.
 
     The reader of the text fills `places`: the place of each key of a mapping and each item of a list.
     """
@@ -88,7 +88,7 @@ class Problems:
 
     def add_at(self, place: MapPosition, path: Path, message: str) -> None:
         """Add a problem at a given place, even if the path already has one."""
-        self._by_place.append(MapProblem(place.line, place.column, where(path), message))
+        self._by_place.append(MapProblem(place.line, place.column, path_in_map(path), message))
 
     def _problem(self, path: Path, message: str, suggestion: str) -> MapProblem:
         known = path
@@ -96,7 +96,11 @@ class Problems:
             known = known[:-1]
         place = self.places.get(known, MapPosition(1, 1))
         return MapProblem(
-            line=place.line, column=place.column, where=where(path), message=message, suggestion=suggestion
+            line=place.line,
+            column=place.column,
+            where=path_in_map(path),
+            message=message,
+            suggestion=suggestion,
         )
 
     def all(self) -> tuple[MapProblem, ...]:

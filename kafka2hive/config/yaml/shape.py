@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from kafka2hive.config.keys.connections import HiveKeys, KerberosOptions, RegistryOptions, StorageOptions
 from kafka2hive.config.keys.declaration import (
-    LEFT_OUT,
+    UNSET,
     Bounds,
     DeclaredKey,
     Form,
@@ -27,7 +27,7 @@ from kafka2hive.config.keys.table import TableKeys, TableOptions
 from kafka2hive.config.yaml.problems import Path, Problems, closest
 
 FAULTY: Final[Any] = object()
-"""Stands for a malformed value that was reported."""
+"""Stands for a malformed value whose mistake has been reported."""
 
 _DECISIVE = frozenset({"topics", "pattern", "columns", "format", "avro_schema", "protobuf_schema", "create"})
 """Keys of a table without which other checks would report false mistakes."""
@@ -61,7 +61,7 @@ class MapShape:
         declared, further = declared_keys(section), further_keys(section)
         fields: dict[str, Any] = {}
         for name, key in declared.items():
-            if name in data and not (key.default is LEFT_OUT and data[name] is None):
+            if name in data and not (key.default is UNSET and data[name] is None):
                 fields[key.field] = self._value(key.type, data[name], (*path, name))
             elif key.is_required:
                 fields[key.field] = self._missing((*path, name))
@@ -77,9 +77,9 @@ class MapShape:
                 first = self._value(further.first_type, others.pop(further.first), place)
             else:
                 first = self._missing(place)
-            rest = self._value(further.type, others, path)
-            is_faulty = first is FAULTY or rest is FAULTY
-            fields[further.field] = FAULTY if is_faulty else ((further.first, first), *rest)
+            pairs = self._value(further.type, others, path)
+            is_faulty = first is FAULTY or pairs is FAULTY
+            fields[further.field] = FAULTY if is_faulty else ((further.first, first), *pairs)
         return fields
 
     def _default(self, key: DeclaredKey, path: Path) -> Any:
@@ -130,7 +130,7 @@ class MapShape:
         if origin is Annotated:
             return self._annotated(hint, data, path)
         if origin in (Union, UnionType):
-            return self._value(_fitting(parts, data), data, path)
+            return self._value(_member_for(parts, data), data, path)
         if hint is NoneType:
             return None
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):
@@ -143,7 +143,7 @@ class MapShape:
         if origin is dict:
             pairs = self._pairs(parts, data, path)
             return FAULTY if pairs is FAULTY else dict(pairs)
-        if is_pairs(hint):
+        if _is_pairs(hint):
             return self._pairs(get_args(parts[0]), data, path)
         if origin is tuple:
             return self._list(parts[0], data, path)
@@ -206,12 +206,12 @@ class MapShape:
         return FAULTY
 
 
-def is_pairs(hint: Any) -> bool:
+def _is_pairs(hint: Any) -> bool:
     """Return whether values of this type are a mapping in the map and pairs in the value."""
     return get_origin(hint) is tuple and get_origin(get_args(hint)[0]) is tuple
 
 
-def _fitting(members: Sequence[Any], data: object) -> Any:
+def _member_for(members: Sequence[Any], data: object) -> Any:
     """Return the first member of a union that has the form of the data (mapping, list, scalar), otherwise the first."""
     if data is None and NoneType in members:
         return NoneType
