@@ -110,17 +110,11 @@ def find_files(
         replayed |= {one.path for one in snapshot.replayed}
 
 
-def letter_files(newest: Snapshot, snapshots: Iterable[Snapshot]) -> Iterator[tuple[Snapshot, DataFile]]:
-    """Yield the dead-letter files of `snapshots`, which come newest first, each with its snapshot.
-
-    Files that are recorded as lost in `newest`, or that a later snapshot or `newest` has replayed, are left out.
-    """
-    gone = {loss.path for loss in newest.losses} | {one.path for one in newest.replayed}
+def letter_files(newest: Snapshot, snapshots: Iterable[Snapshot]) -> Iterator[DataFile]:
+    """Yield the dead-letter files of `snapshots`, which come newest first; see Letters."""
+    letters = Letters(newest)
     for snapshot in snapshots:
-        for file in snapshot.files:
-            if file.kind is FileKind.DEAD_LETTER and file.final not in gone:
-                yield snapshot, file
-        gone |= {one.path for one in snapshot.replayed}
+        yield from letters.add(snapshot)
 
 
 class Letters:
@@ -128,61 +122,66 @@ class Letters:
 
     Snapshots are added newest first and not kept, so memory grows with the number of files alone. `oldest` is the epoch of
     the last one that was added; `add` ignores snapshots of that epoch and later ones. Files of epochs above `through` are left
-    out, and so are those that are lost or replayed in `newest`, as in letter_files. The bounds are as in bounds_by_file.
+    out, and so are those that `newest` records as lost, or that a later snapshot or `newest` has replayed.
     """
 
-    def __init__(self, newest: Snapshot, through: int) -> None:
+    def __init__(self, newest: Snapshot, through: float = math.inf) -> None:
         self.oldest = math.inf
         self._through = through
         self._gone = {loss.path for loss in newest.losses} | {one.path for one in newest.replayed}
         self._newest_first: list[DataFile] = []
-        self._bounds: dict[str, EventBounds | None] = {}
-        self._by_source: dict[str, list[str]] = {}
-        self._by_range: dict[OffsetRange, list[str]] = {}
+        self._search = BoundsSearch()
 
-    def add(self, snapshot: Snapshot) -> None:
-        """Add the next older snapshot."""
+    def add(self, snapshot: Snapshot) -> list[DataFile]:
+        """Add the next older snapshot, and return its dead-letter files."""
         if snapshot.epoch >= self.oldest:
-            return
+            return []
         self.oldest = snapshot.epoch
-        sources = {one.task: one.path for one in snapshot.replayed}
-        for file in snapshot.files:
-            if file.kind is not FileKind.DEAD_LETTER:
-                continue
-            unresolved = self._by_source.pop(file.final, [])
-            if file.final not in self._gone and snapshot.epoch <= self._through:
-                self._newest_first.append(file)
-                unresolved.append(file.final)
-            if unresolved and (source := sources.get(file.task)):
-                self._by_source.setdefault(source, []).extend(unresolved)
-            elif unresolved:
-                self._by_range.setdefault(file.ranges[0], []).extend(unresolved)
-        for account in snapshot.accounts:
-            for path in self._by_range.pop(account.range, ()):
-                self._bounds[path] = snapshot.bounds
-        self._gone |= set(sources.values())
+        letters = [
+            file
+            for file in snapshot.files
+            if file.kind is FileKind.DEAD_LETTER
+            and file.final not in self._gone
+            and snapshot.epoch <= self._through
+        ]
+        self._newest_first += letters
+        self._search.add(snapshot, letters)
+        self._gone |= {one.path for one in snapshot.replayed}
+        return letters
 
     def oldest_first(self) -> Iterator[tuple[DataFile, EventBounds | None]]:
         """Yield the files, once all snapshots were added."""
         for file in reversed(self._newest_first):
-            yield file, self._bounds.get(file.final)
+            yield file, self._search.bounds.get(file.final)
 
 
-def bounds_by_file(oldest_first: Iterable[Snapshot]) -> dict[str, EventBounds | None]:
-    """Return, by final path, the bounds of event time of the epoch that read each file's records. Pure.
+class BoundsSearch:
+    """A search for the bounds of event time of the epochs that read the records of some files.
 
-    A file that replaces a lost one, or replayed letters, is in a later epoch than the one that read them. A topic that was
-    recreated may have the same ranges twice.
+    Snapshots are added newest first and not kept. `bounds` has those that are known so far, by the files' final paths.
+    A file that replaces a lost one, or replayed letters, is in a later epoch than the one that read its records. A topic that
+    was recreated may have the same ranges twice.
     """
-    by_range: dict[OffsetRange, EventBounds | None] = {}
-    by_file: dict[str, EventBounds | None] = {}
-    for snapshot in oldest_first:
-        by_range.update({account.range: snapshot.bounds for account in snapshot.accounts})
+
+    def __init__(self) -> None:
+        self.bounds: dict[str, EventBounds | None] = {}
+        self._by_origin: dict[str | OffsetRange, list[str]] = {}
+        """The paths of files by what an older snapshot must have: a file of replayed letters, or an account's range."""
+
+    def add(self, snapshot: Snapshot, wanted: Collection[DataFile]) -> None:
+        """Add the next older snapshot, and search for those of its files that are `wanted`."""
         replayed = {one.task: one.path for one in snapshot.replayed}
+        names = {file.final for file in wanted}
         for file in snapshot.files:
-            source = replayed.get(file.task)
-            by_file[file.final] = by_file.get(source) if source else by_range.get(file.ranges[0])
-    return by_file
+            paths = self._by_origin.pop(file.final, [])
+            if file.final in names:
+                paths.append(file.final)
+            if paths:
+                origin = replayed.get(file.task, file.ranges[0])
+                self._by_origin.setdefault(origin, []).extend(paths)
+        for account in snapshot.accounts:
+            for path in self._by_origin.pop(account.range, ()):
+                self.bounds[path] = snapshot.bounds
 
 
 def archived_epochs(files: FileSystem, paths: LedgerPaths) -> set[int]:

@@ -411,18 +411,22 @@ LEDGER = (
     ),
     *mistakes(
         "kafka2hive.ledger.history",
+        "tests/unit/service/verify/test_deep_units.py",
+        (
+            "replayed letters have the bounds of another topic with their offsets",
+            ("origin = replayed.get(file.task, file.ranges[0])", "origin = file.ranges[0]"),
+        ),
+    ),
+    *mistakes(
+        "kafka2hive.ledger.history",
         "tests/unit/ledger/test_audit_of_replays.py",
         (
             "letters that are replayed are letters to replay",
-            ("            if file.final not in self._gone and snapshot", "            if snapshot"),
-        ),
-        (
-            "letters of a replay have the bounds of that epoch",
-            ("if unresolved and (source := sources.get(file.task)):", "if unresolved and (source := None):"),
+            ("            and file.final not in self._gone\n", ""),
         ),
         (
             "letters have no bounds",
-            ("                self._bounds[path] = snapshot.bounds\n", "                pass\n"),
+            ("                self.bounds[path] = snapshot.bounds\n", "                pass\n"),
         ),
     ),
     *mistakes(

@@ -157,8 +157,7 @@ class LedgerCaller:
         replayed: list[ReplayedFile] = []
         try:
             finals = history.final_snapshots(self.files, LEDGER, owned.directory)
-            letters = [f for _, f in history.letter_files(state, finals)]
-            for file in sorted(letters, key=lambda f: f.final):
+            for file in sorted(history.letter_files(state, finals), key=lambda f: f.final):
                 parsed = DataFileName.parse(base_name(file.final))
                 late = parsed is None or any(parsed[0].uuid in request.path for request in world.late)
                 if late or world.namenode.node(file.staged) is not None or len(replayed) == 2:

@@ -1419,7 +1419,7 @@ MUTANTS = (
     _of_orders(
         "a replay decodes letters of later epochs",
         HISTORY,
-        (" and snapshot.epoch <= self._through:", ":"),
+        ("            and snapshot.epoch <= self._through\n", ""),
     ),
     _of_orders(
         "a replay leaves out what a batch was too small for",

@@ -161,9 +161,7 @@ def _files(
         if view.state.service != wiring.map.service:
             return
         finals = final_snapshots(wiring.ports.files, view.paths, view.directory)
-        for _, file in letter_files(view.state, finals):
-            if wanted(file):
-                yield view.paths.table, file
+        yield from ((view.paths.table, file) for file in letter_files(view.state, finals) if wanted(file))
 
     return readable(each_ledger(wiring, (p for p in paths if only in (None, p.table)), of_table))
 

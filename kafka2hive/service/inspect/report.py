@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.ledger.heartbeat import HeartbeatWatch
-from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.history import Letters, final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.model.errors import Kafka2HiveError
 from kafka2hive.model.files import DataFile, FileKind
@@ -290,9 +290,12 @@ class _Reading:
     letters: list[tuple[str, DataFile]] = field(default_factory=list)
     _accounts: dict[TopicPartition, OffsetAccounting] = field(default_factory=dict)
     _ranges: dict[TopicPartition, list[OffsetRange]] = field(default_factory=dict)
-    _replayed: set[str] = field(default_factory=set)
+    _letter_files: Letters = field(init=False)
     _generation: int | None = None
     _owner: str = ""
+
+    def __post_init__(self) -> None:
+        self._letter_files = Letters(self.view.state)
 
     def add(self, snapshot: Snapshot, *, is_within: bool) -> None:
         """Count one snapshot; one that is not within the scope only shows that there are older ones."""
@@ -311,18 +314,12 @@ class _Reading:
         self._add_files(snapshot)
 
     def _add_files(self, snapshot: Snapshot) -> None:
-        gone = {loss.path for loss in self.view.state.losses} | self._replayed
-        gone |= {one.path for one in self.view.state.replayed}
+        self.letters += ((self.view.paths.table, file) for file in self._letter_files.add(snapshot))
+        lost = {loss.path for loss in self.view.state.losses}
         for file in snapshot.files:
-            if file.final in gone:
-                continue
-            if file.kind is FileKind.DEAD_LETTER:
-                self.letters.append((self.view.paths.table, file))
-            else:
+            if file.kind is not FileKind.DEAD_LETTER and file.final not in lost:
                 path = file.hive_partition.path
-                partition = self.partitions.setdefault(path, PartitionFiles(path))
-                partition.add(file.length, file.rows)
-        self._replayed |= {one.path for one in snapshot.replayed}
+                self.partitions.setdefault(path, PartitionFiles(path)).add(file.length, file.rows)
 
     def coverage(self, place: PlacedOffset) -> Coverage:
         """Return what became of a topic partition's offsets in the snapshots that were added."""

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain
 
 from kafka2hive.kafka.port import Kafka
-from kafka2hive.ledger.history import bounds_by_file, final_snapshots
+from kafka2hive.ledger.history import BoundsSearch, final_snapshots
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.model.errors import (
@@ -288,8 +288,12 @@ class Outside:
 
     def refetch(self, owned: OwnedLedger, lost: DataFile) -> tuple[DataFile, ...]:
         ports = self._wiring.ports
-        finals = list(final_snapshots(ports.files, owned.paths, owned.directory))
-        bounds = bounds_by_file((*finals[::-1], owned.state))[lost.final]
+        search = BoundsSearch()
+        for snapshot in (owned.state, *final_snapshots(ports.files, owned.paths, owned.directory)):
+            search.add(snapshot, [lost])
+            if lost.final in search.bounds:
+                break
+        bounds = search.bounds.get(lost.final)
         return refetch_file(owned, lost, self.tables.settings, ports.clock.epoch_ms(), bounds)
 
     def _resolvable(self, names: Collection[str]) -> set[str]:

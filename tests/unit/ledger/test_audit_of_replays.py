@@ -31,16 +31,15 @@ def found(*after: Snapshot) -> set[str]:
 
 def test_replayed_letters_are_in_order_and_no_letters_to_replay_any_more() -> None:
     assert found(REPLAYED) == set()
-    assert [f for _, f in letter_files(DATA, [DATA])] == [LETTER]
-    assert [f for _, f in letter_files(REPLAYED, [REPLAYED, DATA])] == [AGAIN]
-    assert [
-        f for _, f in letter_files(REPLAYED, [DATA])
-    ] == []  # it is pending, and its letters may be hidden already
+    assert list(letter_files(DATA, [DATA])) == [LETTER]
+    assert list(letter_files(REPLAYED, [REPLAYED, DATA])) == [AGAIN]
+    # it is pending, and its letters may be hidden already
+    assert list(letter_files(REPLAYED, [DATA])) == []
     later = following(REPLAYED, RegistrationUpdate())
     assert later.replayed == () and found(REPLAYED, later) == set()
-    assert [f for _, f in letter_files(later, [later, REPLAYED, DATA])] == [AGAIN]
+    assert list(letter_files(later, [later, REPLAYED, DATA])) == [AGAIN]
     lost = replace(REPLAYED, losses=(loss(AGAIN, ACCEPT_LOSS),))
-    assert [f for _, f in letter_files(lost, [REPLAYED, DATA])] == []
+    assert list(letter_files(lost, [REPLAYED, DATA])) == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from kafka2hive.kafka.port import ClusterView, TopicView, Watermark
 from kafka2hive.kafka.positions import Logs
-from kafka2hive.ledger.history import bounds_by_file
+from kafka2hive.ledger.history import BoundsSearch
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, RangeAccounting, TopicPartition
 from kafka2hive.model.snapshot import AcceptedLoss, EventBounds, ReplayedFile, Snapshot
@@ -141,5 +141,8 @@ def test_replayed_letters_belong_to_the_topic_of_their_file_though_another_one_h
     old, new = ["old", "from old", "again"], ["new", "fetched again"]
     units, unassigned = units_of(history)
     assert [[f.final for f in unit.files] for unit in units] == [old, new] and not unassigned
-    by_file = bounds_by_file(history)
-    assert by_file == {**dict.fromkeys(old, bounds[0]), **dict.fromkeys(new, bounds[1])}
+    compacted = replace(file("compacted", 0, same), kind=FileKind.COMPACTED, ranges=())
+    search = BoundsSearch()
+    for each in (replace(snapshot(6), files=(compacted,)), *history[::-1]):
+        search.add(each, [f for f in each.files if f is not compacted])
+    assert search.bounds == {**dict.fromkeys(old, bounds[0]), **dict.fromkeys(new, bounds[1])}
