@@ -43,7 +43,7 @@ from kafka2hive.model.snapshot import (
 from kafka2hive.plan.contract import Refusal, TableManifest
 from kafka2hive.service.inspect.attention import attention_of
 from kafka2hive.service.inspect.certificate import Completion, PartitionName, PartitionReport
-from kafka2hive.service.inspect.dead_letters import DeadLetterList, Group, Letter, LetterPage
+from kafka2hive.service.inspect.dead_letters import DeadLetterList, Letter, LetterGroup, LetterPage
 from kafka2hive.service.inspect.offsets import OffsetsResult, OwnedOffsets
 from kafka2hive.service.inspect.plan import PlanResult, TablePlan
 from kafka2hive.service.inspect.preview import PreviewLetter, PreviewResult, PreviewRow, TablePreview
@@ -305,7 +305,7 @@ def _where() -> tuple[PlaceAnswer, ...]:
 
 
 def _dead_letters() -> DeadLetterList:
-    group = Group(
+    group = LetterGroup(
         "air.flights",
         "flights",
         "json.type",

@@ -28,7 +28,7 @@ _UNREADABLE = (pa.ArrowException, OSError, KeyError)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LetterGroup:
     """`count` dead letters of one source table, topic and reason, with `place` and `detail` of one in the newest file."""
 
     table: str
@@ -48,7 +48,7 @@ class DeadLetterList:
 
     letters: int
     files: int
-    groups: tuple[Group, ...]
+    groups: tuple[LetterGroup, ...]
     more_groups: int = 0
     not_read: tuple[tuple[str, str], ...] = ()
 
@@ -95,7 +95,7 @@ def count_letters(wiring: Wiring, files_of: Iterable[tuple[str, DataFile]], limi
 
     Raises StorageError, and what the iterable raises.
     """
-    groups: dict[tuple[str, str, str], Group] = {}
+    groups: dict[tuple[str, str, str], LetterGroup] = {}
     not_read: list[tuple[str, str]] = []
     files = letters = 0
     for source, file in files_of:
@@ -182,12 +182,12 @@ def _rows(
         return None
 
 
-def _groups(table: str, rows: pa.Table) -> list[Group]:
+def _groups(table: str, rows: pa.Table) -> list[LetterGroup]:
     """Count the rows of one file by topic and reason."""
     aggregates = [("offset", "count"), ("partition", "first"), ("offset", "first"), ("detail", "first")]
     counted = rows.group_by(["topic", "reason"], use_threads=False).aggregate(aggregates)
     return [
-        Group(
+        LetterGroup(
             table=table,
             topic=row["topic"],
             reason=row["reason"],

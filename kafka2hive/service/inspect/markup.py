@@ -2,23 +2,40 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 from xml.etree.ElementTree import Element
 
-from kafka2hive.model.text import printable
+from kafka2hive.model.text import duration, printable, size
 
-
-@dataclass(frozen=True, slots=True)
-class PageColumn:
-    """A column of a table: its `key` for the chart; `is_number` cells are right-aligned."""
-
-    key: str
-    title: str
-    is_number: bool = False
-    is_wide: bool = False
-
+Row = TypeVar("Row")
 
 Cell = str | int | float | None | Element | tuple[float | int | str | None, str]
 """A cell: its text, or a value for the chart with the text that people see. A number is shown with separators."""
+
+NUMBER, WIDE = "number", "wide"
+
+
+@dataclass(frozen=True, slots=True)
+class PageColumn(Generic[Row]):
+    """A column of a table: its `key` for the chart, and the `cell` of each row.
+
+    `kind` is NUMBER (its cells are right-aligned), WIDE, or empty.
+    """
+
+    key: str
+    title: str
+    cell: Callable[[Row], Cell]
+    kind: str = ""
+
+
+def seconds(value: float | None) -> Cell:
+    """Return the cell of a duration in seconds; None if it is unknown."""
+    return None if value is None else (value, duration(value))
+
+
+def bytes_of(value: float) -> Cell:
+    """Return the cell of a size in bytes."""
+    return value, size(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +69,12 @@ class Markup:
         return [self("code", part) if index % 2 else part for index, part in enumerate(parts)]
 
     def table(
-        self, caption: str, columns: Sequence[PageColumn], rows: Iterable[Sequence[Cell]], class_: str = ""
+        self, caption: str, columns: Sequence[PageColumn[Row]], rows: Iterable[Row], class_: str = ""
     ) -> Element:
         """Return a table in a frame that scrolls sideways; the first cell of each row is its header."""
         head = self("tr", *(self._head(column) for column in columns))
         body = [
-            self(
-                "tr",
-                *(
-                    self._cell(*pair, is_first=n == 0)
-                    for n, pair in enumerate(zip(columns, row, strict=True))
-                ),
-            )
+            self("tr", *(self._cell(column, row, is_first=column is columns[0]) for column in columns))
             for row in rows
         ]
         attributes = {"class_": class_} if class_ else {}
@@ -72,14 +83,17 @@ class Markup:
         )
         return self("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
-    def _head(self, column: PageColumn) -> Element:
-        kind = {"class_": "number"} if column.is_number else {}
+    def _head(self, column: PageColumn[Row]) -> Element:
+        kind = {"class_": NUMBER} if column.kind == NUMBER else {}
         return self("th", column.title, scope="col", data_key=column.key, **kind)
 
-    def _cell(self, column: PageColumn, cell: Cell, *, is_first: bool) -> Element:
-        attributes = {"scope": "row"} if is_first else {} if column.is_wide else {"data_title": column.title}
-        if column.is_number or column.is_wide:
-            attributes["class_"] = "number" if column.is_number else "wide"
+    def _cell(self, column: PageColumn[Row], row: Row, *, is_first: bool) -> Element:
+        cell = column.cell(row)
+        attributes = (
+            {"scope": "row"} if is_first else {} if column.kind == WIDE else {"data_title": column.title}
+        )
+        if column.kind:
+            attributes["class_"] = column.kind
         if isinstance(cell, tuple):
             attributes["data_v"], cell = "" if cell[0] is None else str(cell[0]), cell[1]
         elif isinstance(cell, int | float):

@@ -1,4 +1,4 @@
-"""The page of `report`: one HTML document that needs no other file and no network ([ADR 27](docs/adr/0027-report-page.md)).
+"""The page of `report`: one HTML document that needs no other file and no network ([ADR 28](docs/adr/0028-report-page.md)).
 
 Every text is data of an element tree, so nothing that a broker, a record or Hive says can become markup. The page's policy
 permits only the scripts of this package, by their hashes, and no connection.
@@ -14,12 +14,13 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from kafka2hive import __version__
+from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted, duration, utc_text
 from kafka2hive.service.inspect.attention import Attention, Urgency
-from kafka2hive.service.inspect.markup import Cell, Markup, PageColumn, raw
+from kafka2hive.service.inspect.markup import NUMBER, WIDE, Cell, Markup, PageColumn, raw
 from kafka2hive.service.inspect.report import Report
 from kafka2hive.service.inspect.report_sections import badge, run_section, sections
-from kafka2hive.service.inspect.status import StatusResult
+from kafka2hive.service.inspect.status import StatusResult, TableStatus
 
 MOST_TABLES = 500
 """Rows of the index; the tables that need attention come first."""
@@ -49,6 +50,23 @@ def _asset(name: str) -> str:
 def page(report: Report, redact: Callable[[str], str] = str) -> bytes:
     """Return the page as UTF-8; `redact` replaces secrets in every text."""
     return _Page(report, Markup(redact)).document()
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexRow:
+    """A table in the index; `status` is None if its ledger cannot be read, `anchor` if it has no section."""
+
+    attention: Attention
+    status: TableStatus | None
+    anchor: str | None
+
+    @property
+    def lag(self) -> int | None:
+        return None if self.status is None else self.status.lag
+
+    @property
+    def state(self) -> Snapshot | None:
+        return None if self.status is None else self.status.view.state
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +148,20 @@ class _Page:
         h, report = self.h, self.report
         detailed = {table.name: f"t{number}" for number, table in enumerate(report.tables)}
         shown = report.attention[:MOST_TABLES]
-        columns = (
-            PageColumn("table", "table"),
-            PageColumn("state", "state", is_wide=True),
-            PageColumn("lag", "waits in Kafka", is_number=True),
-            PageColumn("newest", "newest record", is_number=True),
-            PageColumn("epoch", "newest epoch", is_number=True),
-            PageColumn("written", "written", is_number=True),
+        rows = [_IndexRow(one, report.status_of(one.table), detailed.get(one.table)) for one in shown]
+        columns: tuple[PageColumn[_IndexRow], ...] = (
+            PageColumn("table", "table", self._name),
+            PageColumn("state", "state", self._state, WIDE),
+            PageColumn("lag", "waits in Kafka", lambda row: row.lag, NUMBER),
+            PageColumn("newest", "newest record", self._newest_record, NUMBER),
+            PageColumn("epoch", "newest epoch", lambda row: row.state.epoch if row.state else None, NUMBER),
+            PageColumn(
+                "written",
+                "written",
+                lambda row: row.state.written_at.replace("T", " ") if row.state else None,
+                NUMBER,
+            ),
         )
-        rows = [self._index_row(one, detailed.get(one.table)) for one in shown]
         caption = f"{counted(len(report.attention), 'table')}, those that need attention first"
         if left := len(report.attention) - len(shown):
             caption += (
@@ -148,23 +171,22 @@ class _Page:
         figure = h("figure", table, h("div", class_="chart"), data_chart="lag")
         return h("section", figure, aria_label="all tables")
 
-    def _index_row(self, one: Attention, anchor: str | None) -> list[Cell]:
-        h, status = self.h, self.report.status_of(one.table)
-        name: Element = h("a", one.table, href=f"#{anchor}") if anchor else h("span", one.table)
-        state = h("div", badge(h, one), h("div", one.detail, class_="soft"))
-        if one.remedy:
-            state.append(h("div", "What to do: ", *h.prose(one.remedy)))
-        if status is None:
-            return [name, state, None, None, None, None]
-        newest, now = status.view.state.newest_ms, self.report.made_at
-        return [
-            name,
-            state,
-            status.lag,
-            None if newest is None else (newest, f"{duration(max(now - newest / 1000, 0))} old"),
-            status.view.state.epoch,
-            status.view.state.written_at.replace("T", " "),
-        ]
+    def _name(self, row: "_IndexRow") -> Cell:
+        table = row.attention.table
+        return self.h("a", table, href=f"#{row.anchor}") if row.anchor else self.h("span", table)
+
+    def _state(self, row: "_IndexRow") -> Cell:
+        h, attention = self.h, row.attention
+        state = h("div", badge(h, attention), h("div", attention.detail, class_="soft"))
+        if attention.remedy:
+            state.append(h("div", "What to do: ", *h.prose(attention.remedy)))
+        return state
+
+    def _newest_record(self, row: "_IndexRow") -> Cell:
+        newest_ms = None if row.state is None else row.state.newest_ms
+        if newest_ms is None:
+            return None
+        return newest_ms, f"{duration(max(self.report.made_at - newest_ms / 1000, 0))} old"
 
     def _details(self) -> Iterable[Element]:
         attention = {one.table: one for one in self.report.attention}

@@ -2,16 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from xml.etree.ElementTree import Element
 
-from kafka2hive.model.offsets import OffsetAccounting
-from kafka2hive.model.text import counted, duration, size
+from kafka2hive.model.snapshot import OpenPartition
+from kafka2hive.model.text import counted, size
 from kafka2hive.service.inspect.attention import Attention, unix_time
-from kafka2hive.service.inspect.markup import Cell, Markup, PageColumn
-from kafka2hive.service.inspect.report import Coverage, EpochPoint, RunEpoch, TableHistory
+from kafka2hive.service.inspect.markup import NUMBER, WIDE, Cell, Markup, PageColumn, bytes_of, seconds
+from kafka2hive.service.inspect.report import (
+    CertificateGiven,
+    Coverage,
+    EpochPoint,
+    PartitionFiles,
+    RunEpoch,
+    TableHistory,
+)
 from kafka2hive.service.inspect.status import TableStatus
 from kafka2hive.service.process import shown_process
+
+if TYPE_CHECKING:
+    from kafka2hive.service.inspect.dead_letters import LetterGroup
 
 MOST_ROWS = 60
 """Rows of each table of Hive partitions, topic partitions and certificates."""
@@ -19,18 +29,20 @@ MOST_ROWS = 60
 T = TypeVar("T")
 
 
-def badge(h: Markup, one: Attention) -> Element:
+def badge(h: Markup, attention: Attention) -> Element:
     """Return a table's state in a few words; its shape and colour say how urgent it is."""
-    return h("span", one.headline, class_=f"state {one.urgency.name.lower()}")
+    return h("span", attention.headline, class_=f"state {attention.urgency.name.lower()}")
 
 
-def sections(h: Markup, anchor: str, table: TableHistory, status: TableStatus, one: Attention) -> Element:
+def sections(
+    h: Markup, anchor: str, table: TableHistory, status: TableStatus, attention: Attention
+) -> Element:
     """Return all that is known about one table."""
-    section = h("section", h("h2", table.name), h("p", badge(h, one)), id=anchor, aria_label=table.name)
-    if one.detail:
-        section.append(h("p", one.detail))
-    if one.remedy:
-        section.append(h("p", "What to do: ", *h.prose(one.remedy), class_="todo"))
+    section = h("section", h("h2", table.name), h("p", badge(h, attention)), id=anchor, aria_label=table.name)
+    if attention.detail:
+        section.append(h("p", attention.detail))
+    if attention.remedy:
+        section.append(h("p", "What to do: ", *h.prose(attention.remedy), class_="todo"))
     section.extend(h("p", f"Not everything could be read: {text}", class_="alert") for text in table.failures)
     section.append(_facts(h, status))
     for part in (_epochs, _coverage, _partitions, _letters, _certificates):
@@ -40,43 +52,29 @@ def sections(h: Markup, anchor: str, table: TableHistory, status: TableStatus, o
     return section
 
 
+_RUN: tuple[PageColumn[RunEpoch], ...] = (
+    PageColumn("epoch", "epoch of the run", lambda one: one.number, NUMBER),
+    PageColumn("written", "published", lambda one: one.published_at),
+    PageColumn("tasks", "tasks", lambda one: seconds(one.tasks_seconds), NUMBER),
+    PageColumn("publish", "publish", lambda one: seconds(one.publish_seconds), NUMBER),
+    PageColumn("tables", "tables", lambda one: one.tables, NUMBER),
+    PageColumn("records", "records", lambda one: one.records, NUMBER),
+    PageColumn("lag", "left in Kafka", lambda one: one.lag_records, NUMBER),
+    PageColumn("fresh", "records waited", lambda one: seconds(one.fresh_seconds), NUMBER),
+    PageColumn("aside", "set aside", lambda one: one.set_aside, NUMBER),
+)
+
+
 def run_section(h: Markup, epochs: Sequence[RunEpoch]) -> Iterator[Element]:
     """Yield what a live run knows of its last epochs; nothing if no run made this page."""
     if not epochs:
         return
-    columns = (
-        PageColumn("epoch", "epoch of the run", is_number=True),
-        PageColumn("written", "published"),
-        PageColumn("tasks", "tasks", is_number=True),
-        PageColumn("publish", "publish", is_number=True),
-        PageColumn("tables", "tables", is_number=True),
-        PageColumn("records", "records", is_number=True),
-        PageColumn("lag", "left in Kafka", is_number=True),
-        PageColumn("fresh", "records waited", is_number=True),
-        PageColumn("aside", "set aside", is_number=True),
-    )
-    rows: list[list[Cell]] = [
-        [
-            one.number,
-            one.published_at,
-            (one.tasks_seconds, duration(one.tasks_seconds)),
-            (one.publish_seconds, duration(one.publish_seconds)),
-            one.tables,
-            one.records,
-            one.lag_records,
-            None if one.fresh_seconds is None else (one.fresh_seconds, duration(one.fresh_seconds)),
-            one.set_aside,
-        ]
-        for one in epochs
-    ]
     caption = (
         f"The last {counted(len(epochs), 'epoch')} of this run: how long their phases took,"
         " and how many records of all tables were left in Kafka."
     )
-    heading = h("h2", "This run")
-    yield h(
-        "section", heading, h.figure("run", caption, h.table(caption, columns, rows)), aria_label="this run"
-    )
+    chart = h.figure("run", caption, h.table(caption, _RUN, epochs))
+    yield h("section", h("h2", "This run"), chart, aria_label="this run")
 
 
 def _facts(h: Markup, status: TableStatus) -> Element:
@@ -113,55 +111,73 @@ def _facts(h: Markup, status: TableStatus) -> Element:
     )
 
 
+Step = tuple[EpochPoint, float | None]
+"""An epoch, and the seconds since the one before it was written; None if unknown."""
+
+_EPOCHS: tuple[PageColumn[Step], ...] = (
+    PageColumn("epoch", "epoch", lambda step: step[0].epoch, NUMBER),
+    PageColumn("written", "written", lambda step: step[0].written_at),
+    PageColumn("since", "after the one before", lambda step: seconds(step[1]), NUMBER),
+    PageColumn("records", "records", lambda step: step[0].account.read, NUMBER),
+    PageColumn("bytes", "bytes", lambda step: bytes_of(step[0].account.bytes), NUMBER),
+    PageColumn("files", "files", lambda step: step[0].files, NUMBER),
+    PageColumn("dead", "dead letters", lambda step: step[0].account.dead_lettered, NUMBER),
+    PageColumn("age", "newest record's age", lambda step: seconds(step[0].age_seconds), NUMBER),
+    PageColumn("event", "event", lambda step: f"taken over by {by}" if (by := step[0].taken_over_by) else ""),
+)
+
+
 def _epochs(h: Markup, table: TableHistory) -> Iterator[Element]:
     """Yield the epochs over time: how much they read, and how old the newest record was when they were written."""
     yield h("h3", "Epochs over time")
     if not table.epochs:
         yield h("p", "No epoch is finalised yet.", class_="soft")
         return
-    which = (
-        f"the newest {counted(len(table.epochs), 'epoch')}"
-        if table.older_epochs
-        else f"all {counted(len(table.epochs), 'epoch')}"
-    )
-    columns = (
-        PageColumn("epoch", "epoch", is_number=True),
-        PageColumn("written", "written"),
-        PageColumn("since", "after the one before", is_number=True),
-        PageColumn("records", "records", is_number=True),
-        PageColumn("bytes", "bytes", is_number=True),
-        PageColumn("files", "files", is_number=True),
-        PageColumn("dead", "dead letters", is_number=True),
-        PageColumn("age", "newest record's age", is_number=True),
-        PageColumn("event", "event"),
-    )
-    rows = [_epoch(one, since) for one, since in zip(table.epochs, _steps(table.epochs), strict=True)]
+    count = counted(len(table.epochs), "epoch")
     caption = (
-        f"Records, files and freshness of {which}; age: the epoch's time minus the newest record's timestamp."
+        f"Records, files and freshness of {'the newest' if table.older_epochs else 'all'} {count};"
+        " age: the epoch's time minus the newest record's timestamp."
     )
-    yield h.figure("epochs", caption, h.table(caption, columns, rows))
+    steps = zip(table.epochs, _seconds_between(table.epochs), strict=True)
+    yield h.figure("epochs", caption, h.table(caption, _EPOCHS, steps))
 
 
-def _steps(epochs: Sequence[EpochPoint]) -> Iterator[float | None]:
-    """Yield the seconds between each epoch and the one before it."""
+def _seconds_between(epochs: Sequence[EpochPoint]) -> Iterator[float | None]:
+    """Yield for each epoch the seconds since the one before."""
     yield None
     for before, after in pairwise(unix_time(one.written_at) for one in epochs):
         yield None if before is None or after is None else after - before
 
 
-def _epoch(one: EpochPoint, since: float | None) -> list[Cell]:
-    account = one.account
-    return [
-        one.epoch,
-        one.written_at,
-        None if since is None else (since, duration(since)),
-        account.read,
-        (account.bytes, size(account.bytes)),
-        one.files,
-        account.dead_lettered,
-        None if one.age_seconds is None else (one.age_seconds, duration(one.age_seconds)),
-        f"taken over by {one.taken_over_by}" if one.taken_over_by else "",
-    ]
+def _gaps(one: Coverage) -> Cell:
+    text = ", ".join(f"[{gap.start:,}, {gap.end:,})" for gap in one.gaps)
+    return " ".join(f"{gap.start}-{gap.end}" for gap in one.gaps), text or "-"
+
+
+def _proof(one: Coverage) -> str:
+    """Compare the lengths of the ranges with the sum of what became of their offsets."""
+    if not one.ranges:
+        return "nothing read in these epochs"
+    offsets = sum(map(len, one.ranges))
+    accounted = one.account.read + one.account.absent
+    return f"yes: {offsets:,}" if offsets == accounted else f"{accounted:,} of {offsets:,}"
+
+
+_COVERAGE: tuple[PageColumn[Coverage], ...] = (
+    PageColumn("place", "topic partition", lambda one: str(one.place.topic_partition)),
+    PageColumn("start", "log start", lambda one: one.place.earliest, NUMBER),
+    PageColumn("first", "read from", lambda one: one.ranges[0].start if one.ranges else None, NUMBER),
+    PageColumn("position", "position", lambda one: one.place.offset, NUMBER),
+    PageColumn("end", "log end", lambda one: one.place.latest, NUMBER),
+    PageColumn("waiting", "waiting", lambda one: one.place.waiting, NUMBER),
+    PageColumn("written", "written", lambda one: one.account.written, NUMBER),
+    PageColumn("filtered", "filtered", lambda one: one.account.filtered, NUMBER),
+    PageColumn("tombstones", "tombstones", lambda one: one.account.tombstones, NUMBER),
+    PageColumn("dead", "dead letters", lambda one: one.account.dead_lettered, NUMBER),
+    PageColumn("absent", "absent", lambda one: one.account.absent, NUMBER),
+    PageColumn("proof", "every offset accounted for", _proof),
+    PageColumn("gaps", "accepted as lost", _gaps),
+)
 
 
 def _coverage(h: Markup, table: TableHistory) -> Iterator[Element]:
@@ -172,52 +188,19 @@ def _coverage(h: Markup, table: TableHistory) -> Iterator[Element]:
         return
     order = sorted(table.coverage, key=lambda one: (-(one.place.waiting or 0), one.place.topic_partition))
     shown, note = _first(order, "topic partition")
-    columns = (
-        PageColumn("place", "topic partition"),
-        PageColumn("start", "log start", is_number=True),
-        PageColumn("first", "read from", is_number=True),
-        PageColumn("position", "position", is_number=True),
-        PageColumn("end", "log end", is_number=True),
-        PageColumn("waiting", "waiting", is_number=True),
-        PageColumn("written", "written", is_number=True),
-        PageColumn("filtered", "filtered", is_number=True),
-        PageColumn("tombstones", "tombstones", is_number=True),
-        PageColumn("dead", "dead letters", is_number=True),
-        PageColumn("absent", "absent", is_number=True),
-        PageColumn("proof", "every offset accounted for"),
-        PageColumn("gaps", "accepted as lost"),
-    )
     caption = f"From where to where these epochs read, and what became of the offsets{note}."
-    yield h.figure("coverage", caption, h.table(caption, columns, [_covered(one) for one in shown]))
+    yield h.figure("coverage", caption, h.table(caption, _COVERAGE, shown))
 
 
-def _covered(one: Coverage) -> list[Cell]:
-    place, account = one.place, one.account
-    gaps = " ".join(f"{gap.start}-{gap.end}" for gap in one.gaps)
-    return [
-        str(place.topic_partition),
-        place.earliest,
-        one.ranges[0].start if one.ranges else None,
-        place.offset,
-        place.latest,
-        place.waiting,
-        account.written,
-        account.filtered,
-        account.tombstones,
-        account.dead_lettered,
-        account.absent,
-        _proof(one, account),
-        (gaps, ", ".join(f"[{gap.start:,}, {gap.end:,})" for gap in one.gaps) or "-"),
-    ]
-
-
-def _proof(one: Coverage, account: OffsetAccounting) -> str:
-    """Compare the lengths of the ranges with the sum of what became of their offsets."""
-    if not one.ranges:
-        return "nothing read in these epochs"
-    offsets = sum(map(len, one.ranges))
-    accounted = account.read + account.absent
-    return f"yes: {offsets:,}" if offsets == accounted else f"{accounted:,} of {offsets:,}"
+_PARTITIONS: tuple[PageColumn[PartitionFiles], ...] = (
+    PageColumn("partition", "Hive partition", lambda one: one.path or "(not partitioned)"),
+    PageColumn("files", "files", lambda one: one.files, NUMBER),
+    PageColumn("rows", "rows", lambda one: one.rows, NUMBER),
+    PageColumn("bytes", "size", lambda one: bytes_of(one.bytes), NUMBER),
+    PageColumn("mean", "mean file", lambda one: size(one.bytes / one.files)),
+    PageColumn("smallest", "smallest", lambda one: bytes_of(one.smallest), NUMBER),
+    PageColumn("largest", "largest", lambda one: bytes_of(one.largest), NUMBER),
+)
 
 
 def _partitions(h: Markup, table: TableHistory) -> Iterator[Element]:
@@ -227,29 +210,17 @@ def _partitions(h: Markup, table: TableHistory) -> Iterator[Element]:
         yield h("p", "These epochs have no data files.", class_="soft")
         return
     shown, note = _first(table.partitions[::-1], "Hive partition")
-    columns = (
-        PageColumn("partition", "Hive partition"),
-        PageColumn("files", "files", is_number=True),
-        PageColumn("rows", "rows", is_number=True),
-        PageColumn("bytes", "size", is_number=True),
-        PageColumn("mean", "mean file", is_number=False),
-        PageColumn("smallest", "smallest", is_number=True),
-        PageColumn("largest", "largest", is_number=True),
-    )
-    rows: list[list[Cell]] = [
-        [
-            one.path or "(not partitioned)",
-            one.files,
-            one.rows,
-            (one.bytes, size(one.bytes)),
-            size(one.bytes / one.files),
-            (one.smallest, size(one.smallest)),
-            (one.largest, size(one.largest)),
-        ]
-        for one in shown
-    ]
     caption = f"Data files that these epochs made, and their mean size{note}; older files are not counted."
-    yield h.figure("partitions", caption, h.table(caption, columns, rows))
+    yield h.figure("partitions", caption, h.table(caption, _PARTITIONS, shown))
+
+
+_LETTERS: "tuple[PageColumn[LetterGroup], ...]" = (
+    PageColumn("reason", "reason", lambda one: one.reason),
+    PageColumn("topic", "topic", lambda one: one.topic),
+    PageColumn("count", "dead letters", lambda one: one.count, NUMBER),
+    PageColumn("place", "one of them", lambda one: str(one.place)),
+    PageColumn("detail", "its text", lambda one: one.detail, WIDE),
+)
 
 
 def _letters(h: Markup, table: TableHistory) -> Iterator[Element]:
@@ -258,22 +229,12 @@ def _letters(h: Markup, table: TableHistory) -> Iterator[Element]:
     if letters is None:
         return
     yield h("h3", "Dead letters by reason")
-    columns = (
-        PageColumn("reason", "reason"),
-        PageColumn("topic", "topic"),
-        PageColumn("count", "dead letters", is_number=True),
-        PageColumn("place", "one of them"),
-        PageColumn("detail", "its text", is_wide=True),
-    )
-    rows: list[list[Cell]] = [
-        [one.reason, one.topic, one.count, str(one.place), one.detail] for one in letters.groups
-    ]
     caption = f"{counted(letters.letters, 'dead letter')} in {counted(letters.files, 'file')} of these epochs"
     if table.letter_files_left:
         caption += f"; {counted(table.letter_files_left, 'older file')} were not read"
     if letters.more_groups:
         caption += f"; {counted(letters.more_groups, 'rarer reason')} are not shown"
-    yield h.figure("letters", caption + ".", h.table(caption + ".", columns, rows))
+    yield h.figure("letters", caption + ".", h.table(caption + ".", _LETTERS, letters.groups))
     for path, why in letters.not_read[:5]:
         yield h("p", f"Not read: {path} {why}", class_="alert")
     yield h(
@@ -286,31 +247,30 @@ def _letters(h: Markup, table: TableHistory) -> Iterator[Element]:
     )
 
 
+_CERTIFICATES: tuple[PageColumn[CertificateGiven], ...] = (
+    PageColumn("partition", "Hive partition", lambda one: one.certificate.partition.path),
+    PageColumn("written", "certified", lambda one: one.written_at),
+    PageColumn("through", "Kafka read through", lambda one: one.certificate.through),
+    PageColumn("rows", "rows", lambda one: one.certificate.rows, NUMBER),
+    PageColumn("files", "files", lambda one: one.certificate.files, NUMBER),
+    PageColumn("policy", "policy", lambda one: one.certificate.policy),
+)
+
+
 def _certificates(h: Markup, table: TableHistory) -> Iterator[Element]:
     if not table.certificates:
         return
     yield h("h3", "Complete Hive partitions")
     shown, note = _first(table.certificates[::-1], "certificate")
-    columns = (
-        PageColumn("partition", "Hive partition"),
-        PageColumn("written", "certified"),
-        PageColumn("through", "Kafka read through"),
-        PageColumn("rows", "rows", is_number=True),
-        PageColumn("files", "files", is_number=True),
-        PageColumn("policy", "policy"),
-    )
-    rows: list[list[Cell]] = [
-        [
-            one.certificate.partition.path,
-            one.written_at,
-            one.certificate.through,
-            one.certificate.rows,
-            one.certificate.files,
-            one.certificate.policy,
-        ]
-        for one in shown
-    ]
-    yield h.table(f"Certificates that these epochs gave, newest first{note}.", columns, rows)
+    yield h.table(f"Certificates that these epochs gave, newest first{note}.", _CERTIFICATES, shown)
+
+
+_OPEN: tuple[PageColumn[OpenPartition], ...] = (
+    PageColumn("partition", "Hive partition", lambda one: one.partition.path),
+    PageColumn("opened", "first file since", lambda one: one.opened_at),
+    PageColumn("rows", "rows", lambda one: one.rows, NUMBER),
+    PageColumn("files", "files", lambda one: one.files, NUMBER),
+)
 
 
 def _open_partitions(h: Markup, status: TableStatus) -> Iterator[Element]:
@@ -322,14 +282,7 @@ def _open_partitions(h: Markup, status: TableStatus) -> Iterator[Element]:
         yield h("p", "All are complete.", class_="soft")
         return
     shown, note = _first(sorted(state.open, key=lambda one: one.opened_at), "Hive partition")
-    columns = (
-        PageColumn("partition", "Hive partition"),
-        PageColumn("opened", "first file since"),
-        PageColumn("rows", "rows", is_number=True),
-        PageColumn("files", "files", is_number=True),
-    )
-    rows: list[list[Cell]] = [[one.partition.path, one.opened_at, one.rows, one.files] for one in shown]
-    yield h.table(f"Files that no certificate counts, oldest first{note}.", columns, rows)
+    yield h.table(f"Files that no certificate counts, oldest first{note}.", _OPEN, shown)
 
 
 def _drift(h: Markup, table: TableHistory) -> Iterator[Element]:

@@ -18,7 +18,7 @@ from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, Position, To
 from kafka2hive.model.snapshot import Certificate, Pause
 from kafka2hive.observe.log import Redaction
 from kafka2hive.service.inspect.attention import Attention, Urgency, attention_of
-from kafka2hive.service.inspect.dead_letters import DeadLetterList, Group
+from kafka2hive.service.inspect.dead_letters import DeadLetterList, LetterGroup
 from kafka2hive.service.inspect.plan import TablePlan
 from kafka2hive.service.inspect.report import (
     CertificateGiven,
@@ -285,7 +285,7 @@ def hostile_report(text: str) -> Report:
     trouble = Trouble(text, text, text)
     status = table_of(Stopped(trouble), warnings=(text,), location=text)
     status = replace(status, view=replace(status.view, paths=replace(status.view.paths, table=text)))
-    group = Group(text, text, text, 3, OffsetPlace(TopicPartition(text, 0), 5), text)
+    group = LetterGroup(text, text, text, 3, OffsetPlace(TopicPartition(text, 0), 5), text)
     table = TableHistory(
         name=text,
         epochs=(
