@@ -55,7 +55,7 @@ class Child:
         return self._process.poll()
 
     def kill_alone(self) -> None:
-        """Do `kill -9 PID`: kill the process, but not the processes that it started."""
+        """Kill the process like `kill -9 PID`, but not the processes that it started."""
         os.kill(self.pid, signal.SIGKILL)
         self._process.wait()
 
@@ -73,7 +73,7 @@ class Child:
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except ProcessLookupError:
-            pass  # all gone
+            pass  # no process is left
         self._process.wait()
 
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
@@ -140,7 +140,7 @@ def find_java() -> Path:
     if launcher and version >= OLDEST:
         return launcher
     where = f" in JAVA_HOME={home}" if home else ""
-    what = f"only Java {version} is there{where}" if version else f"there is no Java{where}"
+    what = f"found only Java {version}{where}" if version else f"found no Java{where}"
     raise ServiceUnavailable(
         "demo.java", f"Spark needs Java {OLDEST} or newer; {what}", f"type: {install_command()}"
     )

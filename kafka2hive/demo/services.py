@@ -19,7 +19,7 @@ from kafka2hive.spark.class_archive import archive_options
 
 TOPIC = "flights"
 PARTITIONS = 4
-# The mock broker keeps 5 MB per topic partition, compressed as sent: in big batches all flights take 4 x 4 MB.
+# The mock broker keeps 5 MB per topic partition, compressed as sent. In big batches all flights take 4 MB in each of the four.
 _PRODUCER = {
     "compression.type": "zstd",
     "compression.level": 9,
@@ -191,13 +191,18 @@ class ThriftServer:
             "--driver-memory",
             "700m",
         ]
-        # the class archive goes with Spark's own conf directory, which pip does not make: nobody's settings are in it
-        own = home / "conf"
-        shared = {} if own.exists() else archive_options()
-        for key, value in (_conf(directory, self.port) | shared).items():
+        # The class archive fits only if SPARK_CONF_DIR is Spark's own conf directory, which pip does not create. If somebody
+        # created it, an empty directory keeps their settings out of the demo.
+        conf_directory = home / "conf"
+        has_settings = conf_directory.exists()
+        archive = {} if has_settings else archive_options()
+        for key, value in (_conf(directory, self.port) | archive).items():
             command += ["--conf", f"{key}={value}"]
-        settings = directory if own.exists() else own
-        environ = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_CONF_DIR": str(settings)}
+        environ = {
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_CONF_DIR": str(directory if has_settings else conf_directory),
+        }
         self._child = Child(
             "the Spark Thrift Server", [*command, "spark-internal"], directory / "hive.log", environ
         )
@@ -241,7 +246,7 @@ def _conf(directory: Path, port: int) -> dict[str, str]:
         "spark.hadoop.hive.server2.logging.operation.log.location": str(directory / "operation-log"),
         "spark.hadoop.hive.server2.thrift.bind.host": "127.0.0.1",
         "spark.hadoop.hive.server2.thrift.port": str(port),
-        # the second compiler costs more than it saves: half of the CPU time until the first answer
+        # the second compiler would take half of the CPU time until the first answer
         "spark.driver.extraJavaOptions": (
             f"-Dderby.stream.error.file={directory}/derby.log -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         ),

@@ -1,4 +1,4 @@
-"""The demo's steps in order, with the map they use, the view of the ledger and the comparison of Kafka with Hive."""
+"""The demo's steps in order, with their map and their view of the ledger."""
 
 import os
 import re
@@ -23,7 +23,7 @@ SERVICE = "demo"
 TABLE = "air.flights"
 MONTH = "departed"
 MONTH_GLOB = "*=*"
-EPOCHS = 10  # enough for a kill in the middle
+EPOCHS = 10  # enough for a kill in the middle of them
 # Epoch 0 is the empty ledger and 1 the first positions, so three epochs with data come before the kill. If no pending
 # snapshot is seen by _EPOCHS_AT_MOST, the kill comes between two epochs.
 EPOCHS_BEFORE_THE_KILL = 4
@@ -75,7 +75,7 @@ class LedgerView:
         return sorted(name[0] for name in parsed if name and name[1] == state)
 
     def listing(self) -> list[str]:
-        """Return lines: the generation directory with its newest snapshots, then the number of data files per state."""
+        """Return as lines each generation directory with its newest snapshots, then the number of data files per state."""
         lines = []
         for generation in sorted(self._ledger.glob("g*")):
             lines.append(f"{self._ledger.parent.name}/{self._ledger.name}/{_short(generation.name)}/")
@@ -111,7 +111,7 @@ def _short(name: str) -> str:
     return re.sub(r"([0-9a-f]{8})[0-9a-f]{24}", r"\1..", name)
 
 
-def ask(hive: ThriftServer, produced: Tally) -> Verdict:
+def compare_with_hive(hive: ThriftServer, produced: Tally) -> Verdict:
     """Compare the flights in Hive with the produced ones. Raises MetastoreUnavailable, MetastoreRefused."""
     in_hive, places = Tally(), 0
     for month, carrier, count, distinct, miles in hive.query(QUERY):
@@ -199,7 +199,7 @@ def _run_and_kill(demo: DemoContext, view: LedgerView) -> None:
     run = _start_run(demo, "run.log")
     log = LogFollower(run.log)
     began = last = time.monotonic()
-    while not _is_the_moment(newest := max(view.epochs(SnapshotState.FINAL), default=0), view):
+    while not _is_time_to_kill(newest := max(view.epochs(SnapshotState.FINAL), default=0), view):
         now = time.monotonic()
         if now - last > 0.2:
             last = now
@@ -212,8 +212,8 @@ def _run_and_kill(demo: DemoContext, view: LedgerView) -> None:
     demo.console.show(view.listing())
 
 
-def _is_the_moment(newest: int, view: LedgerView) -> bool:
-    """Return whether some epochs are final and one is pending, or whether the wait for a pending one was too long."""
+def _is_time_to_kill(newest: int, view: LedgerView) -> bool:
+    """Return whether enough epochs are final and one is pending, or none was pending in time."""
     if newest < EPOCHS_BEFORE_THE_KILL:
         return False
     return bool(view.epochs(SnapshotState.PENDING)) or newest >= _EPOCHS_AT_MOST
@@ -253,7 +253,7 @@ def _compare(demo: DemoContext, hive: ThriftServer, produced: Tally) -> bool:
     demo.console.step(f"Ask Hive what is in {TABLE}")
     demo.console.show(QUERY.splitlines())
     began = time.monotonic()
-    verdict = ask(hive, produced)
+    verdict = compare_with_hive(hive, produced)
     demo.console.say(f"answered in {time.monotonic() - began:.1f} s")
     demo.console.show(verdict.lines())
     if verdict.exact:

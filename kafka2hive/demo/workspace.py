@@ -36,7 +36,7 @@ class Console:
         self._write(f"          {text}\n")
 
     def show(self, lines: Iterable[str]) -> None:
-        """Show lines verbatim: of a file, a listing or a program's output."""
+        """Show the lines of a file, of a listing or of a program's output verbatim."""
         self._write("".join(f"            {line}".rstrip() + "\n" for line in lines))
 
     def _write(self, text: str) -> None:

@@ -93,6 +93,54 @@ def render_replay(request: "ReplayRequest", result: "ReplayResult", screen: Scre
     return render(screen, parts)
 
 
+def list_document(service: str, result: DeadLetterList) -> Document:
+    """Return the document of `dead-letters list`: counts, the most frequent first, with place and detail of an example."""
+    groups = [
+        {
+            "table": group.table,
+            "topic": group.topic,
+            "reason": group.reason,
+            "count": group.count,
+            "example": {"place": str(group.place), "detail": group.detail},
+        }
+        for group in result.groups
+    ]
+    return document(
+        "dead-letters list",
+        ExitCode.DONE,
+        service=service,
+        dead_letters=result.letters,
+        files=result.files,
+        groups=groups,
+        more_groups=result.more_groups,
+        not_read=[{"path": path, "why": why} for path, why in result.not_read],
+    )
+
+
+def letters_document(service: str, result: LetterPage) -> Document:
+    """Return the document of `dead-letters show`: bytes in base64, null if the record has none."""
+    letters = [
+        {
+            "place": str(letter.place),
+            "table": letter.table,
+            "epoch": letter.epoch,
+            "reason": letter.reason,
+            "detail": letter.detail,
+            "timestamp": letter.time_text,
+            "key": _base64(letter.key),
+            "value": _base64(letter.value),
+            "headers": None
+            if letter.headers is None
+            else [{"key": key, "value": _base64(value)} for key, value in letter.headers],
+            "file": letter.file,
+        }
+        for letter in result.letters
+    ]
+    return document(
+        "dead-letters show", ExitCode.DONE, service=service, dead_letters=letters, more=result.more
+    )
+
+
 def replay_document(service: str, request: "ReplayRequest", result: "ReplayResult") -> Document:
     """Return the document of `dead-letters replay`: what became of the letters of the replaced files, or would with `plan`."""
     account = result.account
@@ -149,54 +197,6 @@ def _text(data: bytes | None) -> str:
     except UnicodeDecodeError:
         return f"{size}, not UTF-8: {data.hex(' ')}"
     return f"{size}: {text}" if text.isprintable() else f"{size}: {text!r}"
-
-
-def list_document(service: str, result: DeadLetterList) -> Document:
-    """Return the document of `dead-letters list`: counts, the most frequent first, with place and detail of an example."""
-    groups = [
-        {
-            "table": group.table,
-            "topic": group.topic,
-            "reason": group.reason,
-            "count": group.count,
-            "example": {"place": str(group.place), "detail": group.detail},
-        }
-        for group in result.groups
-    ]
-    return document(
-        "dead-letters list",
-        ExitCode.DONE,
-        service=service,
-        dead_letters=result.letters,
-        files=result.files,
-        groups=groups,
-        more_groups=result.more_groups,
-        not_read=[{"path": path, "why": why} for path, why in result.not_read],
-    )
-
-
-def letters_document(service: str, result: LetterPage) -> Document:
-    """Return the document of `dead-letters show`: bytes in base64, null if the record has none."""
-    letters = [
-        {
-            "place": str(letter.place),
-            "table": letter.table,
-            "epoch": letter.epoch,
-            "reason": letter.reason,
-            "detail": letter.detail,
-            "timestamp": letter.time_text,
-            "key": _base64(letter.key),
-            "value": _base64(letter.value),
-            "headers": None
-            if letter.headers is None
-            else [{"key": key, "value": _base64(value)} for key, value in letter.headers],
-            "file": letter.file,
-        }
-        for letter in result.letters
-    ]
-    return document(
-        "dead-letters show", ExitCode.DONE, service=service, dead_letters=letters, more=result.more
-    )
 
 
 def _base64(data: bytes | None) -> str | None:

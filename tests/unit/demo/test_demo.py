@@ -64,7 +64,7 @@ def test_an_old_java_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     old.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n")
     old.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(ServiceUnavailable, match="only Java 8 is there"):
+    with pytest.raises(ServiceUnavailable, match="found only Java 8"):
         find_java()
 
 
