@@ -80,8 +80,8 @@ app.command(epilog=run.WARM_EXIT_CODES)(run.warm)
 app.command(epilog=demo.EXIT_CODES)(demo.demo)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_asked_for: bool) -> None:
+    if is_asked_for:
         typer.echo(f"kafka2hive {__version__}")
         raise typer.Exit
 

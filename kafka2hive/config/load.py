@@ -10,7 +10,7 @@ from kafka2hive.config.rules.columns import check_record_parts
 from kafka2hive.config.rules.registry import check_registry, check_registry_is_used, check_schemas
 from kafka2hive.config.rules.service import check_service
 from kafka2hive.config.rules.table import check_table
-from kafka2hive.config.rules.table_options import GROUP, CheckedTable, with_defaults
+from kafka2hive.config.rules.table_options import GROUP, TableCheck, with_defaults
 from kafka2hive.config.yaml.document import References, read_document, resolve
 from kafka2hive.config.yaml.problems import MapInvalid, Path, Problems
 from kafka2hive.config.yaml.shape import MapSections, read_map
@@ -80,12 +80,12 @@ def _check_tables(sections: MapSections, problems: Problems) -> None:
     if sections.defaults is None:
         return  # a table cannot be judged without its defaults
     tables = [
-        CheckedTable.of(table, sections.defaults, index, problems) for index, table in sections.tables.items()
+        TableCheck.of(table, sections.defaults, index, problems) for index, table in sections.tables.items()
     ]
-    for checked in tables:
-        check_table(checked, sections.storage, sections.has_hive)
-        check_schemas(checked, sections.has_registry)
-        check_record_parts(checked.decoded(), sections.has_registry)
+    for check in tables:
+        check_table(check, sections.storage, sections.has_hive)
+        check_schemas(check, sections.has_registry)
+        check_record_parts(check.before_sql(), sections.has_registry)
     if sections.keys is not None:
         check_registry_is_used(sections, tables, problems)
     if not (sections.storage and sections.service and sections.dead_letters and 0 in sections.tables):

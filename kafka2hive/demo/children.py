@@ -76,14 +76,14 @@ class Child:
             pass  # no process is left
         self._process.wait()
 
-    def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Wait until `ready()` is true.
+    def wait_until(self, is_ready: Callable[[], bool], seconds: float) -> None:
+        """Wait until `is_ready()` is true.
 
         Raises ServiceUnavailable (`demo.service`) with the end of the log if the process ends or `seconds` pass first.
         """
-        until = time.monotonic() + seconds
-        while not ready():
-            if self.exit_code is not None or time.monotonic() > until:
+        deadline = time.monotonic() + seconds
+        while not is_ready():
+            if self.exit_code is not None or time.monotonic() > deadline:
                 ended = self.exit_code
                 how = f"ended with {ended}" if ended is not None else f"was not ready within {seconds:.0f} s"
                 raise ServiceUnavailable(

@@ -71,8 +71,8 @@ class LedgerView:
 
     def epochs(self, state: str) -> list[int]:
         """Return the epochs whose snapshot is in `state` (of SnapshotState), ascending."""
-        parsed = (parse_snapshot_name(path.name) for path in self._ledger.glob("g*/e*"))
-        return sorted(name[0] for name in parsed if name and name[1] == state)
+        names = (parse_snapshot_name(path.name) for path in self._ledger.glob("g*/e*"))
+        return sorted(name[0] for name in names if name and name[1] == state)
 
     def listing(self) -> list[str]:
         """Return as lines each generation directory with its newest snapshots, then the number of data files per state."""
@@ -223,12 +223,12 @@ def _recover(demo: DemoContext, view: LedgerView) -> None:
     demo.console.step("kafka2hive recover -c flights.yaml: roll forward what was committed, without Spark")
     began = time.monotonic()
     with (demo.directory / "recover.log").open("wb") as log:
-        done = subprocess.run(
+        process = subprocess.run(
             demo.command("recover"), stdout=subprocess.PIPE, stderr=log, text=True, timeout=120, check=False
         )
-    demo.console.show(done.stdout.splitlines())
+    demo.console.show(process.stdout.splitlines())
     demo.console.say(
-        f"exit code {done.returncode} after {time.monotonic() - began:.1f} s. Now nothing is pending:"
+        f"exit code {process.returncode} after {time.monotonic() - began:.1f} s. Now nothing is pending:"
     )
     demo.console.show(view.listing())
 

@@ -51,7 +51,7 @@ def workspace(directory: Path | None, keep: bool, console: Console) -> Iterator[
     SIGTERM ends the block with an exception (SystemExit, code 143). Raises ConfigError if a given `directory` is not empty.
     """
     path = _prepare(directory)
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.TERMINATED))
+    handler = signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.TERMINATED))
     try:
         yield path
     except KeyboardInterrupt:
@@ -65,7 +65,7 @@ def workspace(directory: Path | None, keep: bool, console: Console) -> Iterator[
         else:
             shutil.rmtree(path, ignore_errors=True)
         signal.signal(signal.SIGINT, interrupt)
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, handler)
 
 
 def _prepare(directory: Path | None) -> Path:

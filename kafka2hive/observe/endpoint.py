@@ -164,9 +164,9 @@ class Notifier:
         """Set the line that `systemctl status` shows."""
         self._send(_status(text))
 
-    def stopping(self, status: str = "") -> None:
+    def stopping(self) -> None:
         """Say that the service is ending in order."""
-        self._send("STOPPING=1", _status(status))
+        self._send("STOPPING=1")
 
     def extend_timeout(self, seconds: float) -> None:
         """Ask systemd to allow `seconds` more for the start or the stop in progress."""

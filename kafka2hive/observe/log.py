@@ -83,14 +83,14 @@ def configure(
     logging.basicConfig(level=level, handlers=[handler, *audit], force=True)
     for name, quiet in _QUIET.items():
         logging.getLogger(name).setLevel(max(quiet, level))
-    least = level
+    lowest = level
     if human and level > logging.DEBUG:
-        least = max(level, logging.WARNING)
+        lowest = max(level, logging.WARNING)
     elif every_change:
-        least = min(level, logging.DEBUG)
-    handler.addFilter(lambda record: record.levelno >= least or not record.name.startswith(_EVERY_CHANGE))
+        lowest = min(level, logging.DEBUG)
+    handler.addFilter(lambda record: record.levelno >= lowest or not record.name.startswith(_EVERY_CHANGE))
     for name in _EVERY_CHANGE:
-        logging.getLogger(name).setLevel(min(least, logging.DEBUG) if audit and name == _CHANGES else least)
+        logging.getLogger(name).setLevel(min(lowest, logging.DEBUG) if audit and name == _CHANGES else lowest)
 
 
 def _audit_handler(path: str, secrets: Collection[str]) -> logging.Handler:

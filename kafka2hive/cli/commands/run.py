@@ -54,8 +54,8 @@ def warm() -> None:
 
     configure(LogFormat.AUTO, logging.WARNING, [])
     try:
-        file, made = make_archive()
+        file, is_new = make_archive()
     except Kafka2HiveError as error:
         tell_error(error)
         raise typer.Exit(int(error.exit_code)) from error
-    say(f"{'created' if made else 'already exists:'} {file}")
+    say(f"{'created' if is_new else 'already exists:'} {file}")

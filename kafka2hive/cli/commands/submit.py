@@ -40,16 +40,16 @@ def pack(
     from kafka2hive.spark.pack import make_pack
 
     try:
-        made = make_pack(out)
+        archive = make_pack(out)
     except Kafka2HiveError as error:
         tell_error(error)
         raise typer.Exit(int(error.exit_code)) from error
-    size, content = made.file.stat().st_size, made.content_bytes
+    size, content = archive.file.stat().st_size, archive.content_bytes
     say(
-        f"{made.file}  {size / 1e6:,.0f} MB, unpacked {content / 1e6:,.0f} MB in {made.files:,} files\n"
-        f"for {made.pack.cpu} with glibc {made.pack.glibc} or later, with Python {made.pack.python}"
-        f" and without Spark {made.pack.spark}\n"
-        f"digest {made.pack.digest}"
+        f"{archive.file}  {size / 1e6:,.0f} MB, unpacked {content / 1e6:,.0f} MB in {archive.files:,} files\n"
+        f"for {archive.pack.cpu} with glibc {archive.pack.glibc} or later, with Python {archive.pack.python}"
+        f" and without Spark {archive.pack.spark}\n"
+        f"digest {archive.pack.digest}"
     )
 
 

@@ -20,10 +20,10 @@ _COLUMNS = ("topic partition", "position", "log begins", "log ends", "waiting")
 def offsets_table(offsets: Iterable[PlacedOffset]) -> RenderableType:
     """Return a table of positions; `?` stands for a number that Kafka did not report."""
     rows = grid(*_COLUMNS, right=_COLUMNS[1:])
-    for placed in offsets:
-        known = (placed.earliest, placed.latest, placed.waiting)
-        numbers = ("?" if number is None else f"{number:,}" for number in known)
-        rows.add_row(str(placed.topic_partition), f"{placed.offset:,}", *numbers)
+    for position in offsets:
+        bounds = (position.earliest, position.latest, position.waiting)
+        numbers = ("?" if number is None else f"{number:,}" for number in bounds)
+        rows.add_row(str(position.topic_partition), f"{position.offset:,}", *numbers)
     return rows
 
 
@@ -31,22 +31,22 @@ def offsets_list(offsets: Iterable[PlacedOffset]) -> list[Document]:
     """Return positions for a JSON document; null stands for a number that Kafka did not report."""
     return [
         {
-            "topic": placed.topic_partition.topic,
-            "partition": placed.topic_partition.number,
-            "next_offset": placed.offset,
-            "log_start": placed.earliest,
-            "log_end": placed.latest,
+            "topic": position.topic_partition.topic,
+            "partition": position.topic_partition.number,
+            "next_offset": position.offset,
+            "log_start": position.earliest,
+            "log_end": position.latest,
         }
-        for placed in offsets
+        for position in offsets
     ]
 
 
 def render_offsets(result: OffsetsResult, screen: Screen) -> str:
     """Return a table of positions for each owner, then the errors."""
     parts: list[RenderableType] = []
-    for owned in result.owners:
-        parts.append(Text(owned.owner, style="bold"))
-        parts.append(offsets_table(owned.offsets) if owned.offsets else "  no position yet")
+    for group in result.owners:
+        parts.append(Text(group.owner, style="bold"))
+        parts.append(offsets_table(group.offsets) if group.offsets else "  no position yet")
     parts += [Text(f"{table}: {error}", style="red") for table, error in result.errors]
     return render(screen, parts or ["no table has a ledger yet"])
 
@@ -57,14 +57,14 @@ def offsets_csv(result: OffsetsResult) -> str:
     Raises ConfigError if two tables have different positions in one topic partition: its line can hold only one offset.
     """
     lines: dict[tuple[str, int], tuple[int, str]] = {}
-    for owned in result.owners:
-        for placed in owned.offsets:
-            key = (placed.topic_partition.topic, placed.topic_partition.number)
-            offset, owner = lines.setdefault(key, (placed.offset, owned.owner))
-            if offset != placed.offset:
+    for group in result.owners:
+        for position in group.offsets:
+            key = (position.topic_partition.topic, position.topic_partition.number)
+            offset, owner = lines.setdefault(key, (position.offset, group.owner))
+            if offset != position.offset:
                 raise ConfigError(
                     "offsets.differ",
-                    f"{placed.topic_partition}: {owner} has position {offset}, {owned.owner} has {placed.offset}",
+                    f"{position.topic_partition}: {owner} has position {offset}, {group.owner} has {position.offset}",
                     "export one table: --table DB.TABLE",
                 )
     text = StringIO()
@@ -80,7 +80,7 @@ def offsets_document(service: str, result: OffsetsResult) -> Document:
         "offsets show",
         result.exit_code,
         service=service,
-        owners=[{"owner": owned.owner, "offsets": offsets_list(owned.offsets)} for owned in result.owners],
+        owners=[{"owner": group.owner, "offsets": offsets_list(group.offsets)} for group in result.owners],
         errors=[{"table": table, "error": error_of(error)} for table, error in result.errors],
     )
 

@@ -47,9 +47,11 @@ def render_recover(
         if table.error is not None:
             lines = str(table.error).splitlines()
             parts += [Text(_INDENT + line.rstrip(), style="red") for line in lines]
-    unused = [f"no gap: nothing was accepted for {gap}" for gap in gaps_without_effect(request, result)]
-    unused += [f"not lost in any of these ledgers: {path}" for path in paths_without_effect(request, result)]
-    parts += [Text(line, style="yellow") for line in unused]
+    ineffective = [f"no gap: nothing was accepted for {gap}" for gap in gaps_without_effect(request, result)]
+    ineffective += [
+        f"not lost in any of these ledgers: {path}" for path in paths_without_effect(request, result)
+    ]
+    parts += [Text(line, style="yellow") for line in ineffective]
     if result.kafka_error:
         text = f"it is not known whether the positions still match Kafka: {result.kafka_error}"
         parts.append(Text(text, style="yellow"))
@@ -153,13 +155,14 @@ def _rebuilt_lines(rebuilt: RebuiltLedger, planned: bool) -> list[str]:
 def _verdict(service: str, request: RecoverRequest, result: RecoverResult) -> Text:
     if not result.tables:
         return Text(f"service {service}: nothing to recover, there is no ledger yet")
-    bad = sum(table.error is not None for table in result.tables)
+    failures = sum(table.error is not None for table in result.tables)
     count = counted(len(result.tables), "table")
-    done = "looked at, nothing touched" if request.plan_only else "recovered"
-    if not bad:
-        return Text(f"service {service}: {count} {done}", style="bold green")
+    outcome = "looked at, nothing touched" if request.plan_only else "recovered"
+    if not failures:
+        return Text(f"service {service}: {count} {outcome}", style="bold green")
+    need = "needs" if failures == 1 else "need"
     return Text(
-        f"service {service}: {bad} of {count} {'needs' if bad == 1 else 'need'} attention (exit code {result.exit_code})",
+        f"service {service}: {failures} of {count} {need} attention (exit code {result.exit_code})",
         style="bold red",
     )
 

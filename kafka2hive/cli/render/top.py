@@ -211,12 +211,15 @@ def columns_for(width: int, rows: Sequence[TopRow], now: float) -> list[tuple[Fi
     widths = {column: column.width or (longest if column is COLUMNS[0] else states) for column in COLUMNS}
     shown = list(COLUMNS)
 
-    def left() -> int:
+    def room_for_names() -> int:
         return width - sum(widths[column] + _GAP for column in shown[1:])
 
-    while left() < min(longest, LEAST_TABLE_WIDTH if len(shown) <= _USUAL_COLUMNS else 40) and len(shown) > 2:
+    while (
+        room_for_names() < min(longest, LEAST_TABLE_WIDTH if len(shown) <= _USUAL_COLUMNS else 40)
+        and len(shown) > 2
+    ):
         shown.remove(max(shown, key=lambda column: column.rank))
-    widths[COLUMNS[0]] = max(min(left(), longest), 5)
+    widths[COLUMNS[0]] = max(min(room_for_names(), longest), 5)
     return [(column, widths[column]) for column in shown]
 
 
@@ -250,11 +253,11 @@ def headline(reading: Reading, shown: int, now: float, order: Arrangement | None
         name = _state(row, now).plain.split(",")[0]
         states[name] = states.get(name, 0) + 1
     counts = ", ".join(f"{number:,} {name}" for name, number in sorted(states.items(), key=lambda s: -s[1]))
-    what = counted(len(reading.rows), "table")
+    count = counted(len(reading.rows), "table")
     if shown != len(reading.rows):
-        what = f"{shown:,} of {what}"
+        count = f"{shown:,} of {count}"
     by = f"  by {order.column_title}" if order else ""
-    lines = [_first(reading, now), Text(what + (f": {counts}" if counts else "") + by), _sums(reading)]
+    lines = [_first(reading, now), Text(count + (f": {counts}" if counts else "") + by), _sums(reading)]
     lines += last_run_lines(reading.last_run, now)
     lines += [_silence(silence, now) for silence in reading.silences]
     unread = sum(1 for row in reading.rows if not row.read_at)

@@ -32,8 +32,8 @@ def screen_of(stream: TextIO, color: bool, environ: Mapping[str, str]) -> Screen
     """
     if not stream.isatty():
         return Screen()
-    wanted = color and not environ.get("NO_COLOR") and environ.get("TERM") not in ("dumb", "unknown")
-    return Screen(max(40, shutil.get_terminal_size((TERMINAL_WIDTH, 24)).columns), wanted)
+    has_colour = color and not environ.get("NO_COLOR") and environ.get("TERM") not in ("dumb", "unknown")
+    return Screen(max(40, shutil.get_terminal_size((TERMINAL_WIDTH, 24)).columns), has_colour)
 
 
 def standard_output(color: bool) -> Screen:
@@ -69,8 +69,8 @@ def render(screen: Screen, parts: "Iterable[RenderableType]") -> str:
         else:
             if isinstance(part, Table):
                 _keep_words_whole(part)
-            least = Measurement.get(console, console.options.update(max_width=UNLIMITED), part).minimum
-            console.width = max(screen.width, least)
+            narrowest = Measurement.get(console, console.options.update(max_width=UNLIMITED), part).minimum
+            console.width = max(screen.width, narrowest)
             console.print(part)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 

@@ -47,10 +47,10 @@ def _suggestion(text: str) -> str:
 
 
 def _fault(text: str, at: int) -> str:
-    rest = text[at:]
-    if re.match(r"\[-?[0-9:]", rest):
+    tail = text[at:]
+    if re.match(r"\[-?[0-9:]", tail):
         return "elements of arrays cannot be taken; declare the column as array<..>"
-    if re.match(r"\.\.|\.\*|\[\*|\[\?", rest):
+    if re.match(r"\.\.|\.\*|\[\*|\[\?", tail):
         return "wildcards and filters cannot be used, one path is one value"
     return _FORM
 

@@ -11,8 +11,8 @@ from kafka2hive.config.keys.declaration import UNSET
 from kafka2hive.config.keys.json_path import parse_json_path
 from kafka2hive.config.keys.source import Tombstones
 from kafka2hive.config.rules.table_options import (
-    CheckedTable,
     DeclaredColumn,
+    TableCheck,
     bucket_time,
     columns_of,
     declared_columns,
@@ -52,7 +52,7 @@ class NoSuchField(ValueError):
 def event_field(field: str, columns: Sequence[DeclaredColumn]) -> EventField:
     """Return the event time that `field` names: `at`, `props.at` or `$.props.at`. Raises NoSuchField.
 
-    `columns` is empty if Hive's table decides them; then names are not checked.
+    `columns` is empty if Hive's table decides them; then names are not check.
     """
     if field.startswith("$"):
         return _by_path(field, columns)
@@ -113,161 +113,159 @@ def _within(column: DeclaredColumn, inner: tuple[str, ...], field: str) -> Event
     return EventField(column.name, inner, hive_type_of(dtype))
 
 
-def check_bucket(checked: CheckedTable) -> None:
-    bucket, path = checked.table.bucket, checked.path("bucket")
+def check_bucket(check: TableCheck) -> None:
+    bucket, path = check.table.bucket, check.path("bucket")
     template = read_bucket_path(bucket.path)
     for fault in template.faults[:1]:
-        checked.add((*path, "path"), fault)
+        check.add((*path, "path"), fault)
     if bucket.zone is not UNSET:
-        checked.check_zone(bucket.zone, (*path, "zone"))
-    _check_partition_names(checked, template, path)
-    _check_bucket_fields(checked, template, path)
-    _check_event_field(checked, bucket, template, path)
+        check.require_zone(bucket.zone, (*path, "zone"))
+    _check_partition_names(check, template, path)
+    _check_bucket_fields(check, template, path)
+    _check_event_field(check, bucket, template, path)
     from_value = bool(template.fields) or (bucket_time(bucket) is BucketTime.EVENT and bool(template.codes))
-    if checked.table.tombstones is Tombstones.WRITE and from_value:
+    if check.table.tombstones is Tombstones.WRITE and from_value:
         message = "the bucket comes from the value, which a tombstone lacks: use tombstones skip or bucket time record"
-        checked.add(checked.path("tombstones"), message)
+        check.add(check.path("tombstones"), message)
 
 
-def _check_partition_names(checked: CheckedTable, template: BucketPath, path: Path) -> None:
-    columns = {name.lower() for name in columns_of(checked.table)}
-    metadata = {name.lower() for _, name in metadata_names(checked.table.metadata)}
+def _check_partition_names(check: TableCheck, template: BucketPath, path: Path) -> None:
+    columns = {name.lower() for name in columns_of(check.table)}
+    metadata = {name.lower() for _, name in metadata_names(check.table.metadata)}
     for name in template.names:
         if name in columns | metadata:
             kind = "column" if name in columns else "metadata column"
             message = f"the partition column {name} is also a {kind} of the table, which Hive does not allow"
-            checked.add((*path, "path"), message)
+            check.add((*path, "path"), message)
 
 
-def _check_bucket_fields(checked: CheckedTable, template: BucketPath, path: Path) -> None:
-    columns = columns_of(checked.table)
-    if (plugin := checked.table.bucket.plugin) is not None:
-        checked.check_plugin(PluginKind.BUCKETER, plugin, (*path, "plugin"))
+def _check_bucket_fields(check: TableCheck, template: BucketPath, path: Path) -> None:
+    columns = columns_of(check.table)
+    if (plugin := check.table.bucket.plugin) is not None:
+        check.require_plugin(PluginKind.BUCKETER, plugin, (*path, "plugin"))
         if not template.fields and not template.faults:
-            checked.add((*path, "plugin"), "is not used: the path has no {field}")
+            check.add((*path, "plugin"), "is not used: the path has no {field}")
         return
     for name in template.fields if columns else ():
         if name not in columns:
-            checked.add((*path, "path"), f"{{{name}}} is not a column of the table", closest(name, columns))
+            check.add((*path, "path"), f"{{{name}}} is not a column of the table", closest(name, columns))
         elif not _FIELD_TYPES.fullmatch(columns[name]):
             message = f"{{{name}}} is {columns[name]}; a bucket's path takes texts, whole numbers, booleans and dates"
-            checked.add((*path, "path"), message)
+            check.add((*path, "path"), message)
 
 
-def _check_event_field(checked: CheckedTable, bucket: Bucketing, template: BucketPath, path: Path) -> None:
-    columns = declared_columns(checked.table)
+def _check_event_field(check: TableCheck, bucket: Bucketing, template: BucketPath, path: Path) -> None:
+    columns = declared_columns(check.table)
     if bucket.field is None:
         if bucket.time is BucketTime.EVENT:
-            checked.add(path, "time event needs a field: the column with the event time")
+            check.add(path, "time event needs a field: the column with the event time")
         elif bucket.unit is not UNSET:
-            checked.add((*path, "unit"), "is used only with a bigint field")
+            check.add((*path, "unit"), "is used only with a bigint field")
     elif bucket.time in (BucketTime.RECORD, BucketTime.PROCESSING):
-        checked.add((*path, "field"), f"is not used with time {bucket.time.value}: remove one of them")
+        check.add((*path, "field"), f"is not used with time {bucket.time.value}: remove one of them")
     elif not template.codes and not template.faults:
-        checked.add((*path, "field"), "is not used: the path has no time code such as %Y-%m-%d")
+        check.add((*path, "field"), "is not used: the path has no time code such as %Y-%m-%d")
     else:
-        _check_event_type(checked=checked, field=bucket.field, bucket=bucket, columns=columns, path=path)
+        _check_event_type(check=check, field=bucket.field, bucket=bucket, columns=columns, path=path)
 
 
 def _check_event_type(
-    checked: CheckedTable, field: str, bucket: Bucketing, columns: list[DeclaredColumn], path: Path
+    check: TableCheck, field: str, bucket: Bucketing, columns: list[DeclaredColumn], path: Path
 ) -> None:
     try:
         event = event_field(field, columns)
     except NoSuchField as error:
-        checked.add((*path, "field"), str(error), error.near)
+        check.add((*path, "field"), str(error), error.near)
         return
     if event.type is None:
         return  # the columns are Hive's, or the rule of columns reports the type
     if not _EVENT_TYPES.fullmatch(event.type):
         message = f"{field} is {event.type}; an event time is a timestamp, a date or a bigint"
-        checked.add((*path, "field"), message)
+        check.add((*path, "field"), message)
     elif bucket.unit is not UNSET and event.type.lower() != "bigint":
-        checked.add((*path, "unit"), f"is used only with a bigint field, {field} is {event.type}")
+        check.add((*path, "unit"), f"is used only with a bigint field, {field} is {event.type}")
 
 
-def check_compact(checked: CheckedTable, has_hive: bool) -> None:
+def check_compact(check: TableCheck, has_hive: bool) -> None:
     """Check that partitions can be compacted: they move once, when they are complete, and Hive must learn of it."""
-    if checked.table.compact is None:
+    if check.table.compact is None:
         return
-    path = checked.path("compact")
-    bucket = read_bucket_path(checked.table.bucket.path)
-    if checked.table.completion is None:
-        checked.add(path, "needs completion: only complete partitions are compacted")
+    path = check.path("compact")
+    bucket = read_bucket_path(check.table.bucket.path)
+    if check.table.completion is None:
+        check.add(path, "needs completion: only complete partitions are compacted")
     if not has_hive:
-        checked.add(path, "needs the hive section: Hive must learn where a compacted partition is")
+        check.add(path, "needs the hive section: Hive must learn where a compacted partition is")
     if not bucket.faults and (not bucket.levels or period_of(bucket) is None):
-        message = f"needs partitions of a period of time that ends: bucket.path {checked.table.bucket.path} names none"
-        checked.add(path, message)
-    location, name = checked.table.location or "{table}", checked.table.table.rpartition(".")[2]
+        message = f"needs partitions of a period of time that ends: bucket.path {check.table.bucket.path} names none"
+        check.add(path, message)
+    location, name = check.table.location or "{table}", check.table.table.rpartition(".")[2]
     if location.rstrip("/").rpartition("/")[2].replace("{table}", name) == EARLY_PLACES:
-        checked.add(
+        check.add(
             path, f"the table's directory must not be called {EARLY_PLACES}: its early partitions are in one"
         )
 
 
-def check_completion(checked: CheckedTable) -> None:
-    completion = checked.table.completion
+def check_completion(check: TableCheck) -> None:
+    completion = check.table.completion
     if completion is None:
         return
-    path = checked.path("completion")
-    bucket = read_bucket_path(checked.table.bucket.path)
+    path = check.path("completion")
+    bucket = read_bucket_path(check.table.bucket.path)
     if completion.plugin is not None:
-        checked.check_plugin(PluginKind.COMPLETION_POLICY, completion.plugin, (*path, "plugin"))
+        check.require_plugin(PluginKind.COMPLETION_POLICY, completion.plugin, (*path, "plugin"))
     if bucket.faults:
         return
     if not bucket.levels:
-        checked.add(path, "is for tables with partitions: bucket.path is empty")
+        check.add(path, "is for tables with partitions: bucket.path is empty")
     elif completion.plugin is None and period_of(bucket) is None:
         message = (
-            f"bucket.path {checked.table.bucket.path} does not name a period of time that ends: use whole dates such as "
+            f"bucket.path {check.table.bucket.path} does not name a period of time that ends: use whole dates such as "
             "%Y-%m-%d, or a plugin that decides"
         )
-        checked.add(path, message)
+        check.add(path, message)
 
 
-def check_bounds(checked: CheckedTable) -> None:
+def check_bounds(check: TableCheck) -> None:
     """Check `max_future` and `max_past`: the bucket must be by a time that they can refuse, and the present must be allowed."""
-    bucket, path = checked.table.bucket, checked.path("bucket")
+    bucket, path = check.table.bucket, check.path("bucket")
     template, time = read_bucket_path(bucket.path), bucket_time(bucket)
     for name, seconds in (("max_future", bucket.max_future_seconds), ("max_past", bucket.max_past_seconds)):
         if seconds is None:
             continue
         place = (*path, name)
         if not template.codes and not template.faults:
-            checked.add(place, "is not used: the path has no time code such as %Y-%m-%d")
+            check.add(place, "is not used: the path has no time code such as %Y-%m-%d")
         elif time is BucketTime.PROCESSING:
-            checked.add(place, "is not used with time processing, which is always now")
+            check.add(place, "is not used with time processing, which is always now")
         elif name == "max_past" and time is BucketTime.RECORD:
-            checked.add(
-                place, "is measured from the record's timestamp, which is the bucket's time: set field"
-            )
+            check.add(place, "is measured from the record's timestamp, which is the bucket's time: set field")
         elif seconds < _SHORTEST_BOUND_SECONDS:
-            checked.add(
+            check.add(
                 place, f"excludes the present, because clocks differ: at least {_SHORTEST_BOUND_SECONDS}s"
             )
-        elif name == "max_past" and seconds < _DAY_SECONDS and _is_date(checked):
-            checked.add(place, "excludes the present, because a date is midnight of its day: at least 1d")
+        elif name == "max_past" and seconds < _DAY_SECONDS and _is_date(check):
+            check.add(place, "excludes the present, because a date is midnight of its day: at least 1d")
 
 
-def _is_date(checked: CheckedTable) -> bool:
-    field = checked.table.bucket.field
+def _is_date(check: TableCheck) -> bool:
+    field = check.table.bucket.field
     try:
-        event = None if field is None else event_field(field, declared_columns(checked.table))
+        event = None if field is None else event_field(field, declared_columns(check.table))
     except NoSuchField:
         return False  # the rule of the field reports it
     return event is not None and event.type is not None and event.type.lower() == "date"
 
 
-def check_late(checked: CheckedTable) -> None:
-    if checked.table.late == "append":
+def check_late(check: TableCheck) -> None:
+    if check.table.late == "append":
         return
-    completion, path = checked.table.completion, checked.path("late")
+    completion, path = check.table.completion, check.path("late")
     if completion is None:
-        checked.add(path, "dead_letter needs completion, which says when a period is over: add completion")
+        check.add(path, "dead_letter needs completion, which says when a period is over: add completion")
     elif completion.plugin is not None:
-        checked.add(
+        check.add(
             path, "dead_letter goes by completion.delay, but completion.plugin decides: keep one of them"
         )
-    elif bucket_time(checked.table.bucket) is BucketTime.PROCESSING:
-        checked.add(path, "dead_letter is not used with bucket time processing: no record is late")
+    elif bucket_time(check.table.bucket) is BucketTime.PROCESSING:
+        check.add(path, "dead_letter is not used with bucket time processing: no record is late")

@@ -11,8 +11,8 @@ from kafka2hive.config.keys.columns import ColumnKeys, RecordPart
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.config.keys.source import change_log_of
 from kafka2hive.config.rules.table_options import (
-    CheckedTable,
     DeclaredColumn,
+    TableCheck,
     columns_of,
     declared_columns,
     metadata_names,
@@ -31,34 +31,34 @@ _DECIMAL = re.compile(r"decimal\(([0-9]+),\s*([0-9]+)\)")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
-def check_columns(checked: CheckedTable, has_hive: bool) -> None:
-    table = checked.table
+def check_columns(check: TableCheck, has_hive: bool) -> None:
+    table = check.table
     seen: set[str] = set()
     for column in declared_columns(table) if table.columns else ():
-        name, path = column.name, checked.path("columns", column.place)
+        name, path = column.name, check.path("columns", column.place)
         if not _COLUMN.fullmatch(name):
-            checked.add(
-                path, f"a column's name has letters, digits and _, at most 128{_rename_hint(checked, column)}"
+            check.add(
+                path, f"a column's name has letters, digits and _, at most 128{_rename_hint(check, column)}"
             )
         elif name.lower() in seen:
-            checked.add(path, "the column is repeated (Hive ignores case)")
+            check.add(path, "the column is repeated (Hive ignores case)")
         else:
-            _check_type(checked, path, column.type)
-            _check_source(checked, path, column)
+            _check_type(check, path, column.type)
+            _check_source(check, path, column)
         seen.add(name.lower())
     of_value = [column for column in declared_columns(table) if column.part is RecordPart.VALUE]
     if table.format == "raw" and [c.type.lower() in ("binary", "string") for c in of_value] != [True]:
         message = "a raw table has exactly one column of the value, binary or string (default: value: binary)"
-        checked.add(checked.path("columns"), message)
+        check.add(check.path("columns"), message)
     if not columns_of(table) and (table.create or not has_hive):
         why = "to create it" if table.create else "because there is no hive section to read them from"
-        checked.add(("tables", checked.index), f"columns are required {why}")
+        check.add(("tables", check.index), f"columns are required {why}")
 
 
-def _rename_hint(checked: CheckedTable, column: DeclaredColumn) -> str:
+def _rename_hint(check: TableCheck, column: DeclaredColumn) -> str:
     """Return how to write the column if its name is a JSON key that Hive does not allow as a name, empty otherwise."""
     legal = re.sub(r"[^a-z0-9]+", "_", column.name.lower()).strip("_")
-    if checked.table.format != "json" or column.path is not None or not _COLUMN.fullmatch(legal):
+    if check.table.format != "json" or column.path is not None or not _COLUMN.fullmatch(legal):
         return ""
     kind = json.dumps(column.type) if "," in column.type else column.type
     value = f"type: {kind}, from: {json.dumps(path_text((column.name,)), ensure_ascii=False)}"
@@ -66,67 +66,67 @@ def _rename_hint(checked: CheckedTable, column: DeclaredColumn) -> str:
     return f"; write {f'{{name: {legal}, {value}}}' if is_list else f'{legal}: {{{value}}}'}"
 
 
-def _check_source(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
+def _check_source(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
     """Check where the column's value comes from, its unit and its leeway."""
     if column.unit is not None and column.type.strip().lower() not in ("timestamp", "date"):
         message = f"is used only with a timestamp or a date; {column.name} is {column.type}"
-        checked.add((*path, "unit"), message)
+        check.add((*path, "unit"), message)
     if column.leeway.fraction != "exact" and column.type.strip().lower() != "timestamp":
-        checked.add((*path, "fraction"), f"is used only with a timestamp; {column.name} is {column.type}")
+        check.add((*path, "fraction"), f"is used only with a timestamp; {column.name} is {column.type}")
     if column.leeway.decimals != "text":
-        _check_decimals(checked, (*path, "decimals"), column)
+        _check_decimals(check, (*path, "decimals"), column)
     if column.leeway.unknown_enum != "refuse":
-        _check_unknown_enum(checked, (*path, "unknown_enum"), column)
+        _check_unknown_enum(check, (*path, "unknown_enum"), column)
     if column.leeway.default is not None:
-        _check_default(checked, (*path, "default"), column, column.leeway.default)
+        _check_default(check, (*path, "default"), column, column.leeway.default)
     if column.part is not RecordPart.VALUE:
         return
-    if column.path is not None and checked.table.format == "csv":
-        checked.add((*path, "from"), "a csv column takes the field at its place in the map")
-    if column.other_paths and change_log_of(checked.table.source) is not None:
-        checked.add((*path, "from"), "a column of a change log has only one path")
-    if (column.path is not None or column.unit is not None) and checked.table.format == "raw":
-        checked.add(path, "from and unit have no meaning with format raw: its column is the whole value")
+    if column.path is not None and check.table.format == "csv":
+        check.add((*path, "from"), "a csv column takes the field at its place in the map")
+    if column.other_paths and change_log_of(check.table.source) is not None:
+        check.add((*path, "from"), "a column of a change log has only one path")
+    if (column.path is not None or column.unit is not None) and check.table.format == "raw":
+        check.add(path, "from and unit have no meaning with format raw: its column is the whole value")
         return
     try:
         paths = [column.keys, *column.full_leeway.others]
         if len(set(paths)) < len(paths):
-            checked.add((*path, "from"), "a path is repeated")
+            check.add((*path, "from"), "a path is repeated")
     except ValueError as error:
-        checked.add((*path, "from"), str(error))
+        check.add((*path, "from"), str(error))
 
 
-def _check_decimals(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
-    table = checked.table
+def _check_decimals(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
+    table = check.table
     if change_log_of(table.source) is not None:
-        checked.add(path, "is set for the whole row of a change log: source: {debezium: {decimals: base64}}")
+        check.add(path, "is set for the whole row of a change log: source: {debezium: {decimals: base64}}")
     elif column.part is not RecordPart.VALUE or table.format not in ("json", "json_schema"):
-        checked.add(
+        check.add(
             path, "base64 applies only to fields of JSON values: other formats have a type for decimals"
         )
     elif not column.type.strip().lower().startswith("decimal"):
-        checked.add(path, f"is used only with a decimal; {column.name} is {column.type}")
+        check.add(path, f"is used only with a decimal; {column.name} is {column.type}")
 
 
-def _check_unknown_enum(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
-    table = checked.table
+def _check_unknown_enum(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
+    table = check.table
     format = {RecordPart.VALUE: table.format, RecordPart.KEY: table.key_format}.get(column.part)
     if format != "protobuf":
-        checked.add(path, "is for enums of Protobuf: in other formats an enum's values are always names")
+        check.add(path, "is for enums of Protobuf: in other formats an enum's values are always names")
     elif column.type.strip().lower() != "string":
-        checked.add(path, f"is used only with a string; {column.name} is {column.type}")
+        check.add(path, f"is used only with a string; {column.name} is {column.type}")
 
 
-def _check_default(checked: CheckedTable, path: Path, column: DeclaredColumn, text: str) -> None:
-    table = checked.table
+def _check_default(check: TableCheck, path: Path, column: DeclaredColumn, text: str) -> None:
+    table = check.table
     if column.part is not RecordPart.VALUE or table.format in ("raw", "csv", "plugin"):
-        checked.add(path, "applies only to fields of values in json, json_schema, avro and protobuf")
+        check.add(path, "applies only to fields of values in json, json_schema, avro and protobuf")
     elif change_log_of(table.source) is not None:
-        checked.add(path, "is not for change logs: a missing row image would become a row of defaults")
+        check.add(path, "is not for change logs: a missing row image would become a row of defaults")
     elif column.unit is not None:
-        checked.add(path, "is not for columns with a unit")
+        check.add(path, "is not for columns with a unit")
     elif fault := _default_fault(column.type, text):
-        checked.add(path, fault)
+        check.add(path, fault)
 
 
 def _default_fault(kind: str, text: str) -> str:
@@ -186,7 +186,7 @@ def _fits(text: str, precision: int, scale: int) -> bool:
     return -exponent <= scale and len(digits) + exponent <= precision - scale
 
 
-def _check_type(checked: CheckedTable, path: Path, text: str) -> None:
+def _check_type(check: TableCheck, path: Path, text: str) -> None:
     if _PLAIN_TYPES.fullmatch(text):
         return  # most maps have only such types, and the parser below imports Arrow, which is slow
     from kafka2hive.model.hive_types import parse_hive_type
@@ -196,84 +196,84 @@ def _check_type(checked: CheckedTable, path: Path, text: str) -> None:
     except ConfigError as error:
         near = error.remedy.removeprefix("did you mean ").removesuffix("?")
         if near != error.remedy:
-            checked.add(path, error.message, near)
+            check.add(path, error.message, near)
         else:
-            checked.add(path, f"{error.message}{'; ' if near else ''}{near}")
+            check.add(path, f"{error.message}{'; ' if near else ''}{near}")
 
 
-def check_metadata(checked: CheckedTable) -> None:
-    columns = {name.lower() for name in columns_of(checked.table)}
+def check_metadata(check: TableCheck) -> None:
+    columns = {name.lower() for name in columns_of(check.table)}
     seen: set[str] = set()
-    for position, (kind, name) in enumerate(metadata_names(checked.table.metadata)):
-        path = checked.path("metadata", kind.value if isinstance(checked.table.metadata, dict) else position)
+    for position, (kind, name) in enumerate(metadata_names(check.table.metadata)):
+        path = check.path("metadata", kind.value if isinstance(check.table.metadata, dict) else position)
         if not _COLUMN.fullmatch(name):
-            checked.add(path, "a column's name has letters, digits and _, at most 128")
+            check.add(path, "a column's name has letters, digits and _, at most 128")
         elif name.lower() in columns:
-            checked.add(
+            check.add(
                 path, f"the table has a column {name} already: give it another name, {{{kind.value}: ..}}"
             )
         elif name.lower() in seen:
-            checked.add(path, f"the name {name} is repeated")
+            check.add(path, f"the name {name} is repeated")
         seen.add(name.lower())
 
 
-def check_record_parts(checked: CheckedTable, has_registry: bool) -> None:
+def check_record_parts(check: TableCheck, has_registry: bool) -> None:
     """Check which part of the record fills each column: its value, its key or a header."""
-    table = checked.table
+    table = check.table
     columns = declared_columns(table) if table.columns else []
     for column in columns:
-        path = checked.path("columns", column.place)
-        sources = _source_keys(checked, column)
+        path = check.path("columns", column.place)
+        sources = _source_keys(check, column)
         if len(sources) > 1:
-            checked.add(path, f"has {' and '.join(sources)}: keep one")
+            check.add(path, f"has {' and '.join(sources)}: keep one")
         elif column.part is RecordPart.KEY:
-            _check_key(checked, path, column)
+            _check_key(check, path, column)
         elif column.part is RecordPart.HEADER and has_parts(column.type):
-            checked.add((*path, "header"), f"a header is one text, {column.name} is {column.type}")
+            check.add((*path, "header"), f"a header is one text, {column.name} is {column.type}")
     if columns and all(column.part is not RecordPart.VALUE for column in columns):
-        checked.add(checked.path("columns"), "at least one column comes from the record's value")
+        check.add(check.path("columns"), "at least one column comes from the record's value")
     has_keys = any(column.part is RecordPart.KEY for column in columns)
     if has_keys and table.key_format in _NAMED_BY_ID and not has_registry:
         message = f"{table.key_format} needs a registry section: a key names its schema by id"
-        checked.add(checked.path("key_format"), message)
-    if not has_keys and "key_format" in checked.map_keys.given:
-        checked.add(checked.path("key_format"), "is used only if a column has key: {type: .., key: $.id}")
+        check.add(check.path("key_format"), message)
+    if not has_keys and "key_format" in check.map_keys.given:
+        check.add(check.path("key_format"), "is used only if a column has key: {type: .., key: $.id}")
 
 
-def uses_registry_for_keys(checked: CheckedTable) -> bool:
-    keys = any(column.part is RecordPart.KEY for column in declared_columns(checked.decoded().table))
-    return keys and checked.table.key_format in _NAMED_BY_ID
+def uses_registry_for_keys(check: TableCheck) -> bool:
+    keys = any(column.part is RecordPart.KEY for column in declared_columns(check.before_sql().table))
+    return keys and check.table.key_format in _NAMED_BY_ID
 
 
-def _source_keys(checked: CheckedTable, column: DeclaredColumn) -> list[str]:
+def _source_keys(check: TableCheck, column: DeclaredColumn) -> list[str]:
     """Return the keys of the map that say where the column's value comes from."""
     keys: object
-    if isinstance(checked.table.columns, dict):
-        keys = checked.table.columns.get(str(column.place))
+    if isinstance(check.table.columns, dict):
+        keys = check.table.columns.get(str(column.place))
     else:
-        keys = checked.table.columns[column.place] if isinstance(column.place, int) else None
+        keys = check.table.columns[column.place] if isinstance(column.place, int) else None
     if not isinstance(keys, ColumnKeys):
         return []
     sources = {"from": keys.path, "header": keys.header, "key": keys.key}
     return [name for name, value in sources.items() if value is not None]
 
 
-def _check_key(checked: CheckedTable, path: Path, column: DeclaredColumn) -> None:
+def _check_key(check: TableCheck, path: Path, column: DeclaredColumn) -> None:
     try:
         column.keys  # noqa: B018  may raise
     except ValueError as error:
-        checked.add((*path, "key"), str(error))
+        check.add((*path, "key"), str(error))
         return
-    is_raw = checked.table.key_format == "raw"
+    is_raw = check.table.key_format == "raw"
     if is_raw and not column.is_whole_key:
-        checked.add((*path, "key"), "without key_format the whole key is taken: write $, or set key_format")
+        check.add((*path, "key"), "without key_format the whole key is taken: write $, or set key_format")
     elif not is_raw and column.is_whole_key:
-        checked.add(
+        check.add(
             (*path, "key"),
             "$ names the whole key, which needs key_format raw: write the path of a member, such as $.id",
         )
     elif is_raw and has_parts(column.type):
-        checked.add((*path, "key"), f"a raw key is one text, {column.name} is {column.type}")
+        check.add((*path, "key"), f"a raw key is one text, {column.name} is {column.type}")
 
 
 def has_parts(kind: str) -> bool:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from kafka2hive.config.keys.columns import RecordPart
 from kafka2hive.config.keys.connections import RegistryOptions
 from kafka2hive.config.rules.columns import uses_registry_for_keys
-from kafka2hive.config.rules.table_options import CheckedTable, declared_columns
+from kafka2hive.config.rules.table_options import TableCheck, declared_columns
 from kafka2hive.config.yaml.problems import Problems
 from kafka2hive.config.yaml.shape import MapSections
 
@@ -65,65 +65,65 @@ def _check_credentials(options: RegistryOptions, problems: Problems) -> None:
         problems.add(("registry", "token"), "a token must be one word of ASCII characters")
 
 
-def check_schemas(checked: CheckedTable, has_registry: bool) -> None:
+def check_schemas(check: TableCheck, has_registry: bool) -> None:
     """Check that an avro or protobuf table has a source of schemas, and the options that concern schemas."""
-    table = checked.table
+    table = check.table
     for format, fault_of in (("avro", fault_of_schema), ("protobuf", fault_of_proto)):
         key = f"{format}_schema"
         text = getattr(table, key)
         if table.format != format:
-            if text is not None and _contradicts(checked, key):
+            if text is not None and _contradicts(check, key):
                 message = f"only format {format} has this key; the table's format is {table.format}"
-                checked.add(checked.path(key), message)
+                check.add(check.path(key), message)
         elif text is not None:
             if fault := fault_of(text):
-                checked.add(checked.path(key), fault)
+                check.add(check.path(key), fault)
         elif not has_registry:
             message = (
                 f"format {format} needs a registry section (records that name their schema by id) or {key} "
                 f"(plain {format.capitalize()} records)"
             )
-            checked.add(checked.path("format"), message)
-    _check_evolution(checked)
-    _check_framing(checked)
+            check.add(check.path("format"), message)
+    _check_evolution(check)
+    _check_framing(check)
     if table.protobuf_message is not None and table.protobuf_schema is None:
         message = (
             "is used only with protobuf_schema: records that name their schema by id also name the message"
         )
-        checked.add(checked.path("protobuf_message"), message)
+        check.add(check.path("protobuf_message"), message)
 
 
-def _check_evolution(checked: CheckedTable) -> None:
+def _check_evolution(check: TableCheck) -> None:
     """Reject options for new fields if the table ignores new fields, or if its records do not name their schemas."""
-    table = checked.table
+    table = check.table
     own_schema = {"avro": table.avro_schema, "protobuf": table.protobuf_schema}
     if table.schema_evolution != "ignore" and table.format in own_schema and own_schema[table.format] is None:
         return
     for key in ("ignored_fields", "subject"):
-        if key in checked.map_keys.given:
+        if key in check.map_keys.given:
             message = "is used only with schema_evolution add or stop, for avro or protobuf records that name their schema by id"
-            checked.add(checked.path(key), message)
+            check.add(check.path(key), message)
 
 
-def _check_framing(checked: CheckedTable) -> None:
+def _check_framing(check: TableCheck) -> None:
     """Reject options for schema ids if neither the values nor the decoded keys of the table's records have any."""
-    table = checked.table
+    table = check.table
     formats = {table.format} if getattr(table, f"{table.format}_schema", None) is None else set()
     if any(column.part is RecordPart.KEY for column in declared_columns(table)):
         formats.add(table.key_format)
-    if "framing" in checked.map_keys.given and not formats & {"avro", "protobuf", "json_schema"}:
+    if "framing" in check.map_keys.given and not formats & {"avro", "protobuf", "json_schema"}:
         message = (
             "is used only with avro, protobuf or json_schema records or keys that name their schema by id"
         )
-        checked.add(checked.path("framing"), message)
-    if "protobuf_indexes" in checked.map_keys.given and "protobuf" not in formats:
+        check.add(check.path("framing"), message)
+    if "protobuf_indexes" in check.map_keys.given and "protobuf" not in formats:
         message = "is used only with protobuf records or keys that name their schema by id"
-        checked.add(checked.path("protobuf_indexes"), message)
+        check.add(check.path("protobuf_indexes"), message)
 
 
-def _contradicts(checked: CheckedTable, key: str) -> bool:
+def _contradicts(check: TableCheck, key: str) -> bool:
     """Return whether schema and format contradict each other: not if a table overrides the format of `defaults` alone."""
-    return key in checked.map_keys.given or "format" not in checked.map_keys.given
+    return key in check.map_keys.given or "format" not in check.map_keys.given
 
 
 def fault_of_proto(text: str) -> str:
@@ -146,9 +146,9 @@ def fault_of_schema(text: str) -> str:
     return ""
 
 
-def check_registry_is_used(sections: MapSections, tables: list[CheckedTable], problems: Problems) -> None:
+def check_registry_is_used(sections: MapSections, tables: list[TableCheck], problems: Problems) -> None:
     """Check that at least one of the map's `tables` uses the registry section, if there is one."""
-    with_schemas = [checked for checked in tables if checked.table.format in ("avro", "protobuf")]
+    with_schemas = [check for check in tables if check.table.format in ("avro", "protobuf")]
     users = [c for c in with_schemas if getattr(c.table, f"{c.table.format}_schema") is None]
     if sections.has_registry and tables and not users and not any(map(uses_registry_for_keys, tables)):
         message = "no table uses it: "

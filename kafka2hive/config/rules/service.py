@@ -221,12 +221,12 @@ def _check_kerberos(sections: MapSections, problems: Problems) -> None:
             problems.add(("storage", "kerberos"), "is used only with hdfs://")
     for name, value in sections.storage.properties:
         allowed = _HADOOP_VALUES.get(name)
-        wrong = [word for word in value.split(",") if allowed and word.strip() not in allowed]
-        if allowed and wrong:
+        faults = [word for word in value.split(",") if allowed and word.strip() not in allowed]
+        if allowed and faults:
             problems.add(
                 ("storage", "properties", name),
                 f"expected {', '.join(allowed[:-1])} or {allowed[-1]}",
-                closest(wrong[0], allowed),
+                closest(faults[0], allowed),
             )
 
 

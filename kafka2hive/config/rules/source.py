@@ -11,8 +11,8 @@ from kafka2hive.config.keys.source import (
 )
 from kafka2hive.config.rules.columns import has_parts
 from kafka2hive.config.rules.table_options import (
-    CheckedTable,
     DeclaredColumn,
+    TableCheck,
     declared_columns,
     metadata_names,
 )
@@ -20,12 +20,12 @@ from kafka2hive.config.yaml.problems import closest
 from kafka2hive.model.entry_points import PluginKind
 
 
-def check_source(checked: CheckedTable) -> None:
-    table, path = checked.table, checked.path("source")
+def check_source(check: TableCheck) -> None:
+    table, path = check.table, check.path("source")
     if isinstance(table.source, ChangeLogKeys):
         keys = (table.source.debezium, table.source.maxwell, table.source.canal)
         if sum(key is not None for key in keys) != 1:
-            checked.add(path, "needs exactly one of debezium, maxwell and canal")
+            check.add(path, "needs exactly one of debezium, maxwell and canal")
     log = change_log_of(table.source)
     if log is None:
         return
@@ -34,28 +34,28 @@ def check_source(checked: CheckedTable) -> None:
             f"the envelope of {log.value} is unpacked only with format json or avro;"
             f" for {table.format} write source: binlog"
         )
-        checked.add(path, message)
+        check.add(path, message)
     if keeps_before(table.source) and any(
         column.path is not None or column.unit is not None or column.full_leeway != STRICT
         for column in declared_columns(table)
         if column.part is RecordPart.VALUE
     ):
-        checked.add(
+        check.add(
             path, f"{BEFORE} is a struct of the columns, which therefore cannot have from, unit or leeway"
         )
     if log is ChangeLog.CANAL:
-        _check_canal(checked)
+        _check_canal(check)
     if log is ChangeLog.DEBEZIUM:
-        _check_decimals(checked, decimal_encoding(table.source))
+        _check_decimals(check, decimal_encoding(table.source))
 
 
-def _check_decimals(checked: CheckedTable, encoding: str | None) -> None:
+def _check_decimals(check: TableCheck, encoding: str | None) -> None:
     """Check the encoding of Debezium's decimals: base64 is only for JSON, and only for columns that are decimals."""
-    table = checked.table
+    table = check.table
     if table.format in ("avro", "protobuf"):
         if encoding == "base64":
             message = f"decimals: base64 applies only to JSON: {table.format} has a type for decimals"
-            checked.add(checked.path("source"), message)
+            check.add(check.path("source"), message)
         return
     for column in declared_columns(table) if table.columns and encoding != "text" else ():
         of_row = column.part is RecordPart.VALUE and column.name != BEFORE
@@ -67,25 +67,25 @@ def _check_decimals(checked: CheckedTable, encoding: str | None) -> None:
                     f"{column.name} is {column.type}: set the encoding of its decimals,"
                     " source: {debezium: {decimals: text}}, or declare them as string"
                 )
-            checked.add(checked.path("columns", column.place), message)
+            check.add(check.path("columns", column.place), message)
 
 
-def _check_canal(checked: CheckedTable) -> None:
+def _check_canal(check: TableCheck) -> None:
     """Check a table of Canal, whose rows are flat and whose values are texts."""
-    table = checked.table
+    table = check.table
     if table.format in ("json_schema", "avro", "protobuf"):
-        checked.add(checked.path("source"), "flat messages of canal are plain JSON: write format: json")
+        check.add(check.path("source"), "flat messages of canal are plain JSON: write format: json")
     for column in declared_columns(table) if table.columns else ():
-        path = checked.path("columns", column.place)
+        path = check.path("columns", column.place)
         if column.part is not RecordPart.VALUE:
             continue
         if has_parts(column.type) or column.type.strip().lower() == "binary":
             message = (
                 f"canal writes every value as text, {column.name} is {column.type}: declare it as string"
             )
-            checked.add(path, message)
+            check.add(path, message)
         if _steps(column) > 1:
-            checked.add((*path, "from"), "a row of canal is flat: from is $ and one key, such as $.id")
+            check.add((*path, "from"), "a row of canal is flat: from is $ and one key, such as $.id")
 
 
 def _steps(column: DeclaredColumn) -> int:
@@ -95,66 +95,66 @@ def _steps(column: DeclaredColumn) -> int:
         return 0  # the rule of columns reports it
 
 
-def check_latest(checked: CheckedTable, has_hive: bool) -> None:
+def check_latest(check: TableCheck, has_hive: bool) -> None:
     """Check the view of the newest states: it needs one topic of a change log, its columns, and metadata."""
-    table, latest, path = checked.table, checked.table.latest, checked.path("latest")
+    table, latest, path = check.table, check.table.latest, check.path("latest")
     if latest is None:
         return
     if table.sql is not None:
-        checked.add(path, "is not for tables with sql, whose rows are those of the SELECT")
+        check.add(path, "is not for tables with sql, whose rows are those of the SELECT")
         return
     log = change_log_of(table.source)
     if log is None:
-        checked.add(path, "is for tables with source: debezium, maxwell or canal, whose rows have __op")
+        check.add(path, "is for tables with source: debezium, maxwell or canal, whose rows have __op")
         return
     if not has_hive:
-        checked.add(path, "makes a view in Hive: the map needs a hive section")
+        check.add(path, "makes a view in Hive: the map needs a hive section")
     if table.pattern is not None or len(table.topics or ()) > 1:
         message = "compares offsets, which only those of one topic allow: give each topic a table with topics"
-        checked.add(path, message)
+        check.add(path, message)
     metadata = {kind for kind, _ in metadata_names(table.metadata)}
     needed = [MetadataColumn.PARTITION, MetadataColumn.OFFSET]
     needed += [MetadataColumn.ORDINAL] if log is ChangeLog.CANAL else []
     if missing := [kind.value for kind in needed if kind not in metadata]:
-        checked.add(path, f"orders equal changes by their place: add {', '.join(missing)} to metadata")
+        check.add(path, f"orders equal changes by their place: add {', '.join(missing)} to metadata")
     names = {column.name.lower() for column in declared_columns(table)} if table.columns else None
     for place, column in (
         *((("key", i), name) for i, name in enumerate(latest.key)),
         (("order",), latest.order),
     ):
         if names is not None and column.lower() not in names:
-            checked.add((*path, *place), f"the table has no column {column}", closest(column, sorted(names)))
+            check.add((*path, *place), f"the table has no column {column}", closest(column, sorted(names)))
 
 
-def check_csv(checked: CheckedTable) -> None:
-    table = checked.table
+def check_csv(check: TableCheck) -> None:
+    table = check.table
     if table.format != "csv":
-        if "csv" in checked.map_keys.given:
-            checked.add(
-                checked.path("csv"), f"only format csv has this key; the table's format is {table.format}"
+        if "csv" in check.map_keys.given:
+            check.add(
+                check.path("csv"), f"only format csv has this key; the table's format is {table.format}"
             )
         return
-    _check_characters(checked)
-    _check_header(checked)
+    _check_characters(check)
+    _check_header(check)
     for column in declared_columns(table) if table.columns else ():
         if column.part is RecordPart.VALUE and has_parts(column.type):
-            path = checked.path("columns", column.place)
-            checked.add(path, f"a field of csv is one text, {column.name} is {column.type}")
+            path = check.path("columns", column.place)
+            check.add(path, f"a field of csv is one text, {column.name} is {column.type}")
 
 
-def _check_header(checked: CheckedTable) -> None:
-    table, header = checked.table, checked.table.csv.header
+def _check_header(check: TableCheck) -> None:
+    table, header = check.table, check.table.csv.header
     columns = [c for c in declared_columns(table) if c.part is RecordPart.VALUE] if table.columns else []
     if header and columns and len(header) != len(columns):
         message = f"has {len(header)} fields for {len(columns)} columns: no record could match it"
-        checked.add(checked.path("csv", "header"), message)
+        check.add(check.path("csv", "header"), message)
     if header and table.sql is not None:
         message = "is not used with sql: exclude header lines in its WHERE"
-        checked.add(checked.path("csv", "header"), message)
+        check.add(check.path("csv", "header"), message)
 
 
-def _check_characters(checked: CheckedTable) -> None:
-    options = checked.table.csv
+def _check_characters(check: TableCheck) -> None:
+    options = check.table.csv
     characters = {"delimiter": options.delimiter, "quote": options.quote, "escape": options.escape or ""}
     for name, character in characters.items():
         if not character and name == "quote":
@@ -162,38 +162,36 @@ def _check_characters(checked: CheckedTable) -> None:
         if name == "escape" and options.escape is None:
             continue
         if len(character) != 1 or not character.isascii() or character in "\r\n\0":
-            checked.add(checked.path("csv", name), "expected one ASCII character other than a line break")
+            check.add(check.path("csv", name), "expected one ASCII character other than a line break")
             return
     used = [character for character in characters.values() if character]
     if len(set(used)) < len(used):
-        checked.add(checked.path("csv"), "delimiter, quote and escape must be different characters")
+        check.add(check.path("csv"), "delimiter, quote and escape must be different characters")
     # the escape is allowed, as in \\N: the text is compared before it is unescaped
     elif any(mark in options.null_text for mark in ("\r", "\n", options.delimiter, options.quote) if mark):
-        checked.add(checked.path("csv", "null_text"), "must not have a delimiter, quote or line break")
+        check.add(check.path("csv", "null_text"), "must not have a delimiter, quote or line break")
     elif options.trim and options.null_text != options.null_text.strip(" \t"):
-        checked.add(checked.path("csv", "null_text"), "has blanks around it, which trim removes")
+        check.add(check.path("csv", "null_text"), "has blanks around it, which trim removes")
 
 
-def check_decoder(checked: CheckedTable) -> None:
-    table = checked.table
+def check_decoder(check: TableCheck) -> None:
+    table = check.table
     if table.format != "plugin":
-        if "plugin" in checked.map_keys.given:
-            checked.add(
-                checked.path("plugin"),
+        if "plugin" in check.map_keys.given:
+            check.add(
+                check.path("plugin"),
                 f"only format plugin has this key; the table's format is {table.format}",
             )
         return
     if table.plugin is None:
-        checked.add(checked.path("format"), "plugin needs a section plugin with the decoder's name")
+        check.add(check.path("format"), "plugin needs a section plugin with the decoder's name")
         return
-    checked.check_plugin(PluginKind.DECODER, table.plugin, checked.path("plugin"))
+    check.require_plugin(PluginKind.DECODER, table.plugin, check.path("plugin"))
     if (log := change_log_of(table.source)) is not None:
-        checked.add(
-            checked.path("source"), f"is not used with format plugin: the decoder unpacks {log.value} itself"
+        check.add(
+            check.path("source"), f"is not used with format plugin: the decoder unpacks {log.value} itself"
         )
     for column in declared_columns(table) if table.columns else ():
         if column.part is RecordPart.VALUE and (column.path is not None or column.unit is not None):
-            path = checked.path("columns", column.place)
-            checked.add(
-                path, "from and unit are not for format plugin: the decoder fills the columns by name"
-            )
+            path = check.path("columns", column.place)
+            check.add(path, "from and unit are not for format plugin: the decoder fills the columns by name")

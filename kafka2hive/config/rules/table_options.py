@@ -1,4 +1,4 @@
-"""A table's options with all defaults, for the rules and for `config.build`, and CheckedTable, which the rules check."""
+"""A table's options with all defaults, for the rules and for `config.build`, and TableCheck, the argument of the rules."""
 
 import re
 from dataclasses import dataclass, replace
@@ -165,8 +165,8 @@ def epoch_milliseconds(text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedTable:
-    """A table that the rules check: `map_keys` has only the keys that the map has at `index`, `table` also the defaults."""
+class TableCheck:
+    """What the rules check of one table: `map_keys` has only the keys that the map has at `index`, `table` also the defaults."""
 
     map_keys: TableKeys
     table: TableKeys
@@ -175,9 +175,7 @@ class CheckedTable:
     columns_key: str = "columns"
 
     @classmethod
-    def of(
-        cls, map_keys: TableKeys, defaults: TableOptions, index: int, problems: Problems
-    ) -> "CheckedTable":
+    def of(cls, map_keys: TableKeys, defaults: TableOptions, index: int, problems: Problems) -> "TableCheck":
         return cls(map_keys, with_defaults(map_keys, defaults), index, problems)
 
     def path(self, key: str, *deeper: str | int) -> Path:
@@ -187,8 +185,8 @@ class CheckedTable:
         base: Path = ("defaults", key) if is_inherited else ("tables", self.index, key)
         return (*base, *deeper)
 
-    def decoded(self) -> "CheckedTable":
-        """Return this table with the columns that are decoded from its records."""
+    def before_sql(self) -> "TableCheck":
+        """Return the check of the columns that are decoded from the table's records, before its SELECT."""
         if not self.table.records:
             return self
         return replace(self, table=before_sql(self.table), columns_key="records")
@@ -196,13 +194,14 @@ class CheckedTable:
     def add(self, path: Path, message: str, suggestion: str = "") -> None:
         self.problems.add(path, message, suggestion)
 
-    def check_zone(self, zone: str, path: Path) -> None:
+    def require_zone(self, zone: str, path: Path) -> None:
+        """Add a problem if the time zone is unknown."""
         try:
             ZoneInfo(zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             self.add(path, f"unknown time zone {zone}", closest(zone, available_timezones()))
 
-    def check_plugin(self, kind: PluginKind, plugin: PluginOptions, path: Path) -> None:
-        """Check that the plug-in is installed."""
+    def require_plugin(self, kind: PluginKind, plugin: PluginOptions, path: Path) -> None:
+        """Add a problem if the plug-in is not installed."""
         if (fault := fault_of(kind, plugin.name)) is not None:
             self.add((*path, "name"), fault, closest(plugin.name, plugin_names(kind)))

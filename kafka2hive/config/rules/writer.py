@@ -7,7 +7,7 @@ from typing import get_args
 from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
 from kafka2hive.config.keys.writer import LINE_FORMATS, FileFormat, TextOptions
 from kafka2hive.config.rules.columns import has_parts
-from kafka2hive.config.rules.table_options import CheckedTable, columns_of, metadata_names
+from kafka2hive.config.rules.table_options import TableCheck, columns_of, metadata_names
 from kafka2hive.config.yaml.problems import closest
 from kafka2hive.model.entry_points import PluginKind
 from kafka2hive.model.hive_types import avro_faults, type_words
@@ -19,37 +19,37 @@ _LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}
 _OF_METADATA = {MetadataColumn.HEADERS: "array"}
 
 
-def check_writer(checked: CheckedTable) -> None:
-    _check_level(checked)
-    _check_format(checked)
-    _check_text(checked)
-    _check_avro(checked)
-    _check_columns(checked)
-    _check_plugin(checked)
+def check_writer(check: TableCheck) -> None:
+    _check_level(check)
+    _check_format(check)
+    _check_text(check)
+    _check_avro(check)
+    _check_columns(check)
+    _check_plugin(check)
 
 
-def _check_level(checked: CheckedTable) -> None:
-    writer, path = checked.table.writer, checked.path("writer", "level")
+def _check_level(check: TableCheck) -> None:
+    writer, path = check.table.writer, check.path("writer", "level")
     if writer.level is None:
         return
     if writer.format == "orc":
-        checked.add(path, "ORC files are written with the codec's own level")
+        check.add(path, "ORC files are written with the codec's own level")
         return
     if writer.format == "plugin":
-        checked.add(path, "is not passed to a plug-in: set its options")
+        check.add(path, "is not passed to a plug-in: set its options")
         return
     low, high = _LEVELS.get(writer.compression, (0, -1))
     if high < low:
-        checked.add(path, f"{writer.compression} has no levels")
+        check.add(path, f"{writer.compression} has no levels")
     elif not low <= writer.level <= high:
-        checked.add(path, f"{writer.compression} has levels {low} to {high}")
+        check.add(path, f"{writer.compression} has levels {low} to {high}")
 
 
-def _check_format(checked: CheckedTable) -> None:
-    writer = checked.table.writer
+def _check_format(check: TableCheck) -> None:
+    writer = check.table.writer
     if writer.format in LINE_FORMATS and writer.compression not in _LINE_CODECS:
-        path = checked.path("writer", "compression")
-        checked.add(path, f"must be gzip, zstd or none for format {writer.format}")
+        path = check.path("writer", "compression")
+        check.add(path, f"must be gzip, zstd or none for format {writer.format}")
     if writer.format == "parquet":
         return
     is_set = {
@@ -59,75 +59,73 @@ def _check_format(checked: CheckedTable) -> None:
         "timestamps": writer.timestamps != "micros" and writer.format != "avro",
     }
     for key in (key for key, value in is_set.items() if value):
-        checked.add(checked.path("writer", key), "is an option of Parquet files")
+        check.add(check.path("writer", key), "is an option of Parquet files")
 
 
-def _check_text(checked: CheckedTable) -> None:
-    writer = checked.table.writer
+def _check_text(check: TableCheck) -> None:
+    writer = check.table.writer
     text = writer.text
     if writer.format != "text":
         if text != TextOptions():
-            checked.add(checked.path("writer", "text"), "is an option of text files")
+            check.add(check.path("writer", "text"), "is an option of text files")
         return
     if text.delimiter == text.escape:
-        checked.add(checked.path("writer", "text"), "delimiter and escape must differ")
+        check.add(check.path("writer", "text"), "delimiter and escape must differ")
     elif text.delimiter in text.null_text or text.null_text.endswith(text.escape):
         message = "must not contain the delimiter or end with the escape"
-        checked.add(checked.path("writer", "text", "null_text"), message)
-    types = _file_columns(checked)
+        check.add(check.path("writer", "text", "null_text"), message)
+    types = _file_columns(check)
     if not types:
-        checked.add(checked.path("writer", "format"), "is text: the table must declare its columns then")
+        check.add(check.path("writer", "format"), "is text: the table must declare its columns then")
     nested = [name for name, kind in types.items() if has_parts(kind)]
     for name in nested:
         message = f"text files have one value per field, {name} may have several; use json, parquet or orc"
-        checked.add(checked.path("writer", "format"), message)
+        check.add(check.path("writer", "format"), message)
 
 
-def _check_avro(checked: CheckedTable) -> None:
-    writer = checked.table.writer
+def _check_avro(check: TableCheck) -> None:
+    writer = check.table.writer
     if writer.format != "avro":
         return
     if writer.compression not in _AVRO_CODECS:
-        checked.add(
-            checked.path("writer", "compression"), "must be gzip, zstd, snappy or none for format avro"
-        )
-    types = columns_of(checked.table)
+        check.add(check.path("writer", "compression"), "must be gzip, zstd, snappy or none for format avro")
+    types = columns_of(check.table)
     if not types:
-        checked.add(checked.path("writer", "format"), "is avro: the table must declare its columns then")
-    types |= {name: METADATA_TYPES[kind] for kind, name in metadata_names(checked.table.metadata)}
+        check.add(check.path("writer", "format"), "is avro: the table must declare its columns then")
+    types |= {name: METADATA_TYPES[kind] for kind, name in metadata_names(check.table.metadata)}
     for name, kind in types.items():
         for fault in avro_faults(name, kind):
-            checked.add(checked.path("writer", "format"), f"is avro, and {fault}")
+            check.add(check.path("writer", "format"), f"is avro, and {fault}")
     has_times = any("timestamp" in type_words(kind) for kind in types.values())
     if writer.timestamps == "int96" or (has_times and writer.timestamps != "millis"):
         message = (
             "Hive reads Avro's timestamps as milliseconds: write millis; finer timestamps become dead letters"
         )
-        checked.add(checked.path("writer", "timestamps"), message)
+        check.add(check.path("writer", "timestamps"), message)
 
 
-def _check_columns(checked: CheckedTable) -> None:
-    writer = checked.table.writer
+def _check_columns(check: TableCheck) -> None:
+    writer = check.table.writer
     names_by_key = {
         "sorted_by": writer.sorted_by,
         "dictionary": [name for name, _ in writer.dictionary],
         "bloom_filter": writer.bloom_filter,
     }
-    types = _file_columns(checked)
+    types = _file_columns(check)
     for key, names in names_by_key.items():
         if names and not types:
-            checked.add(checked.path("writer", key), "names columns: the table must declare its columns then")
+            check.add(check.path("writer", key), "names columns: the table must declare its columns then")
             continue
         for name, fault, near in _faults(key, names, types):
-            checked.add(checked.path("writer", key), f"{name} {fault}", near)
+            check.add(check.path("writer", key), f"{name} {fault}", near)
 
 
-def _file_columns(checked: CheckedTable) -> dict[str, str]:
+def _file_columns(check: TableCheck) -> dict[str, str]:
     """Return the columns of the files, type by name; empty if the map does not declare them."""
-    declared = columns_of(checked.table)
+    declared = columns_of(check.table)
     if not declared:
         return {}
-    metadata = {name: _OF_METADATA.get(kind, "") for kind, name in metadata_names(checked.table.metadata)}
+    metadata = {name: _OF_METADATA.get(kind, "") for kind, name in metadata_names(check.table.metadata)}
     return declared | metadata
 
 
@@ -146,23 +144,23 @@ def _faults(key: str, names: Iterable[str], types: dict[str, str]) -> Iterable[t
         seen.add(name)
 
 
-def _check_plugin(checked: CheckedTable) -> None:
-    writer, path = checked.table.writer, checked.path("writer", "plugin")
+def _check_plugin(check: TableCheck) -> None:
+    writer, path = check.table.writer, check.path("writer", "plugin")
     if (writer.format == "plugin") != (writer.plugin is not None):
         message = (
             f"only format plugin has this key; the writer's format is {writer.format}"
             if writer.plugin is not None
             else "is missing: format plugin needs a writer's name"
         )
-        checked.add(path, message)
+        check.add(path, message)
     if writer.plugin is None:
         return
     name = writer.plugin.name
     if not _SUFFIX.fullmatch(name) or name in get_args(FileFormat):
         message = f"{name} becomes the suffix of files: 1 to 16 letters a-z and digits, a letter first, and not a built-in format"
-        checked.add((*path, "name"), message)
+        check.add((*path, "name"), message)
     else:
-        checked.check_plugin(PluginKind.WRITER, writer.plugin, path)
-    if checked.table.schema_evolution == "add":
+        check.require_plugin(PluginKind.WRITER, writer.plugin, path)
+    if check.table.schema_evolution == "add":
         message = "add is not for files of a plug-in: Hive may not read old files with new columns"
-        checked.add(checked.path("schema_evolution"), message)
+        check.add(check.path("schema_evolution"), message)

@@ -169,7 +169,7 @@ class _NodeReader:
     def _scalar(self, node: ScalarNode, path: Path) -> object:
         text = str(node.value)
         kind = node.tag.removeprefix(_TAG)
-        shown = f"`{text}`" if _may_show(path) else "this value"
+        quote = f"`{text}`" if _may_show(path) else "this value"
         match kind:
             case "str":
                 return text
@@ -183,9 +183,9 @@ class _NodeReader:
                 return float(text.replace("_", ""))
             case "bool":
                 meaning = "true" if text.lower() in ("yes", "on", "y") else "false"
-                message = f"YAML reads {shown} as {meaning}: put it in quotes, or write true or false"
+                message = f"YAML reads {quote} as {meaning}: put it in quotes, or write true or false"
             case "int" | "float":
-                message = f"YAML reads {shown} as a number in another notation: write it in plain digits or in quotes"
+                message = f"YAML reads {quote} as a number in another notation: write it in plain digits or in quotes"
             case _:
                 message = "YAML tags are not supported here"
         self._problems.add(path, message)
@@ -234,23 +234,23 @@ def resolve(data: object, environ: Mapping[str, str], problems: Problems) -> tup
 
     In an application that `submit` started, variables and files are those that it sent.
     """
-    sent: dict[str, str] = {}
+    sent_files: dict[str, str] = {}
     if directory := environ.get(SUBMITTED):
         folder = FilePath(directory)
         environ = {**environ, **json.loads((folder / SUBMITTED_VARIABLES).read_text(encoding="utf-8"))}
-        sent = json.loads((folder / SUBMITTED_FILES).read_text(encoding="utf-8"))
-    resolver = _Resolver(environ, problems, sent)
+        sent_files = json.loads((folder / SUBMITTED_FILES).read_text(encoding="utf-8"))
+    resolver = _Resolver(environ, problems, sent_files)
     return resolver.value(data, ()), resolver.references
 
 
 class _Resolver:
     """Resolves the values of one map and notes its references."""
 
-    def __init__(self, environ: Mapping[str, str], problems: Problems, sent: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], problems: Problems, sent_files: Mapping[str, str]) -> None:
         self.references = References()
         self._environ = environ
         self._problems = problems
-        self._sent = sent
+        self._sent_files = sent_files
 
     def value(self, value: object, path: Path) -> object:
         match value:
@@ -306,7 +306,7 @@ class _Resolver:
     def _local(self, file: str) -> str:
         """Note a file that the map names, and return where it is on this machine."""
         self.references.files.add(file)
-        return self._sent.get(file, file)
+        return self._sent_files.get(file, file)
 
 
 def _names_file(path: Path, value: str) -> bool:

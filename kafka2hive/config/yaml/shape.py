@@ -64,19 +64,19 @@ class MapShape:
             if name in data and not (key.default is UNSET and data[name] is None):
                 fields[key.field] = self._value(key.type, data[name], (*path, name))
             elif key.is_required:
-                fields[key.field] = self._missing((*path, name))
+                fields[key.field] = self._report_missing((*path, name))
             else:
                 fields[key.field] = self._default(key, (*path, name))
         others = {name: value for name, value in data.items() if name not in declared}
         if further is None:
             for name in others:
-                self._unknown(str(name), key_names(section), path)
+                self._report_unknown(str(name), key_names(section), path)
         else:
             place = (*path, further.first)
             if further.first in others:
                 first = self._value(further.first_type, others.pop(further.first), place)
             else:
-                first = self._missing(place)
+                first = self._report_missing(place)
             pairs = self._value(further.type, others, path)
             is_faulty = first is FAULTY or pairs is FAULTY
             fields[further.field] = FAULTY if is_faulty else ((further.first, first), *pairs)
@@ -88,7 +88,7 @@ class MapShape:
             return self._section(type(key.default), {}, path)
         return key.default
 
-    def _missing(self, path: Path) -> Any:
+    def _report_missing(self, path: Path) -> Any:
         self._problems.add(path, "is required" if path != ("tables",) else "is required: at least one table")
         return FAULTY
 
@@ -98,7 +98,7 @@ class MapShape:
         In a table or a top-level section, a malformed key that no other check depends on is replaced by its default.
         """
         if not isinstance(data, dict):
-            return self._unexpected(dict, path)
+            return self._report_unexpected(dict, path)
         fields = self.fields(section, data, path)
         if issubclass(section, TableOptions):
             fields["given"] = frozenset(
@@ -117,7 +117,7 @@ class MapShape:
             self.tables[int(path[1])] = value
         return value
 
-    def _unknown(self, name: str, known: list[str], path: Path) -> None:
+    def _report_unknown(self, name: str, known: list[str], path: Path) -> None:
         if path[-2:-1] == ("columns",) and _is_end_of_type(name):
             self._problems.add((*path, name), _TYPE_ENDS_HERE)
             return
@@ -176,7 +176,7 @@ class MapShape:
 
     def _pairs(self, types: tuple[Any, ...], data: object, path: Path) -> Any:
         if not isinstance(data, dict):
-            return self._unexpected(dict, path)
+            return self._report_unexpected(dict, path)
         pairs = [
             tuple(
                 self._value(hint, part, (*path, key)) for hint, part in zip(types, (key, value), strict=True)
@@ -187,7 +187,7 @@ class MapShape:
 
     def _list(self, item_type: Any, data: object, path: Path) -> Any:
         if not isinstance(data, list):
-            return self._unexpected(list, path)
+            return self._report_unexpected(list, path)
         items = tuple(self._value(item_type, item, (*path, index)) for index, item in enumerate(data))
         return FAULTY if FAULTY in items else items
 
@@ -196,9 +196,9 @@ class MapShape:
             return float(data)
         if isinstance(data, hint) and (hint is bool or not isinstance(data, bool)):
             return data
-        return self._unexpected(hint, path, is_empty=data is None)
+        return self._report_unexpected(hint, path, is_empty=data is None)
 
-    def _unexpected(self, kind: type, path: Path, *, is_empty: bool = False) -> Any:
+    def _report_unexpected(self, kind: type, path: Path, *, is_empty: bool = False) -> Any:
         if kind is str and path[-2:-1] == ("columns",) and _is_end_of_type(str(path[-1])):
             self._problems.add(path, _TYPE_ENDS_HERE)
         else:
