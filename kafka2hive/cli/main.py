@@ -105,11 +105,11 @@ def _exit_with_bug(kind: type[BaseException], error: BaseException, trace: Trace
 
 def _end_application(code: int) -> None:
     """Keep YARN from a further attempt if this process is the driver of an application and no attempt would help."""
-    from kafka2hive.spark.application import FOR_GOOD, end_for_good
+    from kafka2hive.spark.application import PERMANENT, fail_permanently
     from kafka2hive.spark.internals import is_started_by_launcher
 
-    if code in FOR_GOOD and is_started_by_launcher():
-        end_for_good(code)
+    if code in PERMANENT and is_started_by_launcher():
+        fail_permanently(code)
 
 
 def main() -> None:

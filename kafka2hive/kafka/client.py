@@ -9,9 +9,7 @@ from functools import partial
 from typing import Any
 
 from kafka2hive.config.keys import KafkaOptions
-from kafka2hive.kafka import groups
-from kafka2hive.kafka import leader_epochs as records
-from kafka2hive.kafka import requests as topic_settings
+from kafka2hive.kafka import groups, leader_epochs, requests
 from kafka2hive.kafka.client_log import ClientLog
 from kafka2hive.kafka.librdkafka import (
     admin_client,
@@ -32,10 +30,10 @@ log = logging.getLogger(__name__)
 # try, however short the limit: only then are the leaders and epochs that librdkafka caches fresh.
 _FIRST_TRY_SECONDS = 2.0
 _FIRST_TRY_SHARE = 1 / 3
-# If some topic partitions are answered and others are not, the others are left out after this many tries.
-_TRIES_OF_SOME = 2
+# If Kafka answers for some topic partitions only, the others are left out after this many tries.
+_TRIES_FOR_THE_REST = 2
 # A logged refusal counts only after this many tries, because another broker may accept the client.
-_TRIES_OF_REFUSED = 2
+_TRIES_BEFORE_REFUSAL = 2
 # After the time for all requests is used up, each further request still gets this long, enough for a healthy Kafka.
 _LEAST_SECONDS = 0.2
 # Topic settings are optional, so the wait for them is shorter than for offsets.
@@ -87,7 +85,7 @@ class KafkaAdmin:
         """Return settings by topic; a setting is None if Kafka refuses it or does not answer within a few seconds."""
         if not topics or is_mock(cluster.cluster_id):
             return dict.fromkeys(topics, TopicSettings())
-        return topic_settings.topic_settings(self._admin(), topics, min(self._timeout, _SETTINGS_SECONDS))
+        return requests.topic_settings(self._admin(), topics, min(self._timeout, _SETTINGS_SECONDS))
 
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         """Return the first offset of each topic partition that can still be read.
@@ -150,7 +148,7 @@ class KafkaAdmin:
         ledger's, the log was truncated and rewritten (an unclean leader election). Topic partitions that are gone,
         refused, or not answered in time are left out. Raises ServiceUnavailable only if none is answered.
         """
-        return records.record_epochs(self._options, asked, self._timeout)
+        return leader_epochs.record_epochs(self._options, asked, self._timeout)
 
     @property
     def _timeout(self) -> float:
@@ -168,12 +166,12 @@ class KafkaAdmin:
 
     def _tries(self) -> Iterator[float]:
         """Yield the time limit of each try in seconds, each twice the one before; their sum is the request's limit."""
-        left = self._timeout
-        seconds = min(_FIRST_TRY_SECONDS, left * _FIRST_TRY_SHARE)
-        while left > 0:
-            limit = left if left < 2 * seconds else seconds
+        remaining = self._timeout
+        seconds = min(_FIRST_TRY_SECONDS, remaining * _FIRST_TRY_SHARE)
+        while remaining > 0:
+            limit = remaining if remaining < 2 * seconds else seconds
             yield limit
-            left, seconds = left - limit, 2 * seconds
+            remaining, seconds = remaining - limit, 2 * seconds
 
     def _metadata(self) -> Any:
         """Fetch metadata of all topics, which refreshes librdkafka's leaders, and note topic partitions without a leader."""
@@ -188,7 +186,7 @@ class KafkaAdmin:
                 failure = error
             self._client.poll(0)
             refusal = self._client_log.refusal(began)
-            if number >= _TRIES_OF_REFUSED and refusal is not None and refusal.certain:
+            if number >= _TRIES_BEFORE_REFUSAL and refusal is not None and refusal.certain:
                 break
         if metadata is None:
             raise self._unavailable("metadata", failure) from failure
@@ -229,7 +227,7 @@ class KafkaAdmin:
         otherwise until the time limit.
         """
         offsets: dict[TopicPartition, Watermark] = {}
-        why: dict[TopicPartition, Exception] = {}
+        errors: dict[TopicPartition, Exception] = {}
         gone: set[TopicPartition] = set()
         if not self._leaderless.isdisjoint(asked):  # it may have a leader by now
             self._metadata()
@@ -237,7 +235,7 @@ class KafkaAdmin:
             waiting = [
                 tp for tp in asked if tp not in offsets and tp not in gone and tp not in self._leaderless
             ]
-            if not waiting or (offsets and number >= _TRIES_OF_SOME):
+            if not waiting or (offsets and number >= _TRIES_FOR_THE_REST):
                 break
             if number:
                 self._metadata()
@@ -245,17 +243,21 @@ class KafkaAdmin:
                 self._admin(), {tp: asked[tp] for tp in waiting}, seconds, read_committed=read_committed
             )
             offsets |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
-            why |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
-            if number:  # librdkafka's first answer may come from metadata older than the topic
-                gone = {tp for tp, error in why.items() if is_gone(error)}
+            errors |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
+            if number:  # librdkafka's first answer may come from metadata that is older than the topic
+                gone = {tp for tp, error in errors.items() if is_gone(error)}
         unanswered = [tp for tp in asked if tp not in offsets]
         for tp in unanswered:
             if tp in self._leaderless:
-                # this can last, and the table reports it once
+                # this may last for long, and the table reports it once
                 log.debug("no offset of %s: it has no leader", tp)
             else:
-                log.warning("no offset of %s this time: %s", tp, self._reason(why.get(tp, FutureTimeout())))
-        if not offsets and (failures := [why[tp] for tp in unanswered if tp in why and not is_gone(why[tp])]):
+                log.warning(
+                    "no offset of %s this time: %s", tp, self._reason(errors.get(tp, FutureTimeout()))
+                )
+        if not offsets and (
+            failures := [errors[tp] for tp in unanswered if tp in errors and not is_gone(errors[tp])]
+        ):
             raise self._unavailable("offsets", failures[-1]) from failures[-1]
         return offsets
 

@@ -16,7 +16,7 @@ from pathlib import Path
 UNTRUSTED = "kafka.tls_untrusted"
 # A client retries several times a second while a broker is away or refuses it.
 _SILENT_SECONDS = 60.0
-_KEPT = 64
+_MOST_ENTRIES = 64
 # A refused client logs the refusal again within this time: librdkafka waits at most 10 s between tries.
 _REPEAT_SECONDS = 12.0
 _CONNECT_SECONDS = 5.0
@@ -146,9 +146,9 @@ class ClientLog(logging.Handler):
         if now - self._logged_at.get(key, -_SILENT_SECONDS) >= _SILENT_SECONDS:
             self._logged_at[key] = now
             self._log.log(record.levelno, "%s", line)
-        for kept in (self._logged_at, self._refusals):
-            while len(kept) > _KEPT:
-                del kept[next(iter(kept))]  # the oldest
+        for entries in (self._logged_at, self._refusals):
+            while len(entries) > _MOST_ENTRIES:
+                del entries[next(iter(entries))]  # the oldest
 
     def refusal(self, since: float) -> ClientRefusal | None:
         """Return why brokers refuse the client, or None.

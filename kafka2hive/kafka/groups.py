@@ -50,7 +50,7 @@ def group_offsets(
 
 
 class KafkaGroupCommits:
-    """Sets a group's offsets repeatedly through one consumer, since each new one must log in (with Kerberos, at the KDC).
+    """Sets a group's offsets repeatedly through one consumer, because each new one must log in (with Kerberos, at the KDC).
 
     A consumer that fails is closed. If it had been used before, a new one tries the same commit once more.
     """
@@ -93,8 +93,8 @@ class KafkaGroupCommits:
             consumer.commit(
                 offsets=[kafka_partition(tp, offset) for tp, offset in offsets.items()], asynchronous=True
             )
-            while not self._answers and (left := deadline - time.monotonic()) > 0:
-                consumer.poll(min(left, 0.1))
+            while not self._answers and (remaining := deadline - time.monotonic()) > 0:
+                consumer.poll(min(remaining, 0.1))
             problems = _problems(self._answers, self._group, self._client_log.trouble(began))
         except KafkaException as error:
             problems = [_not_set(self._group, reason(self._options.properties, error))]

@@ -72,23 +72,23 @@ def _reader_properties(options: KafkaOptions, timeout_seconds: float) -> dict[st
     }
 
 
-def interruptible(question: Callable[[], Answer]) -> Answer:
-    """Return or raise what `question()` does, and let a signal interrupt the wait.
+def interruptible(request: Callable[[], Answer]) -> Answer:
+    """Return or raise what `request()` does, and let a signal interrupt the wait.
 
-    In the main thread, `question` runs in a daemon thread, so a signal is handled before librdkafka returns. The call
-    then goes on in its thread, and its answer is dropped.
+    In the main thread, `request` runs in a daemon thread, so a signal is handled before librdkafka returns. The call
+    then continues in its thread, and its answer is dropped.
     """
     if threading.current_thread() is not threading.main_thread():
-        return question()
+        return request()
     answer: Future[Answer] = Future()
 
     def ask() -> None:
         try:
-            answer.set_result(question())
+            answer.set_result(request())
         except BaseException as error:  # noqa: BLE001 - raised in the caller
             answer.set_exception(error)
 
-    threading.Thread(target=ask, name="kafka-question", daemon=True).start()
+    threading.Thread(target=ask, name="kafka-request", daemon=True).start()
     return answer.result()
 
 

@@ -136,7 +136,7 @@ Decision = Resume | PositionsToCommit | Halt
 
 def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
     """Decide where the table of `snapshot` resumes. The order of topics does not matter."""
-    found = _Findings()
+    findings = _Findings()
     before, now = snapshot.cluster_id, logs.cluster.cluster_id
     if snapshot.positions and UNKNOWN_ID not in (before, now) and before != now:
         return Halt((problems.cluster_changed(before, now),))
@@ -146,14 +146,14 @@ def decide(snapshot: Snapshot, logs: Logs, intent: TableIntent) -> Decision:
     for topic in sorted(set(intent.topics)):
         view = logs.cluster.topics.get(topic)
         if view is None:
-            found.warnings.append(f"topic {topic} is not in Kafka; what was read of it keeps its position")
+            findings.warnings.append(f"topic {topic} is not in Kafka; what was read of it keeps its position")
         elif topic not in known:
             earliest = topic in intent.created_later or (intent.by_pattern and bool(snapshot.positions))
             policy = StartPolicy(StartKind.EARLIEST) if earliest else intent.start
-            _first_positions(view, policy, logs, found)
+            _first_positions(view, policy, logs, findings)
         else:
-            _known_topic(view=view, positions=known[topic], logs=logs, intent=intent, found=found)
-    return found.decision()
+            _known_topic(view=view, positions=known[topic], logs=logs, intent=intent, findings=findings)
+    return findings.decision()
 
 
 @dataclass(slots=True)
@@ -175,28 +175,28 @@ class _Findings:
         return Resume(tuple(self.ranges), warnings)
 
 
-def _first_positions(view: TopicView, policy: StartPolicy, logs: Logs, found: _Findings) -> None:
-    """Begin a topic that the table has never read: all of its partitions get a position, or none does."""
+def _first_positions(view: TopicView, policy: StartPolicy, logs: Logs, findings: _Findings) -> None:
+    """Begin a topic that the table has never read: all of its topic partitions get a position, or none does."""
     topic_partitions = view.topic_partitions()
     by_time = policy.kind is StartKind.TIMESTAMP
     if not all(_answered(tp, logs) and (tp in logs.at_start or not by_time) for tp in topic_partitions):
-        found.warnings.append(f"topic {view.name} is not read yet: Kafka does not give all its offsets")
+        findings.warnings.append(f"topic {view.name} is not read yet: Kafka does not give all its offsets")
         return
     positions = []
     for tp in topic_partitions:
         offset = _start_offset(tp, policy, logs)
         earliest, latest = logs.earliest[tp].offset, logs.latest[tp].offset
         if offset is None:
-            found.problems.append(problems.start_offset_missing(tp))
+            findings.problems.append(problems.start_offset_missing(tp))
         elif not earliest <= offset <= latest:
-            found.problems.append(problems.start_offset_outside(tp, offset, earliest, latest))
+            findings.problems.append(problems.start_offset_outside(tp, offset, earliest, latest))
         else:
             positions.append(Position(tp, offset, offset, view.id))
-    found.positions.extend(positions)
+    findings.positions.extend(positions)
     if policy.kind is StartKind.LATEST:
-        left_out = sum(p.end - logs.earliest[p.topic_partition].offset for p in positions)
-        if left_out:
-            found.warnings.append(problems.left_out_by_latest(view.name, left_out))
+        skipped = sum(p.end - logs.earliest[p.topic_partition].offset for p in positions)
+        if skipped:
+            findings.warnings.append(problems.left_out_by_latest(view.name, skipped))
 
 
 def _start_offset(tp: TopicPartition, policy: StartPolicy, logs: Logs) -> int | None:
@@ -216,31 +216,35 @@ def _start_offset(tp: TopicPartition, policy: StartPolicy, logs: Logs) -> int | 
 
 
 def _known_topic(
-    view: TopicView, positions: list[Position], logs: Logs, intent: TableIntent, found: _Findings
+    view: TopicView, positions: list[Position], logs: Logs, intent: TableIntent, findings: _Findings
 ) -> None:
     """Resume a topic that the table has read before, perhaps with fewer partitions than it has now."""
     ids = {position.topic_id for position in positions} - {UNKNOWN_ID, view.id}
     if ids and view.id != UNKNOWN_ID:
         _recreated(
-            view=view, before=sorted(ids)[0], positions=positions, logs=logs, intent=intent, found=found
+            view=view, before=sorted(ids)[0], positions=positions, logs=logs, intent=intent, findings=findings
         )
         return
     by_tp = {position.topic_partition: position for position in positions}
     present = view.topic_partitions()
     for tp in sorted(set(by_tp).difference(present)):
-        found.warnings.append(f"{tp} is not in Kafka any more; its position {by_tp[tp].end} is kept")
+        findings.warnings.append(f"{tp} is not in Kafka any more; its position {by_tp[tp].end} is kept")
     for tp in present:
         if _answered(tp, logs):
             # a partition that was added later begins at offset 0, since all of its records are new to the table
             _known_partition(
-                position=by_tp.get(tp), new=Position(tp, 0, 0, view.id), logs=logs, intent=intent, found=found
+                position=by_tp.get(tp),
+                new=Position(tp, 0, 0, view.id),
+                logs=logs,
+                intent=intent,
+                findings=findings,
             )
         else:
-            found.warnings.append(f"{tp} is left out this time: Kafka does not give its offsets")
+            findings.warnings.append(f"{tp} is left out this time: Kafka does not give its offsets")
 
 
 def _known_partition(
-    position: Position | None, new: Position, logs: Logs, intent: TableIntent, found: _Findings
+    position: Position | None, new: Position, logs: Logs, intent: TableIntent, findings: _Findings
 ) -> None:
     at = position or new
     tp = at.topic_partition
@@ -253,25 +257,25 @@ def _known_partition(
         missing = OffsetRange(tp, at.end, earliest)
         problem, gap = problems.aged_out(missing), Gap(missing, "gone from Kafka before it was read")
     elif position is None:
-        found.positions.append(new)
+        findings.positions.append(new)
         return
     elif (rewrite := _rewrite(position, logs)) is not None:
         problem, gap = rewrite, Gap(OffsetRange(tp, at.end, at.end), rewrite.message)
     else:
-        found.ranges.append(OffsetRange(tp, at.end, latest))
+        findings.ranges.append(OffsetRange(tp, at.end, latest))
         return
     resume_at = gap.range.end
     if is_accepted(intent.acceptances, tp, resume_at):
-        found.gaps.append(gap)
-        found.positions.append(Position(tp, resume_at, resume_at, new.topic_id))
+        findings.gaps.append(gap)
+        findings.positions.append(Position(tp, resume_at, resume_at, new.topic_id))
     else:
-        found.problems.append(problem)
+        findings.problems.append(problem)
 
 
 def _rewrite(position: Position, logs: Logs) -> Problem | None:
-    """Return the problem if the log was rewritten after it was read.
+    """Return the problem if the log was rewritten after it was read, otherwise None.
 
-    It was if its last leader epoch is below the position's, or if the last record read has another leader epoch now.
+    It was rewritten if its last leader epoch is below the position's, or the last record read has another leader epoch now.
     """
     tp, read = position.topic_partition, position.leader_epoch
     now = logs.last_read.get(tp, read)
@@ -282,25 +286,32 @@ def _rewrite(position: Position, logs: Logs) -> Problem | None:
 
 
 def _recreated(
-    view: TopicView, before: str, positions: list[Position], logs: Logs, intent: TableIntent, found: _Findings
+    view: TopicView,
+    before: str,
+    positions: list[Position],
+    logs: Logs,
+    intent: TableIntent,
+    findings: _Findings,
 ) -> None:
-    """Begin a recreated topic at its earliest offsets if the operator accepts that for every partition."""
+    """Begin a recreated topic at its earliest offsets if the operator accepts that for every topic partition."""
     present = view.topic_partitions()
     if not all(_answered(tp, logs) for tp in present):
-        found.warnings.append(f"topic {view.name} is left out this time: Kafka does not give all its offsets")
+        findings.warnings.append(
+            f"topic {view.name} is left out this time: Kafka does not give all its offsets"
+        )
         return
     if not all(is_accepted(intent.acceptances, tp, logs.earliest[tp].offset) for tp in present):
-        found.problems.append(problems.topic_recreated(view.name, before, view.id))
+        findings.problems.append(problems.topic_recreated(view.name, before, view.id))
         return
     for tp in present:
         earliest = logs.earliest[tp].offset
-        found.positions.append(Position(tp, earliest, earliest, view.id))
+        findings.positions.append(Position(tp, earliest, earliest, view.id))
     # partitions that only the old topic had begin at 0 if the new topic gets them later
     vanished = {position.topic_partition for position in positions}.difference(present)
-    found.positions.extend(Position(tp, 0, 0, view.id) for tp in sorted(vanished))
+    findings.positions.extend(Position(tp, 0, 0, view.id) for tp in sorted(vanished))
     reason = f"topic {view.name} recreated: id {before}, now {view.id}"
     for p in positions:
-        found.gaps.append(Gap(OffsetRange(p.topic_partition, p.end, p.end), reason))
+        findings.gaps.append(Gap(OffsetRange(p.topic_partition, p.end, p.end), reason))
 
 
 def _answered(tp: TopicPartition, logs: Logs) -> bool:

@@ -92,25 +92,25 @@ def _configs(client: Any, topics: Collection[str], seconds: float) -> dict[str, 
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import ConfigResource, ResourceType
 
-    found: dict[str, dict[str, str]] = {}
+    values: dict[str, dict[str, str]] = {}
     asked = client.describe_configs(
         [ConfigResource(ResourceType.TOPIC, name) for name in topics], request_timeout=seconds
     )
     for resource, future in asked.items():
         try:
-            found[resource.name] = {
+            values[resource.name] = {
                 key: entry.value for key, entry in future.result(seconds + GRACE_SECONDS).items()
             }
         except (KafkaException, FutureTimeout) as error:
             log.debug("settings of topic %s are not known: %s", resource.name, error)
-    return found
+    return values
 
 
 def _may_read(client: Any, topics: Collection[str], seconds: float) -> dict[str, bool]:
     from confluent_kafka import KafkaException, TopicCollection
     from confluent_kafka.admin import AclOperation
 
-    found: dict[str, bool] = {}
+    readable: dict[str, bool] = {}
     asked = client.describe_topics(
         TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=seconds
     )
@@ -119,13 +119,13 @@ def _may_read(client: Any, topics: Collection[str], seconds: float) -> dict[str,
             allowed = future.result(seconds + GRACE_SECONDS).authorized_operations
         except KafkaException as error:
             if is_refused(error.args[0]):
-                found[name] = False
+                readable[name] = False
             continue
         except FutureTimeout:
             continue
         if allowed is not None:
-            found[name] = AclOperation.READ in allowed or AclOperation.ALL in allowed
-    return found
+            readable[name] = AclOperation.READ in allowed or AclOperation.ALL in allowed
+    return readable
 
 
 def _number(text: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""An application on YARN: how it is submitted, what spark-submit reports about it, and how it ends itself for good."""
+"""An application on YARN: how it is submitted, what spark-submit reports about it, and how it fails without another attempt."""
 
 import os
 import re
@@ -25,10 +25,10 @@ from kafka2hive.spark.pack import Pack, read_pack
 from kafka2hive.spark.submission import (
     FILES_DIRECTORY,
     Submission,
-    SubmitOrder,
-    printed,
+    SubmitRequest,
     require_yarn,
     secret_properties,
+    shell_text,
     submit_command,
     submit_environment,
     write_files,
@@ -36,8 +36,8 @@ from kafka2hive.spark.submission import (
 from kafka2hive.storage.connect import connect
 from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, StorageError
 
-#: After these a new attempt would end in the same way, or compete with another run. The systemd unit has the same list.
-FOR_GOOD = frozenset({ExitCode.USAGE, ExitCode.OWNED, ExitCode.FENCED, ExitCode.STOP, ExitCode.CONFIG})
+#: After these another attempt would end in the same way, or compete with another run. The systemd unit has the same list.
+PERMANENT = frozenset({ExitCode.USAGE, ExitCode.OWNED, ExitCode.FENCED, ExitCode.STOP, ExitCode.CONFIG})
 _APPLICATION = re.compile(r"\bapplication_\d+_\d+\b")
 _STATE = re.compile(r"Application report for (application_\d+_\d+) \(state: (\w+)\)")
 _URL = re.compile(r"^\s*tracking URL: (\S+)")
@@ -49,33 +49,36 @@ _BLOCK_BYTES = 4 << 20
 
 @dataclass(slots=True)
 class ApplicationReport:
-    """What spark-submit has said so far; `exit_code` is that of `run`, None if YARN does not know it."""
+    """What spark-submit has printed so far; `exit_code` is that of `run`, None if YARN does not know it.
+
+    `final` is YARN's final status, empty before the end; `lines` are the last lines.
+    """
 
     application: str = ""
     url: str = ""
     state: str = ""
     final: str = ""
     exit_code: int | None = None
-    said: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES_KEPT))
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES_KEPT))
 
     def line(self) -> str:
-        """Return a line for a person who waits."""
+        """Return application, state and URL in one line for the terminal."""
         return f"{self.application} {self.state.lower()} {self.url}".rstrip()
 
     def read(self, line: str) -> bool:
-        """Read a line; return whether the state, or the URL, is new."""
+        """Read a line that spark-submit printed; return whether it changes the state or the URL."""
         before = (self.state, self.url)
-        self.said.append(line)
-        if found := _STATE.search(line):
-            self.application, self.state = found[1], found[2]
-        elif not self.application and "ubmitted application" in line and (found := _APPLICATION.search(line)):
-            self.application, self.state = found[0], "SUBMITTED"
-        elif (found := _URL.match(line)) and found[1] != "N/A":
-            self.url = found[1]
-        elif found := _FINAL.match(line):
-            self.final = found[1]
-        if found := _ENDED_WITH.search(line):
-            self.exit_code = int(found[1])
+        self.lines.append(line)
+        if match := _STATE.search(line):
+            self.application, self.state = match[1], match[2]
+        elif not self.application and "ubmitted application" in line and (match := _APPLICATION.search(line)):
+            self.application, self.state = match[0], "SUBMITTED"
+        elif (match := _URL.match(line)) and match[1] != "N/A":
+            self.url = match[1]
+        elif match := _FINAL.match(line):
+            self.final = match[1]
+        if match := _ENDED_WITH.search(line):
+            self.exit_code = int(match[1])
         return (self.state, self.url) != before
 
 
@@ -89,15 +92,15 @@ class PreparedApplication:
     pack_file: Path | None
 
     def text(self) -> str:
-        """Return the command as it can be typed."""
-        return printed(self.command, self.submission.order.user)
+        """Return the command as it can be typed into a shell."""
+        return shell_text(self.command, self.submission.request.user)
 
 
 @contextmanager
-def prepared(
-    service_map: ServiceMap, order: SubmitOrder, environ: Mapping[str, str]
+def prepare(
+    service_map: ServiceMap, request: SubmitRequest, environ: Mapping[str, str]
 ) -> Iterator[PreparedApplication]:
-    """Check everything on this machine and write the files to send, which exist until the block ends.
+    """Check everything on this machine and write the files to send; they are deleted at the end of the block.
 
     Raises ConfigError (`submit.master`, `submit.hadoop_conf`, `submit.file`, `submit.pack`, `pack.unreadable`) and
     ServiceUnavailable (`spark.start`).
@@ -106,11 +109,11 @@ def prepared(
     home = spark_home()
     if home is None:
         raise not_started("pyspark is installed without jars and scripts, and SPARK_HOME is not set")
-    environment = submit_environment(environ, home, order.user)
-    pack, pack_file = pack_uri(service_map, order.pack)
+    environment = submit_environment(environ, home, request.user)
+    pack, pack_file = pack_uri(service_map, request.pack)
     with TemporaryDirectory(prefix="kafka2hive-submit-") as directory:
         files = Path(directory, f"{FILES_DIRECTORY}.zip")
-        submission = Submission(service_map, order, pack, str(files))
+        submission = Submission(service_map, request, pack, str(files))
         write_files(files, Path(service_map.path), read_references(service_map.path, environ))
         properties = None
         if secrets := secret_properties(submission):
@@ -122,39 +125,41 @@ def prepared(
         )
 
 
-def submit_prepared(
-    ready: PreparedApplication, tell: Callable[["ApplicationReport"], None]
+def submit(
+    application: PreparedApplication, on_change: Callable[["ApplicationReport"], None]
 ) -> "ApplicationReport":
-    """Upload the pack and submit the application; call `tell` for each change of its state.
+    """Upload the pack and submit the application; call `on_change` for each change of its state.
 
     Raises ServiceUnavailable (`spark.java`, `submit.upload`, `submit.failed`).
     """
     require_java()
-    if ready.pack_file is not None:
-        if user := ready.submission.order.user:
+    if application.pack_file is not None:
+        if user := application.submission.request.user:
             os.environ["HADOOP_USER_NAME"] = user  # hdfs-native reads it there
-        upload(connect(ready.submission.map.storage), ready.pack_file, ready.submission.pack)
-    return follow(ready.command, ready.environ, tell)
+        upload(
+            connect(application.submission.map.storage), application.pack_file, application.submission.pack
+        )
+    return follow(application.command, application.environ, on_change)
 
 
 def pack_uri(service_map: ServiceMap, pack: str) -> tuple[str, Path | None]:
     """Return where nodes fetch a pack, and the local file that must be uploaded there first.
 
-    It is below the map's ledger root under the name that has its digest, so that nodes keep it from one application to the
-    next. Spark itself uploads it if the storage is no HDFS. Raises ConfigError (`pack.unreadable`, `submit.pack`).
+    That is below the map's ledger root, under a name with the pack's digest, so that nodes keep it from one application to the
+    next. If the storage is not HDFS, Spark itself uploads it. Raises ConfigError (`pack.unreadable`, `submit.pack`).
     """
     if pack.startswith("hdfs://"):
         return pack, None
     file = Path(pack)
-    described = read_pack(file)
-    _require_same(described, file)
+    description = read_pack(file)
+    _require_same_versions(description, file)
     root = service_map.storage.ledger_root
     if not root.startswith("hdfs://"):
         return str(file.absolute()), None
-    return join(root, PACKS_DIRECTORY, described.name), file
+    return join(root, PACKS_DIRECTORY, description.name), file
 
 
-def _require_same(pack: Pack, file: Path) -> None:
+def _require_same_versions(pack: Pack, file: Path) -> None:
     from importlib.metadata import version
 
     for name, packed, here in (
@@ -170,7 +175,7 @@ def _require_same(pack: Pack, file: Path) -> None:
 
 
 def upload(files: FileSystem, source: Path, target: str) -> bool:
-    """Copy a local file to the storage unless it is there; return whether it was copied.
+    """Copy a local file to `target` on the storage unless it exists; return whether it was copied.
 
     A crash leaves a file `.in-progress`, which nothing reads. Raises ServiceUnavailable (`submit.upload`).
     """
@@ -178,7 +183,7 @@ def upload(files: FileSystem, source: Path, target: str) -> bool:
     try:
         with suppress(NotFound):
             files.stat(target)
-            return False  # it came into being by a rename, so it is whole
+            return False  # it got its name by a rename, so it is whole
         files.mkdirs(target.rpartition("/")[0])
         writer = files.create(part)
         with source.open("rb") as content:
@@ -188,7 +193,7 @@ def upload(files: FileSystem, source: Path, target: str) -> bool:
         try:
             files.rename(part, target)
         except AlreadyExists:
-            files.delete(part)  # somebody else has uploaded it meanwhile
+            files.delete(part)  # another process has uploaded it meanwhile
     except (StorageError, OSError) as error:
         raise ServiceUnavailable(
             "submit.upload",
@@ -199,9 +204,9 @@ def upload(files: FileSystem, source: Path, target: str) -> bool:
 
 
 def follow(
-    command: Sequence[str], environ: Mapping[str, str], tell: Callable[[ApplicationReport], None]
+    command: Sequence[str], environ: Mapping[str, str], on_change: Callable[[ApplicationReport], None]
 ) -> ApplicationReport:
-    """Run spark-submit to its end, and call `tell` for each change.
+    """Run spark-submit to its end, and call `on_change` for each change.
 
     Raises ServiceUnavailable (`submit.failed`) if no application was submitted.
     """
@@ -217,9 +222,9 @@ def follow(
         assert process.stdout is not None, "it is a pipe"
         for line in process.stdout:
             if report.read(line.rstrip()) and report.application:
-                tell(report)
+                on_change(report)
     if not report.application:
-        raise _not_submitted("\n".join(["it printed", *report.said]))
+        raise _not_submitted("\n".join(["it printed", *report.lines]))
     if process.returncode and not report.final:
         report.final = "UNKNOWN"
     return report
@@ -240,7 +245,7 @@ def _not_submitted(reason: str) -> ServiceUnavailable:
     )
 
 
-def end_for_good(code: int) -> None:
+def fail_permanently(code: int) -> None:
     """Report the application as failed to YARN, which then starts no further attempt.
 
     Spark's application master does this only in the last attempt. Raises py4j's errors.

@@ -42,13 +42,13 @@ def make_archive() -> tuple[Path, bool]:
         raise _failed("Java has no file `release` that tells its version, or there is no home directory")
     try:
         stem.parent.mkdir(parents=True, exist_ok=True)
-        with _only_one(stem.parent / "lock"):
-            if (found := find_archive(stem)) is not None:
-                return found, False
-            for left in stem.parent.glob("*.part"):
-                left.unlink()
+        with _exclusive(stem.parent / "lock"):
+            if (present := find_archive(stem)) is not None:
+                return present, False
+            for incomplete in stem.parent.glob("*.part"):
+                incomplete.unlink()
             part = stem.with_name(f"{stem.name}.part")
-            _session_that_writes(part, stem.parent / "run")
+            _run_session_that_writes(part, stem.parent / "run")
             if not part.is_file():
                 raise _failed("Java wrote no archive")
             _sync(part)
@@ -78,14 +78,14 @@ def _failed(reason: str) -> ServiceUnavailable:
 
 
 @contextmanager
-def _only_one(lock: Path) -> Iterator[None]:
+def _exclusive(lock: Path) -> Iterator[None]:
     """Wait for other processes that make an archive; the lock is released at the end of a process."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _session_that_writes(part: Path, run_directory: Path) -> None:
+def _run_session_that_writes(part: Path, run_directory: Path) -> None:
     options = SparkOptions(master="local[1]", conf=((JAVA_OPTIONS, make_option(part)),))
     with Scratch(run_directory) as scratch, launched(options, "warm") as jvm:
         spark = start_session(options, "warm", scratch, jvm.connect())
@@ -116,10 +116,10 @@ class _OneEpoch:
     """A planner of one epoch with one task and no tables, and its listener, which commits nothing."""
 
     def __init__(self) -> None:
-        self._left = [PlannedEpoch(1, (TaskPlan(0, ()),))]
+        self._epochs = [PlannedEpoch(1, (TaskPlan(0, ()),))]
 
     def plan(self) -> PlannedEpoch | None:
-        return self._left.pop() if self._left else None
+        return self._epochs.pop() if self._epochs else None
 
     def on_epoch(self, number: int, manifests: Sequence[TableManifest]) -> None:
         pass

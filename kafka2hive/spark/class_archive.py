@@ -44,7 +44,7 @@ def make_option(file: Path) -> str:
 
 
 def archive_stem(environment: Mapping[str, str]) -> Path | None:
-    """Return the path without its end for archives of this Java, this Spark and this class path.
+    """Return the path of the archive for this Java, this Spark and this class path, without its end.
 
     The name is `<installation>-spark-<version>-java-<version>-<vendor>-<state>`, and `-<bytes>.jsa` follows.
     `installation` is a digest of the paths of Spark, Java and the other parts of the class path, `state` one of their
@@ -103,9 +103,9 @@ def spark_home() -> Path | None:
 
 
 def _pyspark() -> Path:
-    found = find_spec("pyspark")
-    assert found is not None and found.origin is not None, "pyspark is installed with this package"
-    return Path(found.origin).resolve().parent  # resolves links, as pyspark does
+    spec = find_spec("pyspark")
+    assert spec is not None and spec.origin is not None, "pyspark is installed with this package"
+    return Path(spec.origin).resolve().parent  # resolves links, as pyspark does
 
 
 def _is_sound(stem: Path, file: Path) -> bool:

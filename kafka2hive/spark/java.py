@@ -32,10 +32,10 @@ def require_java() -> str:
         )
     version = released_version(launcher) or java_version(str(launcher))
     if version < OLDEST:
-        found = f"Java {version}" if version else "a Java that does not start"
+        present = f"Java {version}" if version else "a Java that does not start"
         raise ServiceUnavailable(
             "spark.java",
-            f"Spark needs Java {OLDEST} or newer; {found} is in {where}",
+            f"Spark needs Java {OLDEST} or newer; {present} is in {where}",
             f"install Java {OLDEST} or newer, or set JAVA_HOME to one",
         )
     return f"Java {version} at {launcher}"
@@ -44,8 +44,8 @@ def require_java() -> str:
 def java_launcher() -> Path | None:
     """Return JAVA_HOME's launcher, or the one on the path if JAVA_HOME is not set."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home, "bin")) if home else None)
-    return Path(found) if found else None
+    launcher = shutil.which("java", path=str(Path(home, "bin")) if home else None)
+    return Path(launcher) if launcher else None
 
 
 def released_version(launcher: Path) -> int:
@@ -54,8 +54,8 @@ def released_version(launcher: Path) -> int:
         text = (launcher.resolve().parent.parent / "release").read_text()
     except OSError:
         return 0
-    found = _RELEASE.search(text)
-    return int(found[1]) if found else 0
+    match = _RELEASE.search(text)
+    return int(match[1]) if match else 0
 
 
 def java_version(launcher: str) -> int:
@@ -64,5 +64,5 @@ def java_version(launcher: str) -> int:
         done = subprocess.run([launcher, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    found = _VERSION.search(done.stderr + done.stdout)
-    return int(found[1]) if found else 0
+    match = _VERSION.search(done.stderr + done.stdout)
+    return int(match[1]) if match else 0

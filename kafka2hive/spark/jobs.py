@@ -21,19 +21,19 @@ class SqlRunner(Protocol):
         """Return one manifest per share; each share must have only this table."""
 
 
-def apart_with_sql(
+def split_by_sql(
     tasks: Sequence[TaskPlan], has_sql: Callable[[str], bool]
 ) -> tuple[list[TaskPlan], dict[str, list[TaskPlan]]]:
     """Return the plans without the tables with SQL, and the shares of each of these, with the indexes of their plans."""
-    fused: list[TaskPlan] = []
+    plain: list[TaskPlan] = []
     by_table: dict[str, list[TaskPlan]] = {}
     for plan in tasks:
         for task in plan.tables:
             if has_sql(task.table):
                 by_table.setdefault(task.table, []).append(TaskPlan(plan.index, (task,)))
         if rest := tuple(task for task in plan.tables if not has_sql(task.table)):
-            fused.append(TaskPlan(plan.index, rest))
-    return fused, by_table
+            plain.append(TaskPlan(plan.index, rest))
+    return plain, by_table
 
 
 def task_function(

@@ -94,10 +94,10 @@ class NoJava:
 
 @dataclass(slots=True)
 class StartingJvm:
-    """A JVM that is starting; it writes its address to `answer`. It ends with this process, which holds its standard input."""
+    """A JVM that is starting, and writes its address to `address_file`. It ends with this process, which holds its input."""
 
     process: subprocess.Popen[bytes]
-    answer: Path
+    address_file: Path
     connected: bool = False
 
     def connect(self) -> "JavaGateway":
@@ -105,12 +105,12 @@ class StartingJvm:
         from kafka2hive.spark.errors import SPARK_GONE
 
         require_parts()
-        while not self.answer.is_file():
+        while not self.address_file.is_file():
             if (code := self.process.poll()) is not None:
                 raise not_started(f"Java ended with exit code {code}")
             time.sleep(_POLL_SECONDS)
-        address = self.answer.read_bytes()
-        shutil.rmtree(self.answer.parent)  # it holds a secret, and a killed driver removes nothing
+        address = self.address_file.read_bytes()
+        shutil.rmtree(self.address_file.parent)  # it holds a secret, and a killed driver removes nothing
         try:
             gateway = connect_gateway(address, self.process)
         except SPARK_GONE as error:
@@ -123,7 +123,7 @@ class StartingJvm:
         if not self.connected:
             self.process.kill()
             self.process.communicate()  # closes its input and waits
-        shutil.rmtree(self.answer.parent, ignore_errors=True)
+        shutil.rmtree(self.address_file.parent, ignore_errors=True)
 
 
 Jvm = PresentJvm | NoJava | StartingJvm
@@ -169,7 +169,7 @@ class Command:
 
 
 def _start(command: Command) -> StartingJvm:
-    answer = Path(tempfile.mkdtemp(prefix="kafka2hive-jvm-")) / "address"
+    address_file = Path(tempfile.mkdtemp(prefix="kafka2hive-jvm-")) / "address"
     output = SparkOutput()
     try:
         process = subprocess.Popen(
@@ -177,15 +177,15 @@ def _start(command: Command) -> StartingJvm:
             stdin=subprocess.PIPE,
             stdout=output.writing,
             stderr=output.writing,
-            env={**os.environ, **command.environment, **server_environment(answer)},
+            env={**os.environ, **command.environment, **server_environment(address_file)},
             preexec_fn=_ignore_interrupts,
         )
     except OSError as error:
-        answer.parent.rmdir()
+        address_file.parent.rmdir()
         raise not_started(str(error)) from error
     finally:
-        output.handed_over()
-    return StartingJvm(process, answer)
+        output.close_writer()
+    return StartingJvm(process, address_file)
 
 
 def _ignore_interrupts() -> None:
@@ -268,12 +268,12 @@ class SparkLine:
 
 def read_line(text: str, before: int) -> SparkLine:
     """Parse a line; one without time and level (a stack) gets `before`, the level of the previous line."""
-    found = _HEAD.fullmatch(text)
+    match = _HEAD.fullmatch(text)
     if any(part in text for part in _BANNER):
-        return SparkLine(logging.DEBUG, found[2] if found else text)
-    if found is None:
+        return SparkLine(logging.DEBUG, match[2] if match else text)
+    if match is None:
         return SparkLine(before, text)
-    return SparkLine(_LEVELS.get(found[1], logging.DEBUG), found[2])
+    return SparkLine(_LEVELS.get(match[1], logging.DEBUG), match[2])
 
 
 class SparkOutput:
@@ -286,8 +286,8 @@ class SparkOutput:
         )
         self._thread.start()
 
-    def handed_over(self) -> None:
-        """Close this process's copy once the JVM has its own, so that the pipe ends with the last process that holds it."""
+    def close_writer(self) -> None:
+        """Close this process's end for writing once the JVM has its own, so that the pipe closes with the last of the others."""
         os.close(self.writing)
 
     def wait(self) -> None:

@@ -66,7 +66,7 @@ exec "$here/{interpreter}" "$@"
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """What a pack is for. `digest` is that of its contents: equal contents give equal digests."""
+    """The description of a pack: the versions and the CPU that it is for. Equal contents give equal digests."""
 
     kafka2hive: str
     python: str
@@ -84,8 +84,8 @@ class Pack:
 
 
 @dataclass(frozen=True, slots=True)
-class MadePack:
-    """A pack that was written: its file, and the bytes of its contents."""
+class PackResult:
+    """A pack that was made: its file, and the number and bytes of the files in it."""
 
     file: Path
     pack: Pack
@@ -93,7 +93,7 @@ class MadePack:
     content_bytes: int
 
 
-def make_pack(out: Path, contents: Iterable[PackedFile] | None = None) -> MadePack:
+def make_pack(out: Path, contents: Iterable[PackedFile] | None = None) -> PackResult:
     """Write the pack to `out`, or into the directory `out` under its own name. A crash leaves only a `.part` file.
 
     Raises ConfigError: `pack.exists`, `pack.name`, `pack.no_room`, `pack.unwritable`, and as `pack_files`.
@@ -107,7 +107,7 @@ def make_pack(out: Path, contents: Iterable[PackedFile] | None = None) -> MadePa
             )
         _refuse_existing(out)
     files = list(pack_files() if contents is None else contents)
-    pack = _described(files)
+    pack = _describe(files)
     if out.is_dir():
         out = out / pack.name
         _refuse_existing(out)
@@ -129,7 +129,7 @@ def make_pack(out: Path, contents: Iterable[PackedFile] | None = None) -> MadePa
             raise ConfigError("pack.no_room", message, "free space, or name another directory") from error
         message = f"{error.filename or out} cannot be written or read: {error.strerror}"
         raise ConfigError("pack.unwritable", message, "correct its rights, or name another file") from error
-    return MadePack(out, pack, len(files), content_bytes)
+    return PackResult(out, pack, len(files), content_bytes)
 
 
 def read_pack(file: Path) -> Pack:
@@ -160,12 +160,12 @@ def _exists(out: Path) -> ConfigError:
     return ConfigError("pack.exists", f"{out} exists already", "remove it, or choose another name")
 
 
-def _described(files: Iterable[PackedFile]) -> Pack:
+def _describe(files: Iterable[PackedFile]) -> Pack:
     """Hash all contents, and find the newest glibc that one of the binaries needs."""
-    total, glibc = hashlib.sha256(platform.python_version().encode()), (2, 17)
+    digest, glibc = hashlib.sha256(platform.python_version().encode()), (2, 17)
     for file in files:
         content = file.source.read_bytes()
-        total.update(f"{file.name}\0{hashlib.sha256(content).hexdigest()}\n".encode())
+        digest.update(f"{file.name}\0{hashlib.sha256(content).hexdigest()}\n".encode())
         if content.startswith(b"\x7fELF"):
             glibc = max(
                 glibc, *((int(major), int(minor)) for major, minor in _GLIBC.findall(content)), (0, 0)
@@ -176,7 +176,7 @@ def _described(files: Iterable[PackedFile]) -> Pack:
         cpu=platform.machine(),
         glibc=".".join(map(str, glibc)),
         spark=version("pyspark"),
-        digest=total.hexdigest()[:12],
+        digest=digest.hexdigest()[:12],
     )
 
 
@@ -204,7 +204,7 @@ def _write(target: BinaryIO, pack: Pack, files: Iterable[PackedFile]) -> int:
             content = file.source.read_bytes()
             total += len(content)
             _add(archive, file.name, content, 0o755 if os.access(file.source, os.X_OK) else 0o644)
-            if file.source.suffix == ".py" and (code := compiled(file.source, content)) is not None:
+            if file.source.suffix == ".py" and (code := bytecode(file.source, content)) is not None:
                 name = importlib.util.cache_from_source(file.name, optimization="")
                 _add(archive, name, code, 0o644)
     return total
@@ -216,7 +216,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None
     archive.addfile(member, io.BytesIO(content))
 
 
-def compiled(source: Path, content: bytes) -> bytes | None:
+def bytecode(source: Path, content: bytes) -> bytes | None:
     """Return the module's bytecode in a form that Python never compares with the source; None if it does not compile.
 
     Nodes may be unable to write it, and would compile all modules at each start. The present bytecode is used if it is valid.

@@ -75,12 +75,12 @@ def packages() -> list[Distribution]:
     waiting: list[tuple[str, tuple[str, ...], bool]] = [("kafka2hive", _EXTRAS, True)]
     waiting += [(name, (), True) for name in _plugins()]
     known: dict[str, Distribution] = {}
-    done: set[tuple[str, tuple[str, ...]]] = set()
+    visited: set[tuple[str, tuple[str, ...]]] = set()
     while waiting:
         name, extras, is_required = waiting.pop()
-        if name in _OF_SPARK or (name, extras) in done:
+        if name in _OF_SPARK or (name, extras) in visited:
             continue
-        done.add((name, extras))
+        visited.add((name, extras))
         try:
             known[name] = distribution(name)
         except PackageNotFoundError:
@@ -102,13 +102,13 @@ def requirements(lines: Iterable[str], extras: Iterable[str]) -> Iterator[tuple[
     """
     wanted = {_plain(extra) for extra in extras}
     for line in lines:
-        needed, _, marker = line.partition(";")
+        requirement, _, marker = line.partition(";")
         of_extra = _EXTRA.search(marker)
         if of_extra and _plain(of_extra[1]) not in wanted:
             continue
-        if found := _REQUIREMENT.match(needed):
-            more = tuple(_plain(extra) for extra in (found[2] or "").split(",") if extra.strip())
-            yield _plain(found[1]), more, not marker
+        if match := _REQUIREMENT.match(requirement):
+            more = tuple(_plain(extra) for extra in (match[2] or "").split(",") if extra.strip())
+            yield _plain(match[1]), more, not marker
 
 
 def _plugins() -> list[str]:
@@ -146,7 +146,7 @@ def _standard_library() -> dict[str, Path]:
 
 
 def _files_of_package(package: Distribution) -> Mapping[str, Path]:
-    """Return the package's files within site-packages; of kafka2hive only its metadata, as it may be a checkout."""
+    """Return the package's files within site-packages; only the metadata of kafka2hive, as it may be a checkout."""
     files = {}
     own = _plain(package.metadata["Name"]) == "kafka2hive"
     for file in package.files or ():

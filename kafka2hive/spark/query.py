@@ -29,7 +29,7 @@ from kafka2hive.model.errors import ServiceUnavailable
 from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TaskPlan, planned_manifests
 from kafka2hive.spark.errors import SPARK_GONE, FirstError, error_text, spark_gone
 from kafka2hive.spark.internals import is_stopped
-from kafka2hive.spark.jobs import SqlRunner, TaskFunction, apart_with_sql
+from kafka2hive.spark.jobs import SqlRunner, TaskFunction, split_by_sql
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Planner(Protocol):
 
 
 class PlanGate:
-    """A planner around another one, which can be closed. An epoch is under way from its planning until `finished`."""
+    """A planner that passes on to another one until it is closed. An epoch is under way from its planning until `end_epoch`."""
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
@@ -83,11 +83,11 @@ class PlanGate:
         with self._lock:
             self._closed.set()
 
-    def closes_within(self, seconds: float) -> bool:
+    def wait_closed(self, seconds: float) -> bool:
         """Wait until the gate is closed, at most `seconds`, and return whether it is."""
         return self._closed.wait(seconds)
 
-    def finished(self) -> None:
+    def end_epoch(self) -> None:
         """Note that the epoch under way has ended, with or without success."""
         with self._lock:
             self._under_way = None
@@ -97,7 +97,8 @@ class PlanGate:
         with self._lock:
             return self._under_way
 
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
+        """Return whether an epoch is being planned or under way."""
         with self._lock:
             return self._planning or self._under_way is not None
 
@@ -217,7 +218,7 @@ class DumpQuery:
             on_tick()
             if (self._drained.is_set() or tick % _TICKS_PER_LOOK == 0) and not self._is_active():
                 self._gate.close()  # the JVM may be gone while the thread of `_on_batch` still waits
-                return self._how_it_ended()
+                return self._end_of_query()
         return self.stop()
 
     def stop(self) -> QueryEnd:
@@ -227,10 +228,10 @@ class DumpQuery:
         this method waits for it and does not interrupt it.
         """
         self._gate.close()
-        if self._gate.busy():
+        if self._gate.is_busy():
             log.info("shutting down: the epoch under way gets %g s to finish", self._stop_seconds)
         deadline = time.monotonic() + self._stop_seconds
-        while self._gate.busy() and time.monotonic() < deadline and self._is_active():
+        while self._gate.is_busy() and time.monotonic() < deadline and self._is_active():
             time.sleep(TICK_SECONDS / 4)
         self._abandoning = True
         try:
@@ -254,13 +255,13 @@ class DumpQuery:
                     try:
                         self._run_epoch(epoch)
                     finally:
-                        self._gate.finished()
+                        self._gate.end_epoch()
                     if not self._once:
                         return
                 elif self._once:
                     self._drained.set()
                     return
-                elif self._gate.closes_within(self._trigger_seconds):
+                elif self._gate.wait_closed(self._trigger_seconds):
                     return
         self._gate.close()
 
@@ -287,17 +288,17 @@ class DumpQuery:
     def _run_tasks(self, tasks: Sequence[TaskPlan]) -> list[TableManifest]:
         """Run the job of the tables without SQL, then one job for each table with SQL."""
         if self._sql is None:
-            return self._run_fused(tasks)
-        fused, by_table = apart_with_sql(tasks, self._sql.is_for)
-        manifests = self._run_fused(fused) if fused else []
+            return self._run_plain(tasks)
+        plain, by_table = split_by_sql(tasks, self._sql.is_for)
+        manifests = self._run_plain(plain) if plain else []
         for table, shares in by_table.items():
             if self._abandoning:
                 raise _Abandoned
             manifests += self._sql.run(table, shares, lambda: self._abandoning)
         return planned_manifests(tasks, manifests)
 
-    def _run_fused(self, tasks: Sequence[TaskPlan]) -> list[TableManifest]:
-        """Run one Spark task per plan, each in one Python worker, in a job of this batch, so that `stop` interrupts it."""
+    def _run_plain(self, tasks: Sequence[TaskPlan]) -> list[TableManifest]:
+        """Run the tables without SQL: one Spark task per plan, in a job of this batch, so that `stop` interrupts it."""
         job = self._spark.sparkContext.parallelize(tasks, len(tasks)).mapPartitions(self._function)
         returned = job.collect()
         # pyspark mistakes a broken connection for the end of the results
@@ -315,7 +316,7 @@ class DumpQuery:
         except SPARK_GONE:
             return False
 
-    def _how_it_ended(self) -> QueryEnd:
+    def _end_of_query(self) -> QueryEnd:
         error = self._first_error.error
         if error is not None:
             return QueryEnd(EndReason.FAILED, error)

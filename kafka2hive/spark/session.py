@@ -57,9 +57,9 @@ class Scratch:
 
     def __enter__(self) -> Path:
         self._run_directory.mkdir(parents=True, exist_ok=True)
-        for left in self._run_directory.glob(f"{_PREFIX}*-*-*"):
-            if not _is_alive(left.name):
-                shutil.rmtree(left, ignore_errors=True)
+        for directory in self._run_directory.glob(f"{_PREFIX}*-*-*"):
+            if not _is_alive(directory.name):
+                shutil.rmtree(directory, ignore_errors=True)
         self.path.mkdir(mode=0o700)
         return self.path
 

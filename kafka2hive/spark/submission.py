@@ -28,8 +28,8 @@ _PYTHON = f"./{ENVIRONMENT}/{START}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubmitOrder:
-    """What the user asks for. `program` is the file that the application master starts, `arguments` are those of `run`."""
+class SubmitRequest:
+    """The options of one `submit`. `program` is the file that the application master starts, `arguments` are those of `run`."""
 
     pack: str
     program: str
@@ -42,10 +42,10 @@ class SubmitOrder:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A map and an order, and where Spark finds `pack` and `files`: paths or URIs."""
+    """A map and a request, and where Spark finds `pack` and `files`: paths or URIs."""
 
     map: ServiceMap
-    order: SubmitOrder
+    request: SubmitRequest
     pack: str
     files: str
 
@@ -73,10 +73,10 @@ def submit_conf(submission: Submission) -> dict[str, str]:
         "spark.yarn.appMasterEnv.PYSPARK_DRIVER_PYTHON": _PYTHON,
         "spark.executorEnv.PYSPARK_PYTHON": _PYTHON,
         f"spark.yarn.appMasterEnv.{SUBMITTED}": FILES_DIRECTORY,
-        "spark.yarn.submit.waitAppCompletion": str(submission.order.wait).lower(),
+        "spark.yarn.submit.waitAppCompletion": str(submission.request.wait).lower(),
     }
-    if submission.order.attempts is not None:
-        fixed["spark.yarn.maxAppAttempts"] = str(submission.order.attempts)
+    if submission.request.attempts is not None:
+        fixed["spark.yarn.maxAppAttempts"] = str(submission.request.attempts)
     return defaults | given | fixed
 
 
@@ -84,26 +84,26 @@ def submit_command(submission: Submission, spark_home: Path, properties: Path | 
     """Return the command line; `properties` is the file with the settings that no command line may show."""
     secret = submission.map.secret_keys
     command = [str(spark_home / "bin/spark-submit"), "--master", "yarn", "--deploy-mode", "cluster"]
-    if submission.order.queue is not None:
-        command += ["--queue", submission.order.queue]
+    if submission.request.queue is not None:
+        command += ["--queue", submission.request.queue]
     if properties is not None:
         command += ["--properties-file", str(properties), "--load-spark-defaults"]
     for key, value in submit_conf(submission).items():
         if key not in secret:
             command += ["--conf", f"{key}={value}"]
     place = f"{FILES_DIRECTORY}/{Path(submission.map.path).name}"
-    return (*command, submission.order.program, "run", "-c", place, *submission.order.arguments)
+    return (*command, submission.request.program, "run", "-c", place, *submission.request.arguments)
 
 
 def secret_properties(submission: Submission) -> str:
     """Return the settings that no command line may show as the text of a properties file, empty if there are none."""
     conf = submit_conf(submission)
     return "".join(
-        f"{key} {_escaped(conf[key])}\n" for key in sorted(submission.map.secret_keys & conf.keys())
+        f"{key} {_escape(conf[key])}\n" for key in sorted(submission.map.secret_keys & conf.keys())
     )
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace("\n", "\\n")
 
 
@@ -112,7 +112,7 @@ def submit_environment(environ: Mapping[str, str], spark_home: Path, user: str |
     if not (environ.get("HADOOP_CONF_DIR") or environ.get("YARN_CONF_DIR")):
         raise ConfigError(
             "submit.hadoop_conf",
-            "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set, so nobody knows where YARN is",
+            "neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set, so the address of YARN is unknown",
             "HADOOP_CONF_DIR=/etc/hadoop/conf kafka2hive submit ...",
         )
     quick = {name: environ.get(name, QUICK_JVM) for name in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS")}
@@ -120,8 +120,8 @@ def submit_environment(environ: Mapping[str, str], spark_home: Path, user: str |
     return {**environ, **quick, **named, "SPARK_HOME": str(spark_home)}
 
 
-def printed(command: tuple[str, ...], user: str | None) -> str:
-    """Return the command as it can be typed into a shell, an option a line."""
+def shell_text(command: tuple[str, ...], user: str | None) -> str:
+    """Return the command as it can be typed into a shell, with one option per line."""
     lines = [f"HADOOP_USER_NAME={shlex.quote(user)} {command[0]}" if user else command[0]]
     options = list(command[1:])
     while options:
@@ -170,7 +170,7 @@ def write_files(archive: Path, map_path: Path, references: References) -> None:
 
 
 def _sources(path: Path) -> list[tuple[Path, str]]:
-    """Return the files of a path with their places in it; of a directory, its files: Hadoop's or certificates."""
+    """Return the file, or the files in a directory (Hadoop's, certificates), each with its path below `path`."""
     if not path.is_dir():
         return [(path, "")]
     return [(file, f"/{file.name}") for file in sorted(path.iterdir()) if file.is_file()]

@@ -959,22 +959,22 @@ MUTANTS = (
         "a topic that was made anew is read on from the old position once that is accepted",
         POSITIONS,
         (
-            "        found.positions.append(Position(tp, earliest, earliest, view.id))\n",
+            "        findings.positions.append(Position(tp, earliest, earliest, view.id))\n",
             "        old = {p.topic_partition: p.end for p in positions}.get(tp, earliest)\n"
-            "        found.positions.append(Position(tp, old, old, view.id))\n",
+            "        findings.positions.append(Position(tp, old, old, view.id))\n",
         ),
     ),
     _of_service(
         "partitions that appear later are left out",
         POSITIONS,
-        ("        found.positions.append(new)\n        return\n", "        return\n"),
+        ("        findings.positions.append(new)\n        return\n", "        return\n"),
     ),
     _of_service(
         "partitions that appear later begin at their end",
         POSITIONS,
         (
-            "new=Position(tp, 0, 0, view.id), logs",
-            "new=Position(tp, *[logs.latest[tp].offset] * 2, view.id), logs",
+            "new=Position(tp, 0, 0, view.id),",
+            "new=Position(tp, *[logs.latest[tp].offset] * 2, view.id),",
         ),
     ),
     # another location for a table

@@ -82,13 +82,13 @@ def submit(
     from kafka2hive.cli.terminal.outcome import with_map
     from kafka2hive.model.errors import ExitCode
     from kafka2hive.observe.log import LogFormat
-    from kafka2hive.spark.submission import SubmitOrder
+    from kafka2hive.spark.submission import SubmitRequest
 
     def command(service_map: "ServiceMap") -> int:
         from kafka2hive.cli.terminal.outcome import say, tell_line
-        from kafka2hive.spark.application import prepared, run_code, submit_prepared
+        from kafka2hive.spark.application import prepare, run_code, submit
 
-        order = SubmitOrder(
+        request = SubmitRequest(
             pack=pack,
             program=str(Path(__file__).parents[1] / "main.py"),
             user=user,
@@ -97,11 +97,11 @@ def submit(
             arguments=(*["--once"] * once, *["--takeover"] * takeover),
             wait=wait,
         )
-        with prepared(service_map, order, os.environ) as submission:
+        with prepare(service_map, request, os.environ) as submission:
             if only_print:
                 say(submission.text())
                 return int(ExitCode.DONE)
-            report = submit_prepared(submission, lambda report: tell_line(report.line()))
+            report = submit(submission, lambda report: tell_line(report.line()))
         say(f"{report.application} {report.url}".rstrip())
         return run_code(report) if wait else int(ExitCode.DONE)
 

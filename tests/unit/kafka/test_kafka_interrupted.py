@@ -29,7 +29,7 @@ def admin(silent: socket.socket, timeout_seconds: float) -> KafkaAdmin:
 
 
 def is_question(thread: threading.Thread) -> bool:
-    return thread.name == "kafka-question"
+    return thread.name == "kafka-request"
 
 
 def raise_interrupted(_number: int, _frame: FrameType | None) -> None:

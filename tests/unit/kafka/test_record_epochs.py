@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from kafka2hive.kafka.leader_epochs import read
+from kafka2hive.kafka.leader_epochs import read_epochs
 from kafka2hive.model.offsets import TopicPartition
 
 GOOD, FORBIDDEN, SILENT = (TopicPartition("t", number) for number in range(3))
@@ -67,12 +67,12 @@ def refused(place: TopicPartition) -> Message:
 def test_what_the_client_may_not_read_is_not_waited_for() -> None:
     reader = Reader([refused(FORBIDDEN), Message(GOOD, 3)])
     began = time.monotonic()
-    answers = read(reader, {GOOD: 3, FORBIDDEN: 3}, 30.0)
-    assert answers.epochs == {GOOD: 7} and set(answers.without) == {FORBIDDEN}
+    answers = read_epochs(reader, {GOOD: 3, FORBIDDEN: 3}, 30.0)
+    assert answers.epochs == {GOOD: 7} and set(answers.failures) == {FORBIDDEN}
     assert time.monotonic() - began < 10 and reader.unassigned == {0, 1}
 
 
 def test_who_does_not_answer_in_time_is_left_out() -> None:
-    answers = read(Reader([Message(GOOD, 4)]), {GOOD: 3, SILENT: 3}, 0.3)
+    answers = read_epochs(Reader([Message(GOOD, 4)]), {GOOD: 3, SILENT: 3}, 0.3)
     assert answers.epochs == {GOOD: None}, "the record asked for is gone, the one behind it says nothing"
-    assert answers.without == {SILENT: "no answer in time"}
+    assert answers.failures == {SILENT: "no answer in time"}

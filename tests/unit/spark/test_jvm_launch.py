@@ -99,7 +99,7 @@ def test_a_jvm_that_nobody_connected_to_is_killed(installation: Path) -> None:
         assert isinstance(jvm, StartingJvm)
         assert jvm.process.poll() is None
     assert jvm.process.returncode == -signal.SIGKILL
-    assert not jvm.answer.parent.exists()
+    assert not jvm.address_file.parent.exists()
 
 
 def test_without_a_java_only_connecting_fails(installation: Path) -> None:

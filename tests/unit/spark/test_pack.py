@@ -17,7 +17,7 @@ import pytest
 import kafka2hive
 from kafka2hive import __version__
 from kafka2hive.model.errors import ConfigError
-from kafka2hive.spark.pack import compiled, make_pack, read_pack
+from kafka2hive.spark.pack import bytecode, make_pack, read_pack
 from kafka2hive.spark.pack_contents import (
     INTERPRETER,
     PACKAGES,
@@ -131,13 +131,13 @@ def test_stale_bytecode_is_not_packed_and_what_is_no_python_is_left_out(tmp_path
     source = tmp_path / "m.py"
     source.write_text("x = 1\n")
     subprocess.run([sys.executable, "-m", "py_compile", str(source)], check=True)
-    valid = compiled(source, source.read_bytes())
+    valid = bytecode(source, source.read_bytes())
     cached = Path(importlib.util.cache_from_source(str(source)))
     assert valid is not None and valid[16:] == cached.read_bytes()[16:]
     source.write_text("yy = 22222\n")
-    fresh = compiled(source, source.read_bytes())
+    fresh = bytecode(source, source.read_bytes())
     assert fresh is not None and b"yy" in fresh
-    assert compiled(source, b"print 'of Python 2'\n") is None
+    assert bytecode(source, b"print 'of Python 2'\n") is None
 
 
 def test_an_output_that_exists_is_never_replaced(tmp_path: Path, contents: list[PackedFile]) -> None:

@@ -38,7 +38,7 @@ def test_a_process_that_prints_into_the_pipe_prints_into_the_log(caplog: pytest.
             output.writing,
             b"WARNING: Using incubator modules: x\n26/11/22 01:12:46 ERROR Task: died\n  File 1\nValueError: \xff\n",
         )
-        output.handed_over()
+        output.close_writer()
         output.wait()
     assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
         ("ERROR", "Task: died"),

@@ -18,21 +18,21 @@ from kafka2hive import __version__
 from kafka2hive.config.load import load_map, load_text, read_references
 from kafka2hive.model.errors import ConfigError, ServiceUnavailable
 from kafka2hive.spark.application import (
-    FOR_GOOD,
+    PERMANENT,
     ApplicationReport,
     follow,
     pack_uri,
-    prepared,
+    prepare,
     run_code,
     upload,
 )
-from kafka2hive.spark.pack import MadePack, make_pack
+from kafka2hive.spark.pack import PackResult, make_pack
 from kafka2hive.spark.pack_contents import PackedFile
 from kafka2hive.spark.submission import (
     Submission,
-    SubmitOrder,
-    printed,
+    SubmitRequest,
     secret_properties,
+    shell_text,
     submit_command,
     submit_conf,
     submit_environment,
@@ -42,7 +42,7 @@ from kafka2hive.storage.local import LocalFileSystem
 from tests.harness.program import command
 
 HOME = Path("/opt/spark")
-ORDER = SubmitOrder(pack="p.tar.gz", program="/k/main.py")
+ORDER = SubmitRequest(pack="p.tar.gz", program="/k/main.py")
 
 
 def map_text(spark: str = "{master: yarn}", more: str = "", kafka: str = "") -> str:
@@ -54,7 +54,7 @@ def map_text(spark: str = "{master: yarn}", more: str = "", kafka: str = "") -> 
 
 
 def submission(
-    spark: str = "{master: yarn}", order: SubmitOrder = ORDER, environ: Mapping[str, str] | None = None
+    spark: str = "{master: yarn}", order: SubmitRequest = ORDER, environ: Mapping[str, str] | None = None
 ) -> Submission:
     return Submission(
         load_text(map_text(spark), "maps/air.yaml", environ or {}), order, "hdfs://n/p.tar.gz", "/t/f.zip"
@@ -90,7 +90,7 @@ def test_the_settings_of_the_map_win() -> None:
 
 
 def test_the_command_names_what_runs_and_the_map_where_it_will_be() -> None:
-    order = SubmitOrder(
+    order = SubmitRequest(
         pack="p", program="/k/main.py", queue="etl", attempts=5, arguments=("--once",), wait=True
     )
     command = submit_command(submission(order=order), HOME, None)
@@ -103,7 +103,7 @@ def test_the_command_names_what_runs_and_the_map_where_it_will_be() -> None:
 
 
 def test_attempts_of_the_command_line_win_over_those_of_the_map() -> None:
-    order = SubmitOrder(pack="p", program="/k/main.py", attempts=4)
+    order = SubmitRequest(pack="p", program="/k/main.py", attempts=4)
     conf = submit_conf(submission("{master: yarn, conf: {spark.yarn.maxAppAttempts: 7}}", order))
     assert conf["spark.yarn.maxAppAttempts"] == "4"
 
@@ -112,7 +112,7 @@ def test_the_codes_that_end_an_application_are_those_of_the_systemd_unit() -> No
     unit = (Path(__file__).parents[3] / "configs/systemd/kafka2hive@.service").read_text()
     found = re.search(r"^RestartPreventExitStatus=(.*)$", unit, re.MULTILINE)
     assert found is not None
-    assert sorted(map(int, found[1].split())) == sorted(FOR_GOOD)
+    assert sorted(map(int, found[1].split())) == sorted(PERMANENT)
 
 
 def test_print_shows_the_command_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_no_secret_is_on_the_command_line() -> None:
 
 
 def test_the_printed_command_can_be_typed() -> None:
-    text = printed(
+    text = shell_text(
         ("/s/spark-submit", "--conf", "a=b c", "--load-spark-defaults", "m.py", "run", "-c", "x y"), "etl"
     )
     assert text == (
@@ -231,7 +231,7 @@ def test_a_file_that_cannot_be_read_is_named(machine: Path) -> None:
     assert "etl.keytab" in refused.value.message
 
 
-def made_pack(folder: Path) -> MadePack:
+def made_pack(folder: Path) -> PackResult:
     (folder / "module.py").write_text("x = 1\n")
     return make_pack(folder / "p.tar.gz", [PackedFile("module.py", folder / "module.py")])
 
@@ -279,14 +279,14 @@ def test_a_pack_of_another_version_is_refused(tmp_path: Path, name: str) -> None
     assert f"{name} 0.0.7, and this is {name} {here}" in refused.value.message
 
 
-def _description(made: MadePack) -> dict[str, Any]:
+def _description(made: PackResult) -> dict[str, Any]:
     pack = made.pack
     return {name: getattr(pack, name) for name in ("kafka2hive", "python", "cpu", "glibc", "spark", "digest")}
 
 
 def test_a_map_whose_tasks_run_elsewhere_is_refused(tmp_path: Path) -> None:
     service_map = load_text(map_text("{}"), "air.yaml", {})
-    with pytest.raises(ConfigError) as refused, prepared(service_map, ORDER, {"HADOOP_CONF_DIR": "/c"}):
+    with pytest.raises(ConfigError) as refused, prepare(service_map, ORDER, {"HADOOP_CONF_DIR": "/c"}):
         pass
     assert refused.value.code == "submit.master"
 

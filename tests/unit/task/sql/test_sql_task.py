@@ -17,7 +17,7 @@ from kafka2hive.model.offsets import AccountingMismatch, OffsetAccounting, Offse
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import TableFailure, TableManifest, TaskPlan, TaskSettings
 from kafka2hive.plugins import Reason
-from kafka2hive.spark.jobs import apart_with_sql
+from kafka2hive.spark.jobs import split_by_sql
 from kafka2hive.sql.accounts import check_against_spark, failed_manifest, manifest_of
 from kafka2hive.storage.port import FileSystem
 from kafka2hive.task.fetch.consumer import ConsumerPort
@@ -416,6 +416,6 @@ def test_tables_with_sql_are_planned_apart_with_the_index_of_their_task() -> Non
     one, other = table_task("db.sql", offsets("t", 0, 0, 9)), table_task("db.plain", offsets("t", 0, 0, 9))
     later = table_task("db.sql", offsets("t", 0, 9, 20))
     tasks = [TaskPlan(0, (one, other)), TaskPlan(1, (later,))]
-    fused, by_table = apart_with_sql(tasks, lambda table: table == "db.sql")
-    assert fused == [TaskPlan(0, (other,))]
+    plain, by_table = split_by_sql(tasks, lambda table: table == "db.sql")
+    assert plain == [TaskPlan(0, (other,))]
     assert by_table == {"db.sql": [TaskPlan(0, (one,)), TaskPlan(1, (later,))]}
