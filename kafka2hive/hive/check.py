@@ -89,8 +89,8 @@ def _format(spec: TableSpec, table: TableDescription) -> list[Difference]:
 def _structs_of_others(spec: TableSpec) -> list[str]:
     """Hive matches struct fields in Avro files case-sensitively, but describes all of them in lower case."""
     return [
-        f"column {column.name} holds a struct, and whoever made the table may have written its fields with capital"
-        " letters, which Hive does not show and Avro files do not have: it would read NULL"
+        f"column {column.name} holds a struct: if the table was created with capital letters in the fields' names, which Hive"
+        " does not show, Hive would read NULL, because the map's Avro files have these names in lower case"
         for column in spec.columns
         if "struct" in type_words(column.type)
     ]
@@ -106,7 +106,7 @@ def _partition_columns(spec: TableSpec, table: TableDescription) -> list[Differe
 
 
 def _partition_types(spec: TableSpec, table: TableDescription) -> list[Difference]:
-    """Check this now, because Hive refuses a value of another type only at the registration, after the commit."""
+    """Compare the types before any commit, because Hive refuses a value of another type only at the registration."""
     templates = dict(level.partition("=")[::2] for level in spec.bucket_path.split("/"))
     columns = {column.name.lower(): _normalise(column.type) for column in spec.columns}
     return [
@@ -148,7 +148,7 @@ def _order(spec: TableSpec, table: TableDescription) -> list[str]:
 
 
 def _change_of_columns(spec: TableSpec, table: TableDescription) -> str:
-    """Return a remedy with the statements that give Hive the map's columns; "" if there are none, as for boolean to tinyint."""
+    """Return a remedy with the statements that give Hive's table the map's columns; "" if a type cannot be changed so."""
     present = {column.name.lower(): column for column in table.columns}
     changes = []
     for column in spec.columns:

@@ -24,7 +24,7 @@ class Connection:
         self.transport = self._transport()
 
     def refusal(self, error: BaseException) -> MetastoreUnavailable | None:
-        """Return what an error at opening says about the login; None if the server may just be unavailable."""
+        """Return why the login failed, from an error at opening; None if the server may just be unavailable."""
         at = f"HiveServer2 at {self._options.host}:{self._options.port}"
         if self._login is not None and self._login.error is not None:
             return self._kerberos_refusal(at, self._login)
@@ -148,7 +148,7 @@ def _reason_of_tls(error: ssl.SSLError, options: HiveOptions) -> str:
 
 
 def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLoginRefused | None:
-    """Return what the HTTP status says about the login."""
+    """Return why the login failed, from the HTTP status; None if the status says nothing about it."""
     from http.client import BadStatusLine
 
     from kafka2hive.hive.transport import HttpRefusal
@@ -173,7 +173,7 @@ def _http_refusal(at: str, error: BaseException, options: HiveOptions) -> HiveLo
 
 
 def _server_refusal(at: str, text: str, options: HiveOptions) -> HiveLoginRefused | None:
-    """Return what HiveServer2's answer to SASL says about the login."""
+    """Return why the login failed, from HiveServer2's answer to SASL; None if it says nothing about it."""
     if "Unsupported mechanism" in text or "mechanism" in text.lower():
         return HiveLoginRefused(
             f"{at} does not take auth={options.auth}: correct auth in hive.url, as hive.server2.authentication says"

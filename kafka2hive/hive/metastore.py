@@ -19,8 +19,8 @@ _STATEMENT_CHARACTERS = 60_000
 _STATEMENT_PARTITIONS = 200
 
 # HiveServer2 refuses the name of the default partition in ADD PARTITION (error 10111) unless the session uses another name
-# for its default partition. The metastore then stores the usual name, as after a dynamic insert by Hive. In a string column,
-# Hive 4 shows queries that name (`dt is null` finds nothing), and Spark shows null.
+# for its default partition. The metastore then stores the usual name, as after a dynamic insert by Hive. If the partition
+# column is a string, queries of Hive 4 return that name (`dt is null` selects no row), and Spark returns null.
 _DEFAULT_NAME_KEY = "hive.exec.default.partition.name"
 _ANOTHER_NAME = "__KAFKA2HIVE_UNUSED__"
 
@@ -51,14 +51,14 @@ def batches(partitions: Iterable[HivePartition]) -> Iterator[PartitionBatch]:
     key: tuple[str, bool] | None = None
     size = 0
     for partition in sorted({partition for partition in partitions if partition.path}):
-        its_key = (partition.table, hiveql.has_default_value(partition.path))
-        its_size = len(_clause(partition)) + 1
-        full = len(batch) == _STATEMENT_PARTITIONS or size + its_size > _STATEMENT_CHARACTERS
-        if batch and key is not None and (full or its_key != key):
+        partition_key = (partition.table, hiveql.has_default_value(partition.path))
+        clause_size = len(_clause(partition)) + 1
+        full = len(batch) == _STATEMENT_PARTITIONS or size + clause_size > _STATEMENT_CHARACTERS
+        if batch and key is not None and (full or partition_key != key):
             yield PartitionBatch(tuple(batch), key[1])
             batch, size = [], 0
-        key = its_key
-        size += its_size
+        key = partition_key
+        size += clause_size
         batch.append(partition)
     if batch and key is not None:
         yield PartitionBatch(tuple(batch), key[1])
@@ -73,9 +73,9 @@ class HiveMetastore:
 
     def __init__(self, options: HiveOptions) -> None:
         self.session = HiveSession(options)
-        # registered since this process began, perhaps at a location that is not ours
+        # known to be registered, perhaps by others at another location
         self._registered: set[HivePartition] = set()
-        # new, so at our location; `location` has not been called for them yet
+        # added by this process, so at our location; `location` has not been called for them yet
         self._new: set[HivePartition] = set()
 
     def add_partitions(self, partitions: Sequence[HivePartition]) -> None:

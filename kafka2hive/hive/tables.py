@@ -22,10 +22,11 @@ VIEW_SUFFIX = "_latest"
 
 @dataclass(frozen=True, slots=True)
 class LatestView:
-    """How the newest change of a row is found: `key` identifies the row, the change with the greatest `order` is the newest.
+    """The columns by which the view finds the newest change of a row.
 
-    `offset` and, if a message can have several rows, `ordinal` decide among equal ones. They, and `partition`, are columns with
-    metadata.
+    `key` identifies the row; the change with the greatest `order` is the newest. Among changes of equal `order`, the greatest
+    `offset` decides, and if a message can have several rows, the greatest `ordinal`. `partition`, `offset` and `ordinal` are
+    metadata columns.
     """
 
     key: tuple[str, ...]
@@ -61,9 +62,9 @@ class TableSpec:
 
 
 def compared_table(spec: TableSpec) -> ComparedTable:
-    """Return what the ledger records once Hive's table matches `spec`.
+    """Return the value that the ledger records once Hive's table matches `spec`.
 
-    If the ledger already records the same, the table is not compared again.
+    If the ledger already has the same value, the table is not compared again.
     """
 
     def text_of(columns: Sequence[Column]) -> str:
@@ -155,7 +156,7 @@ def view_name(table: str) -> str:
 
 
 def view_fingerprint(select: str) -> str:
-    """Return what the view's properties hold, so that a changed map replaces the view."""
+    """Return the fingerprint that the view's properties hold, so that a run replaces the view after a change of the map."""
     return hashlib.sha256(select.encode()).hexdigest()[:32]
 
 
@@ -171,10 +172,10 @@ def latest_select(table: str, columns: tuple[Column, ...], view: LatestView) -> 
     """Return the SELECT of the view over these columns of the table, partition columns included.
 
     The newest change of each key is its state, unless it is a deletion or older than the newest truncation of the database's
-    table. Changes with a null in the key are no rows.
+    table. Changes with a null in the key are left out.
 
-    Offsets are compared only within a topic partition. A key on two of them makes the query fail, and so does a truncation
-    that is on another one than a row, unless `order` decides.
+    Offsets are compared only within one topic partition. If a key has changes on two topic partitions, the query fails. It also
+    fails if `order` does not decide between a change and a truncation, and they are on different topic partitions.
     """
     name, operation = hiveql.table_name(table), hiveql.identifier(OPERATION)
     keys = [hiveql.identifier(column) for column in view.key]
@@ -182,11 +183,11 @@ def latest_select(table: str, columns: tuple[Column, ...], view: LatestView) -> 
     partition, listed = hiveql.identifier(view.partition), ", ".join(keys)
     newest = ", ".join(f"{hiveql.identifier(column)} DESC" for column in (view.order, *view.ties))
     shown = ", ".join(f"r.{hiveql.identifier(column.name)}" for column in columns)
-    named = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+    has_key = " AND ".join(f"{key} IS NOT NULL" for key in keys)
     changes = (
         f"SELECT *, row_number() OVER (PARTITION BY {listed} ORDER BY {newest}) AS `__rank`,"
         f" min({partition}) OVER (PARTITION BY {listed}) AS `__first`,"
-        f" max({partition}) OVER (PARTITION BY {listed}) AS `__last` FROM {name} WHERE {named}"
+        f" max({partition}) OVER (PARTITION BY {listed}) AS `__last` FROM {name} WHERE {has_key}"
     )
     truncated = (
         f"SELECT max({order}) AS `__cut`, max({offset}) AS `__cut_offset`,"

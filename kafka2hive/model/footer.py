@@ -50,6 +50,7 @@ class Footer(Origin):
     accounts: tuple[OffsetAccounting, ...] | None = None
 
     def metadata(self) -> dict[str, str]:
+        """Return the footer as key-value metadata; `parse` is the inverse."""
         ranges = [[r.topic_partition.topic, r.topic_partition.number, r.start, r.end] for r in self.ranges]
         pairs = {
             "format_version": FORMAT_VERSION,

@@ -17,8 +17,8 @@ _WORD = re.compile(r"(`[^`]+`|[^\s<>(),:`]+)\s*(:?)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAP = re.compile(r"\bmap\s*<\s*([a-z]+)", re.IGNORECASE)
 _AVRO_FAULTS = {
-    "tinyint": "Hive's Avro tables make it int, declare it so",
-    "smallint": "Hive's Avro tables make it int, declare it so",
+    "tinyint": "an Avro table of Hive turns it into int, declare it as int",
+    "smallint": "an Avro table of Hive turns it into int, declare it as int",
     "char": "Hive reads it only from files that state its length, declare it as string",
     "varchar": "Hive reads it only from files that state its length, declare it as string",
 }
@@ -99,6 +99,7 @@ def is_wider(new: str, old: str) -> bool:
 
 
 def _holds(new: "pa.DataType", old: "pa.DataType") -> bool:
+    """Return whether Hive reads every value of type `old` as the same value of type `new`."""
     import pyarrow.types as kinds
 
     if new == old:
@@ -128,7 +129,7 @@ def _holds(new: "pa.DataType", old: "pa.DataType") -> bool:
 
 
 def avro_faults(name: str, kind: str) -> Iterator[str]:
-    """Return the reasons why an Avro file cannot have a column with this name and Hive type."""
+    """Yield why an Avro file cannot have a column with this name and Hive type `kind`; nothing if it can."""
     fields = [word.strip("`") for word, colon in _WORD.findall(kind) if colon]
     for avro_name in [name, *fields]:
         if not _NAME.fullmatch(avro_name):

@@ -76,11 +76,11 @@ class AccountingMismatch(ValueError):
 class OffsetAccounting:
     """The counts of a range: `end - start = read + absent`, `read = written + filtered + tombstones + dead_lettered`.
 
-    A written record became one row or several; `more_rows` counts the rows beyond the first of each record. `filtered`
-    counts records without a row for the table: they hold none, or a refetch wanted others. `absent` counts offsets without a
-    record for the reader (compacted, transaction markers, aborted), known from the next record or the end of the log behind
-    them. `bytes` is the size of the values read. `out_of_range` and `late` are the dead letters whose event time the map's
-    bounds refuse; they do not count towards the map's share of dead letters.
+    A written record became one row or several; `more_rows` counts the rows beyond the first of each record. `filtered` counts
+    records without a row for the table: they hold none, or a refetch wanted others. `absent` counts offsets without a record
+    for the reader (compacted, transaction markers, aborted): it received a later record, or the end of the log. `bytes` is
+    the size of the values read. `out_of_range` and `late` are the dead letters whose event time the map's bounds refuse; they
+    do not count towards the map's share of dead letters.
     """
 
     read: int = 0

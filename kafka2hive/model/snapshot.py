@@ -41,7 +41,7 @@ class Tracking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventBounds:
-    """The bounds of event time of one epoch; all of its tasks decide by them, and so does whoever repeats its decisions.
+    """The bounds of event time of one epoch. All of its tasks use them, and so does every later decoding of the same records.
 
     `planned_ms`: when the epoch was planned (milliseconds since 1970), 0 before that. `max_future_ms`, `max_past_ms`: the
     map's bounds at that time. Rows of periods that ended at or before `late_before_ms` are late. None: no such bound.
@@ -189,7 +189,7 @@ class AddedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenRegistration:
-    """A Hive partition with data that is not registered any more: Hive refused it (`reason`) and an operator accepted that.
+    """A Hive partition with data whose registration was given up: Hive refused it (`reason`), and an operator accepted that.
 
     `accepted_by` is the owner name of the command, `<host>-<pid>-<uuid>`.
     """
@@ -202,7 +202,7 @@ class ForgottenRegistration:
 
 
 MOST_ORDERS = 100
-"""So many of an operator's last orders a snapshot lists. An order's file is gone from the inbox long before (protocol.md)."""
+"""How many orders a snapshot lists, the newest ones. The file of an older one has long left the inbox (docs/protocol.md)."""
 ORDER_DONE = "done"
 
 

@@ -116,10 +116,10 @@ class Guard:
         try:
             result, error = worker.answers.get(timeout=seconds)
         except Empty:
-            self._leave(worker)
+            self._give_up(worker)
             raise CallTimeout(f"no answer within {seconds:g} s") from None
         except BaseException:  # Ctrl-C while waiting
-            self._leave(worker)
+            self._give_up(worker)
             raise
         self._idle.append(worker)
         if error is not None:
@@ -129,7 +129,7 @@ class Guard:
                 del error  # otherwise error and this frame would keep each other alive
         return result  # type: ignore[no-any-return]
 
-    def _leave(self, worker: "_Worker") -> None:
+    def _give_up(self, worker: "_Worker") -> None:
         with self._lock:
             self.stuck += 1
         worker.requests.put(None)

@@ -13,7 +13,7 @@ from kafka2hive.storage.port import FileStatus, FileSystem, StorageError, Storag
 NETWORK_TYPES = frozenset(
     {"nfs", "nfs3", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "fuse.s3fs", "fuse.rclone"}
 )
-"""Types whose client caches, silly renames and retried RPCs break "never overwrites", "durable" and "visible to all"."""
+"""Types of mounts whose clients cache, rename deleted files and retry RPCs, so that a rename may overwrite or be lost."""
 _MOUNTS = Path("/proc/self/mountinfo")
 _ROOT = re.compile(r"(?P<scheme>file|hdfs)://(?P<authority>[^/]*)(?=/|$)")
 
@@ -86,7 +86,7 @@ class RoutedFileSystem:
 
     def _of(self, path: str) -> FileSystem:
         root = root_of(path)
-        # if two threads create one each, the first is kept
+        # if two threads create an adapter at once, the first is kept
         return self._by_root.get(root) or self._by_root.setdefault(root, self._adapter(root))
 
 

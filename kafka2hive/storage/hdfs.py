@@ -61,7 +61,7 @@ class Doubts:
 
 
 class HdfsSession:
-    """One connection. `client` is an hdfs_native.Client. Its successor takes over `guard`, `doubts` and `closings`.
+    """One connection. `client` is an hdfs_native.Client. The connection that replaces it keeps `guard`, `doubts`, `closings`.
 
     An acknowledged journaled change settles the doubts that had been counted when the change was sent. A new connection
     has settled none.
@@ -217,14 +217,14 @@ class HdfsFileSystem:
         """Close a file, whose `length` bytes are synced, with hdfs-native's `close`. For HdfsWriter."""
         name, session = self._name(path), self._session()
 
-        def sooner(client: Any) -> None:
+        def close_early(client: Any) -> None:
             session.closings.close(client, name, length, close)
 
         self._ask_over(
             session=session,
             operation=Operation.CLOSE,
             path=path,
-            function=sooner,
+            function=close_early,
             seconds=self._transfer_seconds,
         )
 
@@ -274,23 +274,23 @@ class HdfsFileSystem:
     def _prove(self, session: HdfsSession, path: str) -> None:
         """Have the NameNode acknowledge a change at `path`, or at its nearest existing parent, before a read is trusted.
 
-        A NameNode applies a change in memory first, and answers reads from memory. If it was suspended while another
-        became active, it wakes up, carries out the requests in its sockets, shows their effects, and dies when its journal
-        refuses them: what it showed never happened. A NameNode that acknowledges a change has every earlier one in its
-        journal. The read that follows goes over the same connection, and so to the same NameNode unless that one fails in
-        between. The change leaves the modification time as it is. Raises Unavailable.
+        A NameNode applies a change in memory first, and answers reads from memory. One that was suspended while another
+        became active carries out the requests in its sockets when it resumes, and shows their effects to readers, until its
+        journal refuses them and it ends. A NameNode that acknowledges a change has every earlier one in its journal. The read
+        that follows goes over the same connection, and so to the same NameNode unless that one fails in between. The change
+        leaves the modification time as it is. Raises Unavailable.
         """
         name = self._name(path)
 
         def touch(client: Any) -> None:
-            near = name
+            nearest = name
             while True:
                 try:
-                    status = client.get_file_info(near)
+                    status = client.get_file_info(nearest)
                 except FileNotFoundError:
-                    near = near.rpartition("/")[0] or "/"
+                    nearest = nearest.rpartition("/")[0] or "/"
                     continue
-                client.set_times(near, status.modification_time, KEEP)
+                client.set_times(nearest, status.modification_time, KEEP)
                 return
 
         try:

@@ -118,7 +118,7 @@ class Closings:
         atexit.register(self.wait)
 
     def close(self, client: Any, name: str, length: int, close: Callable[[], None]) -> None:
-        """Return when the file of `length` bytes, all synced, is closed; `close` may still run in its thread.
+        """Close the file of `length` bytes, all synced; on return, the call of `close` may still run in its thread.
 
         Raises what `close` raises. Raises OSError if the lease was requested and the file is not known to be closed: the
         answer to `close` may then exist only in the memory of a NameNode (ADR 2, point 7). If too many calls still run,

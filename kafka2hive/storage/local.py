@@ -65,9 +65,11 @@ def classify(path: str, error: OSError, changes: bool, missing: type[NotFound] =
 def rename_without_overwriting(source: str, target: str) -> None:
     """Rename a file or directory. Raises what os.rename raises, and FileExistsError if the target exists.
 
-    If the kernel or the file system does not support this, a file is hard-linked and unlinked (a crash in between leaves
-    both names; of two renames of the same file, the one that fails shows its target for a moment). For a directory, the
-    target is checked before the rename (which replaces an empty directory that another process creates in between).
+    If the kernel or the file system does not support this:
+    - a file is hard-linked and unlinked. A crash in between leaves both names. If two processes rename the same file at once,
+      the target of the one that fails exists for a moment.
+    - for a directory, the target is checked before the rename, which would replace an empty directory that another process
+      creates in between.
     """
     if _renameat2 is None:
         _rename_in_two_steps(source, target)
@@ -207,10 +209,10 @@ class LocalWriter:
         self._failed = False
 
     def write(self, data: bytes | memoryview) -> None:
-        rest = memoryview(data).cast("B")
+        remaining = memoryview(data).cast("B")
         with _errors(self._path, changes=True):
-            while rest:
-                rest = rest[os.write(self._open(), rest) :]
+            while remaining:
+                remaining = remaining[os.write(self._open(), remaining) :]
 
     def close(self) -> None:
         """See StorageWriter.close. Raises ParentMissing if the directory was moved, as by a take-over.

@@ -268,7 +268,7 @@ def test_a_table_of_avro_that_others_made_has_no_structs_whose_letters_nobody_kn
     wish = replace(wish, columns=(*wish.columns, nested))
     made = replace(made, columns=(*made.columns, nested))
     check_table(wish, replace(made, ledger="led"))
-    with pytest.raises(TableError, match=r"place holds a struct, .* would read NULL") as refused:
+    with pytest.raises(TableError, match=r"place holds a struct: .* would read NULL") as refused:
         check_table(wish, made)
     assert refused.value.code == "hive.format"
     check_table(replace(wish, format="parquet"), replace(made, input_format=PARQUET))

@@ -12,8 +12,8 @@ POSSIBLE = [
     "struct<tinyint:int,char:string>",
 ]
 IMPOSSIBLE = [
-    ("n", "tinyint", "make it int"),
-    ("n", "array<SMALLINT>", "make it int"),
+    ("n", "tinyint", "turns it into int"),
+    ("n", "array<SMALLINT>", "turns it into int"),
     ("n", "char(4)", "declare it as string"),
     ("n", "struct<x:varchar(4)>", "declare it as string"),
     ("n", "map<int,string>", "keys of type string"),
