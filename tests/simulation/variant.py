@@ -1,11 +1,13 @@
 """Production code with one mistake: sources are patched and compiled in memory, and no file is changed."""
 
+import ast
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -16,7 +18,6 @@ RELOADED = (
     "kafka2hive.config.route",
     "kafka2hive.kafka.positions",
     "kafka2hive.ledger",
-    "kafka2hive.publish",
     "kafka2hive.service",
     "tests.simulation.tasks",
     "tests.simulation.ledger_caller",
@@ -24,16 +25,7 @@ RELOADED = (
     "tests.simulation.service.driver",
     "tests.simulation.service.repair",
 )
-"""The packages and modules that are copied for a variant. It shares the model and the ports with the real code."""
-
-PARENTS = (
-    "kafka2hive",
-    "kafka2hive.config",
-    "kafka2hive.kafka",
-    "tests.simulation",
-    "tests.simulation.service",
-)
-"""Packages that contain copied modules but are not copied themselves."""
+"""The packages and modules that may be copied for a variant. It shares the model and the ports with the real code."""
 
 FIELDS = {
     "draft": "kafka2hive.ledger.draft",
@@ -65,21 +57,24 @@ def load(mutant: Mutant) -> Production:
     finder = _Patched(
         mutant
     )  # first, because a patch that does not apply must leave the real modules in place
-    real = {name: module for name, module in sys.modules.items() if _is_reloaded(name)}
-    parents = {name: sys.modules[name] for name in PARENTS}
-    attributes = {name: dict(vars(parent)) for name, parent in parents.items()}
+    copied = _copied(mutant.module)
+    real = {name: module for name, module in sys.modules.items() if name in copied}
+    parents = {sys.modules[name.rpartition(".")[0]] for name in copied}
+    attributes = [(vars(parent), dict(vars(parent))) for parent in parents]
     for name in real:
         del sys.modules[name]
+        parent, _, child = name.rpartition(".")
+        vars(sys.modules.get(parent) or real[parent]).pop(child, None)
     sys.meta_path.insert(0, finder)
     try:
         return Production(**{field: importlib.import_module(name) for field, name in FIELDS.items()})
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if _is_reloaded(name)]:
-            del sys.modules[name]
+        for name in copied:
+            sys.modules.pop(name, None)
         sys.modules.update(real)
-        for name, parent in parents.items():
-            vars(parent).update(attributes[name])
+        for now, before in attributes:
+            now.update(before)
 
 
 def patched_source(mutant: Mutant) -> str:
@@ -94,7 +89,39 @@ def patched_source(mutant: Mutant) -> str:
     return source
 
 
-def _is_reloaded(name: str) -> bool:
+def _copied(module: str) -> set[str]:
+    """Return the module, all that import it directly or not, and the packages that they are in: nothing else differs."""
+    copied, waiting = set[str](), [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in copied:
+            copied.add(name)
+            waiting += _importers().get(name, ())
+    packages = {".".join(name.split(".")[:n]) for name in copied for n in range(1, name.count(".") + 1)}
+    return copied | {name for name in packages if _may_be_copied(name)}
+
+
+@cache
+def _importers() -> dict[str, list[str]]:
+    """Return for each module those that import it, or a name that it may hold."""
+    importers: dict[str, list[str]] = {}
+    for name, module in list(sys.modules.items()):
+        if _may_be_copied(name) and module.__file__ is not None:
+            for imported in set(_imports(Path(module.__file__).read_text())):
+                importers.setdefault(imported, []).append(name)
+    return importers
+
+
+def _imports(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _may_be_copied(name: str) -> bool:
     return any(name == top or name.startswith(top + ".") for top in RELOADED)
 
 
