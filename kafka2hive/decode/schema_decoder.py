@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.config.native_library import LIBRARY
-from kafka2hive.decode.columns import check_columns
+from kafka2hive.decode.columns import check_columns, of_named_columns
 from kafka2hive.decode.compiled import (
     Finish,
     NativeReader,
@@ -24,10 +24,10 @@ from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, as_it
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import FinerTimes, TimeForm, truncatable_columns
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
-from kafka2hive.decode.schemas.writers import WriterSchemas
+from kafka2hive.decode.schemas.writers import SchemaInvalid, WriterSchemas
 from kafka2hive.decode.values.batch import Places
 from kafka2hive.model.writer_schema import SchemaId, WriterSchema
-from kafka2hive.plugins import Decoded, Reason
+from kafka2hive.plugins import Decoded, Decoder, Reason
 
 MOST_READERS = 1000
 """Limit of readers in memory. At the limit all of them are dropped."""
@@ -35,6 +35,7 @@ MOST_READERS = 1000
 Type = TypeVar("Type")
 """What a format resolves against the columns: a schema, or a message type of one."""
 Plan = TypeVar("Plan")
+Schema = TypeVar("Schema")
 
 
 class SchemaDecoder(ABC, Generic[Type, Plan]):
@@ -71,6 +72,11 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
             self._only_reader = self.reader(self._only_type(spec.writers), 0)
         else:
             self._writers: WriterSchemas = spec.writers
+
+    @classmethod
+    def make(cls, spec: DecoderSpec) -> Decoder:
+        """Make the format's decoder for columns that may have several paths and defaults. Raises ValueError; see `__init__`."""
+        return of_named_columns(spec, cls)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder. Raises SchemaRegistryUnavailable; then nothing of the batch is decoded."""
@@ -188,8 +194,8 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         self._readers[head] = reader
         return reader
 
-    def _writer(self, schema_id: SchemaId) -> WriterSchema | Reason:
-        """Return the registry's schema, or the reason if it is unknown or of another kind."""
+    def _schema(self, schema_id: SchemaId, parse: Callable[[WriterSchema], Schema]) -> Schema | Reason:
+        """Return the registry's schema as `parse` reads it, or the reason if it is unknown, invalid or of another kind."""
         code = f"{self.format}.schema"
         writer = self._writers.get(schema_id)
         if writer is None:
@@ -199,4 +205,7 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
             return Reason(
                 code, f"the schema of id {schema_id} is of kind {writer.kind[:20]}, not {self.kind}"
             )
-        return writer
+        try:
+            return parse(writer)
+        except SchemaInvalid as error:
+            return Reason(code, f"the schema of id {schema_id}: {error}")

@@ -10,10 +10,10 @@ from kafka2hive.config.keys import Column
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.avro import resolve as avro_resolve
 from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, as_it_stands
-from kafka2hive.decode.protobuf import decoder as protobuf_decoder
 from kafka2hive.decode.protobuf import resolve as protobuf_resolve
 from kafka2hive.decode.schemas import avro as avro_parse
 from kafka2hive.decode.schemas import protobuf as protobuf_parse
+from kafka2hive.decode.schemas.writers import SchemaInvalid
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, WriterSchema
 from kafka2hive.schema_evolution.fields import avro_fields, protobuf_fields
@@ -26,7 +26,7 @@ def faults_of_own(schema: WriterSchema, columns: Sequence[Column]) -> dict[str, 
     """
     try:
         declared = _Avro(schema) if schema.kind == AVRO else _Protobuf(schema)
-    except (avro_parse.AvroSchemaInvalid, protobuf_parse.ProtobufSchemaInvalid) as error:
+    except SchemaInvalid as error:
         raise ValueError(str(error)) from error
     return {column.name: fault for column in columns if (fault := declared.fault_of(column))}
 
@@ -85,7 +85,7 @@ class _Avro(_DeclaredSchema):
 class _Protobuf(_DeclaredSchema):
     def __init__(self, schema: WriterSchema) -> None:
         self._schema = protobuf_parse.parse(schema)
-        self._message = protobuf_decoder.only_type(self._schema, schema.message)
+        self._message = self._schema.only_type(schema.message)
         self.fields = {f.name: f.type for f in protobuf_fields(self._schema, self._message)}
 
     def resolve(self, columns: pa.Schema, sources: list[Source]) -> None:

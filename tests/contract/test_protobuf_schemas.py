@@ -1,12 +1,16 @@
 """Which schema and which of its message types a message is read with, and what schemas can be had."""
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from kafka2hive.decode.schemas.protobuf import ProtobufSchemaInvalid
+from kafka2hive.decode.schemas.protobuf import parse
+from kafka2hive.decode.schemas.writers import SchemaInvalid
+from kafka2hive.model.errors import TableError
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, WriterSchema
 from tests.contract.avro_ways import outcomes
@@ -131,7 +135,7 @@ def test_a_schema_that_is_none_refuses_its_messages(writer: WriterSchema) -> Non
 )
 def test_the_maps_schema_has_one_message_or_says_which(message: str | None, why: str) -> None:
     for make in WAYS.values():
-        with pytest.raises(ProtobufSchemaInvalid, match=why):
+        with pytest.raises(SchemaInvalid, match=why):
             make(columns(a="int"), "UTC", writers=replace(NESTED, message=message))
         named = make(columns(a="int"), "UTC", writers=replace(NESTED, message="shop.First.Inner"))
         assert outcomes(named, [number(5, 2)]) == [[5]]
@@ -178,3 +182,16 @@ def test_columns_of_paths_and_names_in_any_case() -> None:
         assert [str(row[3]) for row in found] == ["1970-01-01 00:00:00"] * 3
         with pytest.raises(ValueError, match="has no fields for a path"):
             make(columns(a="int"), "UTC", sources=[Source(("n", "x"))], writers=replace(writer, message="M"))
+
+
+def test_a_worker_without_room_for_the_compilers_files_makes_no_dead_letters(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with monkeypatch.context() as without_room:
+        without_room.setattr(tempfile, "tempdir", str(tmp_path / "no such directory"))
+        with pytest.raises(TableError, match="cannot use files in") as error:
+            parse(written('syntax = "proto3"; message Roomless { int32 a = 1; }'))
+    assert error.value.code == "decode.protoc"
+    assert (
+        parse(written('syntax = "proto3"; message Roomless { int32 a = 1; }')).only_type(None) == "Roomless"
+    )

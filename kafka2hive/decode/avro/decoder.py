@@ -9,20 +9,13 @@ from kafka2hive.decode.avro import plan
 from kafka2hive.decode.avro.exact import AvroExactDecoder
 from kafka2hive.decode.avro.plan import AvroPlan
 from kafka2hive.decode.avro.resolve import resolve
-from kafka2hive.decode.columns import of_named_columns
 from kafka2hive.decode.contract.sources import Source
-from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import TimeForm
 from kafka2hive.decode.framing.frames import Head
 from kafka2hive.decode.schema_decoder import SchemaDecoder
-from kafka2hive.decode.schemas.avro import AvroSchema, AvroSchemaInvalid, parse
+from kafka2hive.decode.schemas.avro import AvroSchema, parse
 from kafka2hive.model.writer_schema import AVRO, SchemaId, WriterSchema
-from kafka2hive.plugins import Decoder, Reason
-
-
-def make(spec: DecoderSpec) -> Decoder:
-    """Make the decoder. Raises ValueError without a registry or a schema, and if the schema cannot fill the columns."""
-    return of_named_columns(spec, AvroDecoder)
+from kafka2hive.plugins import Reason
 
 
 class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
@@ -36,14 +29,8 @@ class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
         return parse(writer)
 
     def _type_of(self, schema_id: SchemaId, head: Head) -> AvroSchema | Reason:
-        writer = self._writer(schema_id)
-        if isinstance(writer, Reason):
-            return writer
-        try:
-            schema = parse(writer)
-        except AvroSchemaInvalid as error:
-            return Reason("avro.schema", f"the schema of id {schema_id}: {error}")
-        if self._check is not None:
+        schema = self._schema(schema_id, parse)
+        if self._check is not None and not isinstance(schema, Reason):
             self._check.avro(schema_id, schema)
         return schema
 
@@ -60,6 +47,9 @@ class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
         self, plan: AvroPlan, schema: pa.Schema, sources: Sequence[Source]
     ) -> Callable[..., list[Any] | Reason]:
         return AvroExactDecoder(plan, schema, self._zone, sources).decode
+
+
+make = AvroDecoder.make
 
 
 def finer_times(planned: AvroPlan) -> dict[int, TimeForm]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kafka2hive.decode.schemas.writers import SchemaInvalid
 from kafka2hive.model.writer_schema import WriterSchema
 
 
@@ -138,12 +139,8 @@ _LOGICAL = {
 _LOGICAL_SIZE = {"uuid": 16, "duration": 12}
 
 
-class AvroSchemaInvalid(ValueError):
-    """The text is not an Avro schema."""
-
-
 def parse(writer: WriterSchema) -> AvroSchema:
-    """Parse the schema. Raises AvroSchemaInvalid."""
+    """Parse the schema. Raises SchemaInvalid."""
     parser = _Parser()
     for reference in writer.references:
         parser.type(_json(reference.text), "", 0)
@@ -161,7 +158,7 @@ def _json(text: str) -> Any:
         ).encode()  # raises for half of a surrogate pair, which no name may hold
         return node
     except (ValueError, RecursionError) as error:
-        raise AvroSchemaInvalid(f"the schema is not JSON: {error}") from error
+        raise SchemaInvalid(f"the schema is not JSON: {error}") from error
 
 
 class _Parser:
@@ -173,13 +170,13 @@ class _Parser:
 
     def type(self, node: Any, namespace: str, depth: int) -> Type:
         if depth > DEEPEST:
-            raise AvroSchemaInvalid(f"types nest deeper than {DEEPEST}")
+            raise SchemaInvalid(f"types nest deeper than {DEEPEST}")
         if isinstance(node, str):
             return self._by_name(node, namespace)
         if isinstance(node, list):
             return self._union([self.type(branch, namespace, depth + 1) for branch in node])
         if not isinstance(node, dict) or "type" not in node:
-            raise AvroSchemaInvalid(f"no type: {_shown(node)}")
+            raise SchemaInvalid(f"no type: {_shown(node)}")
         kind = node["type"]
         if not isinstance(kind, str):
             return self.type(kind, namespace, depth + 1)
@@ -189,7 +186,7 @@ class _Parser:
             case "enum":
                 symbols: Any = node.get("symbols")
                 if not _distinct_texts(symbols):
-                    raise AvroSchemaInvalid(f"an enum without distinct symbols: {_shown(node)}")
+                    raise SchemaInvalid(f"an enum without distinct symbols: {_shown(node)}")
                 return self._define(AvroEnum(_full_name(node, namespace), tuple(symbols)))
             case "fixed":
                 return self._define(_fixed(node, _full_name(node, namespace)))
@@ -198,7 +195,7 @@ class _Parser:
             case "map" if "values" in node:
                 return AvroMap(self.type(node["values"], namespace, depth + 1))
             case "array" | "map":
-                raise AvroSchemaInvalid(f"no type of the elements: {_shown(node)}")
+                raise SchemaInvalid(f"no type of the elements: {_shown(node)}")
         if kind in _PRIMITIVE:
             return AvroPrimitive(kind, _logical(kind, node))
         return self._by_name(kind, namespace)
@@ -210,23 +207,23 @@ class _Parser:
         for candidate in (full, name):
             if candidate in self.names or candidate in self._open:
                 return Named(candidate)
-        raise AvroSchemaInvalid(f"the type {name} is not defined")
+        raise SchemaInvalid(f"the type {name} is not defined")
 
     def _define(self, definition: Definition) -> Named:
         name = definition.name
         if self.names.setdefault(name, definition) != definition:
-            raise AvroSchemaInvalid(f"{name} is defined twice")
+            raise SchemaInvalid(f"{name} is defined twice")
         return Named(name)
 
     def _record(self, node: Mapping[str, Any], namespace: str, depth: int) -> Named:
         name = _full_name(node, namespace)
         fields = node.get("fields")
         if not isinstance(fields, list) or not all(isinstance(f, dict) and "type" in f for f in fields):
-            raise AvroSchemaInvalid(f"a record without fields: {_shown(node)}")
+            raise SchemaInvalid(f"a record without fields: {_shown(node)}")
         if not _distinct_texts([f.get("name") for f in fields]):
-            raise AvroSchemaInvalid(f"{name} has fields without distinct names")
+            raise SchemaInvalid(f"{name} has fields without distinct names")
         if name in self._open:
-            raise AvroSchemaInvalid(f"{name} is defined within itself")
+            raise SchemaInvalid(f"{name} is defined within itself")
         self._open.add(name)
         within = name.rpartition(".")[0]
         parsed = tuple(AvroField(f["name"], self.type(f["type"], within, depth + 1)) for f in fields)
@@ -240,21 +237,21 @@ class _Parser:
             for b in branches
         ]
         if Union in kinds or len(set(kinds)) < len(kinds):
-            raise AvroSchemaInvalid("a union within a union, or one of two types of the same name")
+            raise SchemaInvalid("a union within a union, or one of two types of the same name")
         return Union(tuple(branches))
 
 
 def _full_name(node: Mapping[str, Any], namespace: str) -> str:
     name, own = node.get("name"), node.get("namespace", namespace)
     if not isinstance(name, str) or not name or not isinstance(own, str | None) or name in _PRIMITIVE:
-        raise AvroSchemaInvalid(f"no name for a type: {_shown(node)}")
+        raise SchemaInvalid(f"no name for a type: {_shown(node)}")
     return name if "." in name or not own else f"{own}.{name}"
 
 
 def _fixed(node: Mapping[str, Any], name: str) -> Fixed:
     size = node.get("size")
     if type(size) is not int or size < 0:
-        raise AvroSchemaInvalid(f"no size: {_shown(node)}")
+        raise SchemaInvalid(f"no size: {_shown(node)}")
     logical = node.get("logicalType")
     if logical == "decimal":
         return Fixed(name, size, _decimal(node, size))

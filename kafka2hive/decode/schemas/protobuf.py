@@ -3,15 +3,17 @@
 Google's compiler turns a schema's text into descriptors, in a separate process, so that no schema can crash this one.
 """
 
+import errno
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
+from kafka2hive.decode.schemas.writers import SchemaInvalid
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.registry.lookup import Recent
@@ -65,6 +67,10 @@ BUILT_IN = {
     "message TimeOfDay { int32 hours = 1; int32 minutes = 2; int32 seconds = 3; int32 nanos = 4; }\n",
 }
 """Files that schemas of a registry import without a reference; the compiler itself has google/protobuf/*.proto."""
+_FAULTS_OF_NAMES = frozenset(
+    (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.EILSEQ)
+)
+"""The system's errors if the name of an import cannot be that of a file."""
 _INSTALL = "install kafka2hive[protobuf] (protobuf and grpcio-tools) on every machine with executors"
 _KINDS = {
     1: "double",
@@ -87,10 +93,6 @@ _KINDS = {
     18: "sint64",
 }
 """Names of FieldDescriptorProto.Type."""
-
-
-class ProtobufSchemaInvalid(ValueError):
-    """The text is no Protobuf schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,22 @@ class ProtobufSchema:
         names.discard(None)
         return names.pop() if len(names) == 1 else None
 
+    def only_type(self, message: str | None) -> str:
+        """Return the full name of all messages' type: `message`, or the only one that the schema declares.
+
+        Raises SchemaInvalid if it is missing or ambiguous.
+        """
+        if message is not None:
+            if message not in self.messages or self.messages[message].is_entry:
+                raise SchemaInvalid(f"the schema has no message {message}")
+            return message
+        if not self.declarations:
+            raise SchemaInvalid("the schema has no message")
+        if len(self.declarations) > 1:
+            names = ", ".join(declaration.name for declaration in self.declarations[:5])
+            raise SchemaInvalid(f"the schema has several messages, set protobuf_message: {names}")
+        return self.declarations[0].name
+
 
 def _name_at(declarations: Sequence[Declaration], indexes: Sequence[int], counts_entries: bool) -> str | None:
     declaration: Declaration | None = None
@@ -173,19 +191,25 @@ def text_of(field: ProtobufField) -> str:
     return f"repeated {kind}" if field.label == "repeated" else kind
 
 
-_parsed = Recent[WriterSchema, ProtobufSchema](MOST_REMEMBERED, MOST_BYTES)
+_outcomes = Recent[WriterSchema, ProtobufSchema | str](MOST_REMEMBERED, MOST_BYTES)
+"""The parsed schemas, and for invalid ones the reason: the outcome for a text never changes, and compiling is slow."""
 
 
 def parse(writer: WriterSchema) -> ProtobufSchema:
-    """Parse the schema. Raises ProtobufSchemaInvalid, and TableError if Protobuf's libraries cannot be used.
+    """Parse the schema. Raises SchemaInvalid, and TableError if Protobuf's libraries cannot be used.
 
     All tables and threads of a process share the results, because each compilation starts a process.
     """
-    schema = _parsed.get(writer)
-    if schema is None:
-        schema = read(descriptors(writer))
-        _parsed.put(writer, schema, writer.bytes)
-    return schema
+    outcome = _outcomes.get(writer)
+    if outcome is None:
+        try:
+            outcome = read(descriptors(writer))
+        except SchemaInvalid as error:
+            outcome = str(error)
+        _outcomes.put(writer, outcome, writer.bytes)
+    if isinstance(outcome, str):
+        raise SchemaInvalid(outcome)
+    return outcome
 
 
 def read(descriptor_set: bytes) -> ProtobufSchema:
@@ -201,7 +225,7 @@ def read(descriptor_set: bytes) -> ProtobufSchema:
             pool.AddSerializedFile(file.SerializeToString())
         own = pool.FindFileByName(OWN)
     except (TypeError, ValueError, KeyError) as error:
-        raise ProtobufSchemaInvalid(f"no Protobuf schema: {error}") from error
+        raise SchemaInvalid(f"no Protobuf schema: {error}") from error
     reader = _Reader()
     declarations = tuple(map(reader.declaration, own.message_types_by_name.values()))
     return ProtobufSchema(reader.messages, reader.enums, declarations)
@@ -261,27 +285,35 @@ def _label(descriptor: Any) -> str:
 def descriptors(writer: WriterSchema) -> bytes:
     """Return a FileDescriptorSet: the schema's own file, and all that it imports.
 
-    Raises ProtobufSchemaInvalid, and TableError if the compiler cannot be run.
+    Raises SchemaInvalid, and TableError if the compiler cannot be run.
     """
     given: dict[str, str] = {}
     for reference in writer.references:
         if given.setdefault(reference.name, reference.text) != reference.text:
-            raise ProtobufSchemaInvalid(f"{reference.name[:80]!r} is imported in two versions")
+            raise SchemaInvalid(f"{reference.name[:80]!r} is imported in two versions")
     files = BUILT_IN | given
     for name in files:
         path = PurePosixPath(name)
         if not name or "\0" in name or path.is_absolute() or ".." in path.parts or name == OWN:
-            raise ProtobufSchemaInvalid(f"no name for an import: {name[:80]!r}")
-    with TemporaryDirectory(prefix="kafka2hive-protoc-") as directory:
-        root = Path(directory)
-        try:
+            raise SchemaInvalid(f"no name for an import: {name[:80]!r}")
+    try:
+        with TemporaryDirectory(prefix="kafka2hive-protoc-") as directory:
+            root = Path(directory)
             for name, text in {**files, OWN: writer.text}.items():
                 file = root / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, encoding="utf-8")
-        except (OSError, UnicodeEncodeError) as error:
-            raise ProtobufSchemaInvalid(f"the schema cannot be written to a file: {error}") from error
-        return _compiled(root)
+            return _compiled(root)
+    except UnicodeEncodeError as error:
+        raise SchemaInvalid(f"the schema cannot be written to a file: {error}") from error
+    except OSError as error:
+        if error.errno in _FAULTS_OF_NAMES:
+            raise SchemaInvalid(f"the schema cannot be written to a file: {error}") from error
+        raise TableError(
+            "decode.protoc",
+            f"the compiler of Protobuf schemas cannot use files in {gettempdir()}: {error}",
+            "make room there, or give the executors' environment another TMPDIR",
+        ) from error
 
 
 def _compiled(root: Path) -> bytes:
@@ -298,5 +330,5 @@ def _compiled(root: Path) -> bytes:
         lines = ran.stderr.decode(errors="replace").splitlines()
         errors = [line for line in lines if " warning: " not in line]
         why = errors[0].replace(f"{root}/", "") if errors else f"the compiler ended with {ran.returncode}"
-        raise ProtobufSchemaInvalid(f"no Protobuf schema: {why[:300]}")
+        raise SchemaInvalid(f"no Protobuf schema: {why[:300]}")
     return result.read_bytes()

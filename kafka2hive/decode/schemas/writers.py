@@ -1,6 +1,8 @@
 """Schemas that messages were written with: how decoders get them, and how they are compared."""
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaId, WriterSchema
@@ -8,6 +10,10 @@ from kafka2hive.model.writer_schema import AVRO, PROTOBUF, SchemaId, WriterSchem
 if TYPE_CHECKING:
     from kafka2hive.decode.schemas.avro import AvroSchema
     from kafka2hive.decode.schemas.protobuf import ProtobufSchema
+
+
+class SchemaInvalid(ValueError):
+    """The text of a schema is not a schema of its kind."""
 
 
 class SchemaCheck(Protocol):
@@ -39,26 +45,14 @@ def same_schema(one: WriterSchema, other: WriterSchema) -> bool:
         return False
     if one == other:
         return True
+    parse: Callable[[WriterSchema], object] | None = None
     if one.kind == AVRO:
-        from kafka2hive.decode.schemas.avro import AvroSchemaInvalid as AvroInvalid
-        from kafka2hive.decode.schemas.avro import parse as parse_avro
-
-        try:
-            return parse_avro(one) == parse_avro(other)
-        except AvroInvalid:
-            return _same_texts(one, other)
-    if one.kind == PROTOBUF:
-        from kafka2hive.decode.schemas.protobuf import ProtobufSchemaInvalid as ProtobufInvalid
-        from kafka2hive.decode.schemas.protobuf import parse as parse_protobuf
-
-        try:
-            return parse_protobuf(one) == parse_protobuf(other)
-        except ProtobufInvalid:
-            return _same_texts(one, other)
-    return _same_texts(one, other)
-
-
-def _same_texts(one: WriterSchema, other: WriterSchema) -> bool:
+        from kafka2hive.decode.schemas.avro import parse
+    elif one.kind == PROTOBUF:
+        from kafka2hive.decode.schemas.protobuf import parse
+    if parse is not None:
+        with suppress(SchemaInvalid):
+            return parse(one) == parse(other)
     return one.references == other.references and _json(one.text) == _json(other.text)
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 from kafka2hive.config.keys import Framing, WireFormat
 from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS
 from kafka2hive.decode.framing.frames import HEAD, LONG_HEAD, indexed_heads, schema_ids
-from kafka2hive.decode.schemas.avro import AvroSchemaInvalid, Record, parse
-from kafka2hive.decode.schemas.writers import WriterSchemas
+from kafka2hive.decode.schemas.avro import Record, parse
+from kafka2hive.decode.schemas.writers import SchemaInvalid, WriterSchemas
 from kafka2hive.decode.values.batch import Places
 from kafka2hive.model.text import counted
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
@@ -217,7 +217,7 @@ def _of_schema(
         return None
     try:
         schema = parse(writer)
-    except AvroSchemaInvalid:
+    except SchemaInvalid:
         return None
     root = schema.definition(schema.root)
     if not any(isinstance(schema.definition(b), Record) for b in getattr(root, "branches", (root,))):

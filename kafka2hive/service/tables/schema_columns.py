@@ -107,12 +107,13 @@ def read_written(
     Its kind may not match the table's format, it may be unreadable, or hold several message types.
     """
     if (schema.kind, settings.format) == (AVRO, "avro"):
-        from kafka2hive.decode.schemas.avro import AvroSchemaInvalid, parse
+        from kafka2hive.decode.schemas.avro import parse
+        from kafka2hive.decode.schemas.writers import SchemaInvalid
         from kafka2hive.schema_evolution.fields import avro_fields
 
         try:
             parsed = parse(schema)
-        except AvroSchemaInvalid as error:
+        except SchemaInvalid as error:
             log.warning("%s: the schema with %s cannot be read: %s", settings.table, label, error)
             return None
         is_change_log = change_log_of(settings.source) is not None
@@ -125,14 +126,14 @@ def read_written(
 def _read_protobuf(
     label: str, schema: WriterSchema, message: str | None, settings: TableSettings
 ) -> SchemaFields | None:
-    from kafka2hive.decode.protobuf.decoder import only_type
-    from kafka2hive.decode.schemas.protobuf import ProtobufSchemaInvalid, parse
+    from kafka2hive.decode.schemas.protobuf import parse
+    from kafka2hive.decode.schemas.writers import SchemaInvalid
     from kafka2hive.schema_evolution.fields import protobuf_fields
 
     try:
         parsed = parse(schema)
-        name = only_type(parsed, message)
-    except ProtobufSchemaInvalid as error:  # records name their message type
+        name = parsed.only_type(message)
+    except SchemaInvalid as error:  # records name their message type
         log.debug("%s: the schema with %s: %s", settings.table, label, error)
         return None
     return SchemaFields(label, tuple(protobuf_fields(parsed, name)))
