@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.keys.columns import STRICT
 from kafka2hive.config.keys.json_path import path_text
-from kafka2hive.decode.contract.sources import Source, labels, own_columns
+from kafka2hive.decode.contract.sources import Source, labels, names_in_table
 from kafka2hive.decode.contract.spec import FRACTION, Changes, DecoderSpec, MakeDecoder, OpenDecoder
 from kafka2hive.decode.values.batch import Mask, mask_of
 from kafka2hive.decode.values.connect_decimals import decimals_of
@@ -80,7 +80,7 @@ class SeveralPathsDecoder:
         decoded = self._inner.decode(values)
         columns = list(decoded.rows.columns[: len(self.schema)])
         at = len(columns)
-        refused: dict[int, Reason] = {}
+        refusals: dict[int, Reason] = {}
         for number, source in enumerate(self._sources):
             paths = [source.keys]
             for keys in source.leeway.others:
@@ -89,11 +89,11 @@ class SeveralPathsDecoder:
                     among = " and ".join(path_text(path) for path in (*paths, keys))
                     column = self.schema.names[number]
                     text = f"column {column}: {among} have different values"
-                    refused.setdefault(row, Reason(f"{self._format}.ambiguous", text, column))
+                    refusals.setdefault(row, Reason(f"{self._format}.ambiguous", text, column))
                 columns[number] = _first(columns[number], other)
                 paths.append(keys)
                 at += 1
-        return with_columns(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
+        return with_columns(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refusals)
 
 
 def _alone(source: Source, keys: tuple[str, ...]) -> Source:
@@ -202,7 +202,7 @@ class LeewayDecoder:
         self._converters = [
             _converter(LeewayTarget(column, label, field.type), zone, source, changes)
             for column, label, field, source in zip(
-                own_columns(schema.names, sources),
+                names_in_table(schema.names, sources),
                 labels(schema.names, sources),
                 schema,
                 sources,
@@ -229,12 +229,12 @@ class LeewayDecoder:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         decoded = self._inner.decode(values)
         columns = list(decoded.rows.columns)
-        refused: dict[int, Reason] = {}
+        refusals: dict[int, Reason] = {}
         for number, converter in enumerate(self._converters):
             if converter is not None:
                 columns[number], bad = converter.convert(columns[number])
-                refused = {**bad, **refused}
-        return with_columns(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refused)
+                refusals = {**bad, **refusals}
+        return with_columns(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refusals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,18 +321,18 @@ def _converter(
     return _Texts(text)
 
 
-def with_columns(decoded: Decoded, rows: pa.RecordBatch, refused: Mapping[int, Reason]) -> Decoded:
-    """Return the result with other columns and without the rows in `refused` (reasons by row number).
+def with_columns(decoded: Decoded, rows: pa.RecordBatch, refusals: Mapping[int, Reason]) -> Decoded:
+    """Return the result with other columns and without the rows in `refusals` (reasons by row number).
 
     Every message must have one row at most.
     """
-    if not refused:
+    if not refusals:
         return replace(decoded, rows=rows)
     places = decoded.accepted.to_numpy()
     reasons = dict(zip(decoded.rejected.to_pylist(), decoded.reasons, strict=True))
-    reasons |= {int(places[row]): reason for row, reason in refused.items()}
+    reasons |= {int(places[row]): reason for row, reason in refusals.items()}
     good = np.ones(len(rows), np.bool_)
-    good[list(refused)] = False
+    good[list(refusals)] = False
     rejected = sorted(reasons)
     return replace(
         decoded,

@@ -73,7 +73,7 @@ class NativeReader:
         return bytes(walls.cast(pa.int64()).to_numpy().tobytes())
 
 
-class CompiledReader(NativeReader):
+class NativeJsonReader(NativeReader):
     """Reads JSON by the library."""
 
     def __init__(
@@ -88,13 +88,13 @@ class CompiledReader(NativeReader):
         types = [type_words(f.type, spelling, s.unit) for f, s in zip(schema, sources, strict=True)]
         tree = _tree(source_tree(sources, spelling))
         super().__init__(schema, zone, library.Decoder(types, tree, any_case, zone == "UTC"))
-        self._met = 0
+        self._keys_seen = 0
 
     def new_keys(self) -> tuple[str, ...]:
         """Return the keys without a column that are new since the last call. The library remembers some hundred keys."""
         if self._native is None:
             return ()
-        keys, self._met = self._native.passed_keys(self._met)
+        keys, self._keys_seen = self._native.passed_keys(self._keys_seen)
         return tuple(keys)
 
 
@@ -131,34 +131,34 @@ def _tree(node: SourceTree) -> tuple[list[int], list[tuple[str, object]]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartResult:
     """The outcome for some messages of a batch.
 
-    `batches` together hold one row for each place in `accepted`, in that order. `refused`: reasons by place.
+    `batches` together hold one row for each place in `accepted`, in that order. `refusals`: reasons by place.
     """
 
     batches: Sequence[pa.RecordBatch]
     accepted: Places
-    refused: Mapping[int, Reason]
+    refusals: Mapping[int, Reason]
 
-    def finished(self, finish: Finish) -> "Part":
+    def finished(self, finish: Finish) -> "PartResult":
         """Return the part with the rows that `finish` makes, without those that it refuses."""
-        batches, kept, refused = [], np.ones(len(self.accepted), np.bool_), dict(self.refused)
+        batches, kept, refusals = [], np.ones(len(self.accepted), np.bool_), dict(self.refusals)
         start = 0
         for batch in self.batches:
             rows, bad = finish(batch)
             good = kept[start : start + len(rows)]
             good[list(bad)] = False
-            refused |= {int(self.accepted[start + row]): reason for row, reason in bad.items()}
+            refusals |= {int(self.accepted[start + row]): reason for row, reason in bad.items()}
             batches.append(rows if good.all() else rows.filter(pa.array(good)))
             start += len(rows)
-        return Part(batches, self.accepted[kept], refused)
+        return PartResult(batches, self.accepted[kept], refusals)
 
 
-def refusals(places: Places, reason: Reason | Sequence[Reason]) -> Part:
+def refusal_part(places: Places, reason: Reason | Sequence[Reason]) -> PartResult:
     """Return a part whose messages are all refused, for one reason or each for its own."""
     reasons = [reason] * len(places) if isinstance(reason, Reason) else reason
-    return Part((), np.empty(0, np.int64), dict(zip(places.tolist(), reasons, strict=True)))
+    return PartResult((), np.empty(0, np.int64), dict(zip(places.tolist(), reasons, strict=True)))
 
 
 class PartReader:
@@ -180,47 +180,47 @@ class PartReader:
         self._compiled = compiled
         self._finish = finish
 
-    def read(self, values: pa.BinaryArray, places: Places) -> Part:
+    def read(self, values: pa.BinaryArray, places: Places) -> PartResult:
         """Read messages. `places`: their places in the whole batch."""
         part = self._read(values, places)
         return part if self._finish is None else part.finished(self._finish)
 
-    def _read(self, values: pa.BinaryArray, places: Places) -> Part:
+    def _read(self, values: pa.BinaryArray, places: Places) -> PartResult:
         if self._compiled is None:
             return self._exactly(values, places)
         rows, certain = self._compiled.read(values)
         if certain.all():
-            return Part([rows], places, {})
+            return PartResult([rows], places, {})
         doubtful = np.flatnonzero(~certain)
         rest = self._exactly(values.take(pa.array(doubtful)), places[doubtful])
         accepted = np.concatenate([places[certain], rest.accepted])
-        return Part([rows, *rest.batches], accepted, rest.refused)
+        return PartResult([rows, *rest.batches], accepted, rest.refusals)
 
-    def _exactly(self, values: pa.BinaryArray, places: Places) -> Part:
+    def _exactly(self, values: pa.BinaryArray, places: Places) -> PartResult:
         """Make a batch of AT_ONCE messages each, because values as Python objects are large."""
         batches: list[pa.RecordBatch] = []
         accepted: list[int] = []
-        refused: dict[int, Reason] = {}
+        refusals: dict[int, Reason] = {}
         for start in range(0, len(values), AT_ONCE):
             rows: list[list[Any]] = []
             some_places = places[start : start + AT_ONCE].tolist()
             for place, message in zip(some_places, values.slice(start, AT_ONCE).to_pylist(), strict=True):
                 outcome = self._exact(message)
                 if isinstance(outcome, Reason):
-                    refused[place] = outcome
+                    refusals[place] = outcome
                 else:
                     accepted.append(place)
                     rows.append(outcome)
             if rows:
                 columns = [pa.array([row[i] for row in rows], f.type) for i, f in enumerate(self._schema)]
                 batches.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
-        return Part(batches, np.array(accepted, np.int64), refused)
+        return PartResult(batches, np.array(accepted, np.int64), refusals)
 
 
-def join_parts(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
+def join_parts(schema: pa.Schema, parts: Sequence[PartResult]) -> Decoded:
     """Join all parts of a batch in the order of the messages."""
     accepted = np.concatenate([np.empty(0, np.int64), *(part.accepted for part in parts)])
-    refused = {place: reason for part in parts for place, reason in part.refused.items()}
+    refusals = {place: reason for part in parts for place, reason in part.refusals.items()}
     batches = [batch for part in parts for batch in part.batches]
     if len(batches) == 1:
         rows = batches[0]
@@ -229,4 +229,4 @@ def join_parts(schema: pa.Schema, parts: Sequence[Part]) -> Decoded:
     if len(accepted) and (np.diff(accepted) < 0).any():
         order = np.argsort(accepted, kind="stable")
         accepted, rows = accepted[order], rows.take(pa.array(order))
-    return decoded(rows, accepted, refused)
+    return decoded(rows, accepted, refusals)

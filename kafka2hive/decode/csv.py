@@ -37,7 +37,7 @@ def blanks_of(options: CsvOptions) -> str:
     return " \t".replace(options.delimiter, "") if options.trim else ""
 
 
-class Fields:
+class FieldSplitter:
     """Splits messages into fields according to `options`."""
 
     def __init__(self, options: CsvOptions) -> None:
@@ -124,7 +124,7 @@ class Fields:
         return re.sub(f"{re.escape(self._options.escape)}(.)", r"\1", text, flags=re.DOTALL)
 
 
-class ParsedFields:
+class ArrowSplitter:
     """Splits messages that are certainly right into `count` columns of texts."""
 
     def __init__(self, options: CsvOptions, count: int) -> None:
@@ -252,18 +252,18 @@ class CsvDecoder:
         self._header = options.header
         self._null_text = options.null_text
         self._takes_digits = options.booleans == "digits"
-        self._fields = Fields(options)
-        self._parsed = ParsedFields(options, len(schema)) if is_fast else None
+        self._fields = FieldSplitter(options)
+        self._parsed = ArrowSplitter(options, len(schema)) if is_fast else None
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder."""
         if values.null_count:
             raise ValueError("messages are not null")
         texts, bad = cast_or_null(values, pa.string())
-        refused = dict.fromkeys(
+        refusals = dict.fromkeys(
             np.flatnonzero(bad).tolist(), Reason("csv.utf8", "the value is not valid UTF-8")
         )
-        columns, places = self._split(texts, ~bad, refused)
+        columns, places = self._split(texts, ~bad, refusals)
         headers, columns, places = self._without_headers(columns, places)
         good = np.ones(len(places), np.bool_)
         arrays = []
@@ -273,11 +273,11 @@ class CsvDecoder:
             for at, reason in unfit.items():
                 if self._takes_digits:
                     reason = replace(reason, text=reason.text.replace(*_WORDS_AND_DIGITS))
-                refused.setdefault(int(places[at]), reason)
+                refusals.setdefault(int(places[at]), reason)
                 good[at] = False
         rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         rows = rows if good.all() else rows.filter(pa.array(good))
-        return decoded(rows, places[good], refused, headers if len(headers) else None)
+        return decoded(rows, places[good], refusals, headers if len(headers) else None)
 
     def _without_headers(
         self, columns: list[pa.StringArray], places: Places
@@ -305,9 +305,9 @@ class CsvDecoder:
         self,
         texts: pa.StringArray,
         sound: Mask,
-        refused: dict[int, Reason],
+        refusals: dict[int, Reason],
     ) -> tuple[list[pa.StringArray], Places]:
-        """Return the columns and places of the messages with the right number of fields; add the others to `refused`.
+        """Return the columns and places of the messages with the right number of fields; add the others to `refusals`.
 
         `sound`: mask of the messages that are UTF-8.
         """
@@ -325,7 +325,7 @@ class CsvDecoder:
         for at, text in zip(doubtful.tolist(), texts.take(pa.array(doubtful)).to_pylist(), strict=True):
             outcome = self._fields_of(text)
             if isinstance(outcome, Reason):
-                refused[int(places[at])] = outcome
+                refusals[int(places[at])] = outcome
             else:
                 records.append(outcome)
                 exact.append(at)

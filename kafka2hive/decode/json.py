@@ -14,16 +14,16 @@ from kafka2hive.config.keys import Framing
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.columns import check_columns, of_named_columns, with_leeway
-from kafka2hive.decode.compiled import CompiledReader, PartReader, join_parts
+from kafka2hive.decode.compiled import NativeJsonReader, PartReader, join_parts
 from kafka2hive.decode.contract.sources import (
     Source,
     SourceTree,
     Spelling,
-    as_it_stands,
-    in_small_letters,
+    exact_spelling,
     labels,
-    own_columns,
-    own_names,
+    lower_case_spelling,
+    names_in_table,
+    same_name_sources,
     source_tree,
 )
 from kafka2hive.decode.contract.spec import DecoderSpec
@@ -73,17 +73,17 @@ class JsonExactDecoder:
         schema: pa.Schema,
         zone: str,
         sources: Sequence[Source] = (),
-        spelling: Spelling = as_it_stands,
+        spelling: Spelling = exact_spelling,
     ) -> None:
         """`sources`: where the columns' values are; empty: at the columns' names."""
-        sources = sources or own_names(schema.names)
+        sources = sources or same_name_sources(schema.names)
         self._wanted = source_tree(sources, spelling)
         self._spelling = spelling
         self._takers: list[Take] = [
             taker(field.type, zone, spelling, source.unit)
             for field, source in zip(schema, sources, strict=True)
         ]
-        self._columns = own_columns(schema.names, sources)
+        self._columns = names_in_table(schema.names, sources)
         self._labels = labels(schema.names, sources)
         self._expects = [source.expects for source in sources]
         self._json = json.JSONDecoder(
@@ -191,11 +191,11 @@ class JsonDecoder:
         zone, sources = spec.zone, spec.source_of_each()
         # the library takes every epoch number for an instant; with_leeway reads numbers of days
         assert all(zone_of(source.unit, zone) == zone for source in sources if source.unit is not None)
-        spelling = in_small_letters if spec.any_case else as_it_stands
+        spelling = lower_case_spelling if spec.any_case else exact_spelling
         self._compiled = (
             None
             if library is None
-            else CompiledReader(
+            else NativeJsonReader(
                 library=library,
                 schema=schema,
                 zone=zone,

@@ -13,14 +13,14 @@ from kafka2hive.decode.columns import check_columns, of_named_columns
 from kafka2hive.decode.compiled import (
     Finish,
     NativeReader,
-    Part,
     PartReader,
+    PartResult,
     join_parts,
     plan_words,
-    refusals,
+    refusal_part,
     type_words,
 )
-from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, as_it_stands, in_small_letters
+from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, exact_spelling, lower_case_spelling
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.framing.fine_times import FinerTimes, TimeForm, truncatable_columns
 from kafka2hive.decode.framing.frames import Head, heads, long_id_hint, no_frames
@@ -59,7 +59,7 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         self.schema = spec.schema
         self._zone = spec.zone
         self._sources = spec.source_of_each()
-        self._spelling = in_small_letters if spec.any_case else as_it_stands
+        self._spelling = lower_case_spelling if spec.any_case else exact_spelling
         self._library = library
         self._wire = spec.wire
         self._check = spec.check
@@ -86,9 +86,9 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
             return join_parts(self.schema, [self._only_reader.read(values, np.arange(len(values)))])
         return join_parts(self.schema, [self._read(values, *group) for group in self._heads(values)])
 
-    def reader(self, of_type: Type, head: int) -> PartReader:
+    def reader(self, writer_type: Type, head: int) -> PartReader:
         """Return the reader of messages whose content begins at byte `head`. Raises SchemaUnresolvable."""
-        plan = self._resolve(of_type, self.schema, self._sources)
+        plan = self._resolve(writer_type, self.schema, self._sources)
         cut = truncatable_columns(self._sources)
         forms = {
             number: form
@@ -105,7 +105,7 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
             forms=forms,
             changes=self._changes,
         )
-        plan = self._resolve(of_type, finer.wire, finer.sources)
+        plan = self._resolve(writer_type, finer.wire, finer.sources)
         return self._plan_reader(plan, finer.wire, finer.sources, head, finish=finer.finish)
 
     def _heads(self, values: pa.BinaryArray) -> Iterator[tuple[Head, Places]]:
@@ -120,7 +120,7 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         """Return the type that the head names, after the check of its schema, or why these messages are refused."""
 
     @abstractmethod
-    def _resolve(self, of_type: Type, columns: pa.Schema, sources: Sequence[Source]) -> Plan:
+    def _resolve(self, writer_type: Type, columns: pa.Schema, sources: Sequence[Source]) -> Plan:
         """Return the plan that fills the columns from messages of the type. Raises SchemaUnresolvable."""
 
     @abstractmethod
@@ -128,7 +128,7 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         """Return the forms of the columns, by number, that FinerTimes may have to read."""
 
     @abstractmethod
-    def _native(self, types: list[object], words: object, head: int) -> Any:
+    def _library_decoder(self, types: list[object], words: object, head: int) -> Any:
         """Return the library's decoder."""
 
     @abstractmethod
@@ -138,7 +138,7 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
         """Return the function that decodes a message from its byte `start` on."""
 
     @staticmethod
-    def _name(of_type: Type) -> str:
+    def _name(writer_type: Type) -> str:
         """Return the type's name if its schema has several types."""
         return ""
 
@@ -152,12 +152,12 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
     ) -> PartReader:
         compiled: NativeReader | None = None
         if self._library is not None:
-            types = [type_words(f.type, as_it_stands, s.unit) for f, s in zip(schema, sources, strict=True)]
-            compiled = NativeReader(schema, self._zone, self._native(types, plan_words(plan), head))
+            types = [type_words(f.type, exact_spelling, s.unit) for f, s in zip(schema, sources, strict=True)]
+            compiled = NativeReader(schema, self._zone, self._library_decoder(types, plan_words(plan), head))
         exact = self._exact(plan, schema, sources)
         return PartReader(schema, partial(exact, start=head), compiled, finish)
 
-    def _read(self, values: pa.BinaryArray, head: Head, places: Places) -> Part:
+    def _read(self, values: pa.BinaryArray, head: Head, places: Places) -> PartResult:
         """Read the messages at `places`, which all have this head."""
         if head.schema_id is None:
             reasons = no_frames(
@@ -167,10 +167,10 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
                 places=places,
                 framing=self._wire.framing,
             )
-            return refusals(places, reasons)
+            return refusal_part(places, reasons)
         reader = self._readers.get(head) or self._new_reader(head.schema_id, head)
         if isinstance(reader, Reason):
-            return refusals(places, reader)
+            return refusal_part(places, reader)
         return reader.read(values if len(places) == len(values) else values.take(pa.array(places)), places)
 
     def _new_reader(self, schema_id: SchemaId, head: Head) -> PartReader | Reason:
@@ -178,13 +178,13 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
 
         A reason is not remembered, because it may no longer hold for the next batch.
         """
-        of_type = self._type_of(schema_id, head)
-        if isinstance(of_type, Reason):
-            return of_type
+        writer_type = self._type_of(schema_id, head)
+        if isinstance(writer_type, Reason):
+            return writer_type
         try:
-            reader = self.reader(of_type, head.length)
+            reader = self.reader(writer_type, head.length)
         except SchemaUnresolvable as error:
-            name = self._name(of_type)
+            name = self._name(writer_type)
             if self._check is not None:
                 self._check.unresolvable(schema_id, f"{name}: {error}" if name else str(error))
             where = f"{name} of the schema of id" if name else "the schema of id"

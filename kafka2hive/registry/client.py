@@ -187,28 +187,28 @@ class RegistryClient:
         If one address has no such thing (yet), the others are asked, too. Busy addresses are asked again after each pause
         until the time limit.
         """
-        began, whys = self._clock.monotonic(), dict[str, str]()
+        began, failures = self._clock.monotonic(), dict[str, str]()
         missing: tuple[str, AbsenceAnswer] | None = None
         for pause in (0.0, *PAUSES):
             self._clock.sleep(pause)
             for url in self._urls:
-                match self._one(url, path):
+                match self._ask_address(url, path):
                     case Document() as document:
                         return url + path, document
                     case AbsenceAnswer() as answer:
                         missing = missing or (url + path, answer)
                     case Busy(why):
-                        whys[url] = why
-                if whys and self._clock.monotonic() - began >= self._limit:
+                        failures[url] = why
+                if failures and self._clock.monotonic() - began >= self._limit:
                     break
             if missing is not None:
                 return missing
             if self._clock.monotonic() - began >= self._limit:
                 break
-        reasons = "; ".join(f"{url}: {why}" for url, why in whys.items())
+        reasons = "; ".join(f"{url}: {why}" for url, why in failures.items())
         raise SchemaRegistryUnavailable(f"the schema registry gives no answer ({reasons})")
 
-    def _one(self, url: str, path: str) -> Document | AbsenceAnswer | Busy:
+    def _ask_address(self, url: str, path: str) -> Document | AbsenceAnswer | Busy:
         """Ask one address. Raises TableError if neither a retry nor another address can help."""
         try:
             response = self._http.get(url, path)

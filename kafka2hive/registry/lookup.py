@@ -32,10 +32,10 @@ More cannot be mistakes of single records, and a request for each would take too
 MOST_CONFIRMED = 10
 """The number of unknown ids within that time that are requested twice: a registry's replica may lag behind the producer's."""
 CONFIRM_SECONDS = 1.0
-_AWAY_SECONDS = 5.0
-_AWAY_TIMES = 2.0
-_COMPARE_AWAY_SECONDS = 60.0
-_COMPARE_AWAY_TIMES = 10.0
+_OUTAGE_SECONDS = 5.0
+_OUTAGE_TIMES = 2.0
+_COMPARE_PAUSE_SECONDS = 60.0
+_COMPARE_PAUSE_TIMES = 10.0
 """Comparing pauses ten times as long as it took, so a hanging registry costs at most a tenth of a process's time."""
 
 Key = TypeVar("Key")
@@ -109,7 +109,7 @@ class SchemaLookup:
         self._known = Recent[SchemaId, _Known](MOST_REMEMBERED, MOST_BYTES)
         self._not_compared_before = float("-inf")
         self._unknown: dict[SchemaId, float] = {}
-        self._away: tuple[float, str] = (float("-inf"), "")
+        self._outage: tuple[float, str] = (float("-inf"), "")
 
     def get(self, schema_id: SchemaId) -> WriterSchema | None:
         """Return the schema of an id, None if the registry certainly has no such id.
@@ -149,7 +149,7 @@ class SchemaLookup:
             now = self._registry.schema(schema_id)
         except TableError as error:
             ended = self._clock.monotonic()
-            pause = max(_COMPARE_AWAY_SECONDS, _COMPARE_AWAY_TIMES * (ended - began))
+            pause = max(_COMPARE_PAUSE_SECONDS, _COMPARE_PAUSE_TIMES * (ended - began))
             self._not_compared_before = ended + pause
             log.warning("kept schemas are used without comparing them with the registry's: %s", error)
             return self._remember(schema_id, before, pause)
@@ -170,7 +170,7 @@ class SchemaLookup:
             )
 
     def _ask(self, schema_id: SchemaId) -> WriterSchema | None:
-        until, why = self._away
+        until, why = self._outage
         began = self._clock.monotonic()
         if began < until:
             raise _unavailable(schema_id, why)
@@ -180,7 +180,7 @@ class SchemaLookup:
             schema = self._confirm(schema_id)
         except SchemaRegistryUnavailable as error:
             ended = self._clock.monotonic()
-            self._away = (ended + max(_AWAY_SECONDS, _AWAY_TIMES * (ended - began)), error.message)
+            self._outage = (ended + max(_OUTAGE_SECONDS, _OUTAGE_TIMES * (ended - began)), error.message)
             raise _unavailable(schema_id, error.message) from error
         if schema is None:
             self._unknown[schema_id] = self._clock.monotonic()

@@ -13,8 +13,8 @@ from kafka2hive.decode.contract.sources import (
     Source,
     SourceTree,
     Spelling,
-    as_it_stands,
-    in_small_letters,
+    exact_spelling,
+    lower_case_spelling,
     source_tree,
 )
 from kafka2hive.decode.schemas.avro import AvroSchema as AvroSchema
@@ -96,7 +96,7 @@ class _Comparison:
     def __init__(self, table: TableSettings) -> None:
         self.columns: list[Column] = []
         self.lost: list[str] = []
-        self._spelling: Spelling = in_small_letters if table.any_case else as_it_stands
+        self._spelling: Spelling = lower_case_spelling if table.any_case else exact_spelling
         values = [column for column in table.columns if column.part is RecordPart.VALUE]
         others = [replace(column, path=path) for column in values for path in column.leeway.others]
         self._values = [*values, *others]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from kafka2hive.config.keys import Column
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.avro import resolve as avro_resolve
-from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, as_it_stands
+from kafka2hive.decode.contract.sources import SchemaUnresolvable, Source, exact_spelling
 from kafka2hive.decode.protobuf import resolve as protobuf_resolve
 from kafka2hive.decode.schemas import avro as avro_parse
 from kafka2hive.decode.schemas import protobuf as protobuf_parse
@@ -19,7 +19,7 @@ from kafka2hive.model.writer_schema import AVRO, WriterSchema
 from kafka2hive.schema_evolution.fields import avro_fields, protobuf_fields
 
 
-def faults_of_own(schema: WriterSchema, columns: Sequence[Column]) -> dict[str, str]:
+def declared_schema_faults(schema: WriterSchema, columns: Sequence[Column]) -> dict[str, str]:
     """Return, by column name, why the column would always be NULL or why every record would be a dead letter.
 
     Raises ValueError if the schema itself is invalid.
@@ -79,7 +79,7 @@ class _Avro(_DeclaredSchema):
         self.fields = {f.name: f.type for f in avro_fields(self._schema, is_change_log=False)}
 
     def resolve(self, columns: pa.Schema, sources: list[Source]) -> None:
-        avro_resolve.resolve(self._schema, columns, sources, as_it_stands)
+        avro_resolve.resolve(self._schema, columns, sources, exact_spelling)
 
 
 class _Protobuf(_DeclaredSchema):
@@ -90,7 +90,7 @@ class _Protobuf(_DeclaredSchema):
 
     def resolve(self, columns: pa.Schema, sources: list[Source]) -> None:
         protobuf_resolve.resolve(
-            schema=self._schema, name=self._message, columns=columns, sources=sources, spelling=as_it_stands
+            schema=self._schema, name=self._message, columns=columns, sources=sources, spelling=exact_spelling
         )
 
 

@@ -19,14 +19,14 @@ from kafka2hive.spark.internals import execution_of
 from kafka2hive.sql.accounts import check_against_spark, manifest_of
 from kafka2hive.sql.selects import INTO, OUT, Selects
 from kafka2hive.sql.shuffle import (
-    moved_by_bucket,
     part_writer,
+    shuffle_by_bucket,
     shuffled_manifests,
     task_attempt,
     task_context,
-    whole_of,
+    whole_plan,
 )
-from kafka2hive.sql.statement import failed_on_a_record
+from kafka2hive.sql.statement import failed_select
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +76,7 @@ class SqlJobs:
             except (PySparkException, Py4JJavaError) as error:
                 if is_abandoned():
                     raise
-                raise failed_on_a_record(table, error) from error
+                raise failed_select(table, error) from error
         assert errors.failure is not None
         return [only_part(share, self._settings).failed(errors.failure) for share in shares]
 
@@ -84,16 +84,16 @@ class SqlJobs:
         settings = self._settings.tables[table]
         read, sent = (self._spark.sparkContext.accumulator((), _Reports()) for _ in range(2))
         moves = settings.shuffle == "bucket" and len(shares) > 1
-        whole = whole_of(shares) if moves else None
+        whole = whole_plan(shares) if moves else None
         reader = _reader(shares, whole, self._settings, lambda one: read.add((one,)))
         rows = self._selects.rows(settings, len(shares), reader)
         if whole is not None:
-            rows = moved_by_bucket(
+            rows = shuffle_by_bucket(
                 rows=rows,
                 shares=shares,
                 whole=whole,
                 settings=self._settings,
-                tell=lambda one: sent.add((one,)),
+                report=lambda one: sent.add((one,)),
             )
         writer = _writer(shares, self._settings) if whole is None else part_writer(whole, self._settings)
         ends = rows.mapInArrow(writer, "written binary")
@@ -120,7 +120,7 @@ def _reader(
     shares: Sequence[TaskPlan],
     whole: TaskPlan | None,
     settings: TaskSettings,
-    tell: Callable[["RecordsRead"], None],
+    report: Callable[["RecordsRead"], None],
 ) -> Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]:
     """Return the function that reads records; secrets travel in its closure, never in the plan."""
 
@@ -129,7 +129,7 @@ def _reader(
 
         for batch in plans:
             for number in batch.column(0).to_pylist():
-                yield from workers.read_records(shares[number], task_attempt(), settings, tell, whole)
+                yield from workers.read_records(shares[number], task_attempt(), settings, report, whole)
 
     return read_records
 

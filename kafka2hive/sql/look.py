@@ -16,7 +16,7 @@ from kafka2hive.config.keys import MetadataColumn, TableSettings
 from kafka2hive.plan.contract import TableManifest, TableTask, TaskPlan, TaskSettings
 from kafka2hive.spark.errors import SPARK_GONE, spark_gone
 from kafka2hive.sql.selects import Reader, Selects
-from kafka2hive.sql.statement import failed_on_a_record
+from kafka2hive.sql.statement import failed_select
 from kafka2hive.storage.port import FileSystem
 from kafka2hive.task.failures import TableErrors
 from kafka2hive.task.fetch.consumer import process_consumer
@@ -76,9 +76,9 @@ class LookThroughSelect:
 
     def _selected(self, selects: Selects, records: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         try:
-            selected: pa.Table = selects.rows(self._table, 1, _giving(records)).toArrow()
+            selected: pa.Table = selects.rows(self._table, 1, _reader_of(records)).toArrow()
         except (PySparkException, Py4JJavaError) as error:
-            raise failed_on_a_record(self._table.table, error) from error
+            raise failed_select(self._table.table, error) from error
         except SPARK_GONE as gone:
             raise spark_gone(repr(gone)) from gone
         batches: list[pa.RecordBatch] = selected.to_batches()
@@ -110,7 +110,7 @@ class LookThroughSelect:
         return batch
 
 
-def _giving(records: list[pa.RecordBatch]) -> Reader:
+def _reader_of(records: list[pa.RecordBatch]) -> Reader:
     def read(tasks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in tasks:
             yield from records

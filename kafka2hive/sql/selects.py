@@ -22,7 +22,7 @@ from kafka2hive.spark.errors import SPARK_GONE, FirstError, error_text, spark_go
 from kafka2hive.spark.internals import pickle_by_value, spark_schema
 from kafka2hive.spark.jvm import launched
 from kafka2hive.spark.session import start_session, stop_session
-from kafka2hive.sql.statement import one_row_per_task, parsed, planned
+from kafka2hive.sql.statement import one_row_per_task, parse_select, plan_select
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ class Selects:
     def rows(self, table: TableSettings, tasks: int, read: Reader) -> DataFrame:
         """Return the planned rows, not run yet: the table's columns and the coordinates, with the lookups' current files.
 
-        Raises TableError (`sql.lookup`, `sql.udfs`, and those of `planned`).
+        Raises TableError (`sql.lookup`, `sql.udfs`, and those of `plan_select`).
         """
         from kafka2hive.task.rows import column_schema, row_schema
         from kafka2hive.task.sql.records import records_schema
@@ -68,7 +68,7 @@ class Selects:
         schema = spark_schema(records_schema(table))
         records = one_row_per_task(session, tasks).mapInArrow(read, schema).observe(INTO, counted)
         columns = spark_schema(row_schema(column_schema(table), table.metadata))
-        return planned(table.table, str(table.sql), records, columns).observe(OUT, counted)
+        return plan_select(table.table, str(table.sql), records, columns).observe(OUT, counted)
 
     def check(self, table: TableSettings) -> None:
         """Plan the table's SELECT as a run would, without reading records. A table without SQL passes.
@@ -83,7 +83,7 @@ class Selects:
 
         Raises the errors of `check`.
         """
-        self._check(table.table, lambda: parsed(self._session(table), table.table, str(table.sql)))
+        self._check(table.table, lambda: parse_select(self._session(table), table.table, str(table.sql)))
 
     def _check(self, table: str, plan: Callable[[], object]) -> None:
         try:

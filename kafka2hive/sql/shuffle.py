@@ -24,7 +24,7 @@ Batches = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 MARKS = 1 << 64
 
 
-def whole_of(shares: Sequence[TaskPlan]) -> TaskPlan:
+def whole_plan(shares: Sequence[TaskPlan]) -> TaskPlan:
     """Return a plan with all ranges of the table's epoch; files are named by it, because each may hold rows of every range."""
     (task,) = shares[0].tables
     ranges = tuple(r for share in shares for one in share.tables for r in one.ranges)
@@ -54,13 +54,13 @@ def shuffled_manifests(
     if sorted(one.part for one in received) != list(range(len(shares))):
         raise AccountingMismatch(f"{table}: {len(shares)} parts, but {len(received)} were received")
     if failure := next((one.failure for one in received if one.failure), None):
-        return [failed_manifest(_empty(share), failure) for share in shares]
+        return [failed_manifest(_empty_manifest(share), failure) for share in shares]
     chosen = list(_chosen(table, shares, sent, [count for part in received for count in part.arrivals]))
     manifests = [manifest_of(table, share.index, read, chosen) for share in shares]
     if any(manifest.failure for manifest in manifests):
         return manifests
     check_against_spark(table=table, read=read, written=chosen, into=into, out=out)
-    _check_moved(table, whole_of(shares), chosen, received)
+    _check_moved(table, whole_plan(shares), chosen, received)
     first, home = manifests[0], shares[0].index
     ends: list[TableManifest | RowsReceived] = [*manifests, *received]
     whole = replace(
@@ -120,7 +120,7 @@ def _check_moved(
 def _about_records(share: TaskPlan, read: TableManifest) -> TableManifest:
     """Return the manifest of a task whose accounts and files are in the first task's manifest."""
     return replace(
-        _empty(share),
+        _empty_manifest(share),
         columns=read.columns,
         unmapped=read.unmapped,
         changed=read.changed,
@@ -128,17 +128,17 @@ def _about_records(share: TaskPlan, read: TableManifest) -> TableManifest:
     )
 
 
-def _empty(share: TaskPlan) -> TableManifest:
+def _empty_manifest(share: TaskPlan) -> TableManifest:
     (task,) = share.tables
     return TableManifest(table=task.table, task=share.index, generation=task.generation, epoch=task.epoch)
 
 
-def moved_by_bucket(
+def shuffle_by_bucket(
     rows: DataFrame,
     shares: Sequence[TaskPlan],
     whole: TaskPlan,
     settings: TaskSettings,
-    tell: Callable[[RowsWritten], None],
+    report: Callable[[RowsWritten], None],
 ) -> DataFrame:
     """Return the rows as they are in files, each in the Spark partition of its part; there are as many as shares."""
     import pyarrow as pa
@@ -147,7 +147,7 @@ def moved_by_bucket(
     from kafka2hive.task.sql.shuffle import MOVED
 
     schema = schema_in_files(settings.tables[whole.tables[0].table]).append(pa.field(COORDINATES, MOVED))
-    sent = rows.mapInArrow(_sender(shares, whole, settings, tell), spark_schema(schema))
+    sent = rows.mapInArrow(_sender(shares, whole, settings, report), spark_schema(schema))
     return sent.repartitionById(len(shares), sf.col(f"{COORDINATES}.part"))
 
 
@@ -155,7 +155,7 @@ def _sender(
     shares: Sequence[TaskPlan],
     whole: TaskPlan,
     settings: TaskSettings,
-    tell: Callable[[RowsWritten], None],
+    report: Callable[[RowsWritten], None],
 ) -> Batches:
     """Return the function that sends rows; secrets travel in its closure, never in the plan."""
     firsts = first_ranges_of(shares)
@@ -165,7 +165,7 @@ def _sender(
 
         number = task_context().partitionId()
         share, first = shares[number], firsts[number]
-        return workers.send_rows(batches, share, whole, first, len(shares), task_attempt(), settings, tell)
+        return workers.send_rows(batches, share, whole, first, len(shares), task_attempt(), settings, report)
 
     return send_rows
 

@@ -39,7 +39,7 @@ _WIDER = {
     ("date", "timestamp_ntz"),
 }
 """Types that are widened implicitly. A timestamp becomes the wall clock of the session's zone, which is the table's."""
-_REFUSED = {
+_REASONS = {
     "Aggregate": "it aggregates: one row of many records",
     "Distinct": "DISTINCT drops records by what others hold",
     "Deduplicate": "it drops records by what others hold",
@@ -72,7 +72,7 @@ def one_row_per_task(session: SparkSession, tasks: int) -> DataFrame:
     return of_unknown_size(session.range(0, tasks, 1, tasks))
 
 
-def parsed(session: SparkSession, table: str, sql: str) -> Any:
+def parse_select(session: SparkSession, table: str, sql: str) -> Any:
     """Return the parsed plan with the coordinates added to every column list between `records` and the result.
 
     Names are not resolved yet. Raises TableError (`sql.syntax`, `sql.refused`).
@@ -80,11 +80,11 @@ def parsed(session: SparkSession, table: str, sql: str) -> Any:
     try:
         plan = java_session(session).sessionState().sqlParser().parsePlan(sql)
     except PySparkException as error:
-        raise not_understood(table, error) from error
+        raise syntax_error(table, error) from error
     return _with_coordinates(session, table, plan)
 
 
-def planned(table: str, sql: str, records: DataFrame, columns: StructType) -> DataFrame:
+def plan_select(table: str, sql: str, records: DataFrame, columns: StructType) -> DataFrame:
     """Return the rows of the SELECT: the table's `columns` in their order, then the coordinates of `records`.
 
     The last column of `records` must be its coordinates. Raises TableError: `sql.syntax` (Spark rejects the text),
@@ -93,13 +93,13 @@ def planned(table: str, sql: str, records: DataFrame, columns: StructType) -> Da
     """
     session = records.sparkSession
     records.createOrReplaceTempView(RECORDS)
-    plan = parsed(session, table, sql)
+    plan = parse_select(session, table, sql)
     try:
         selected = frame_of_plan(session, plan)
         _check(table, selected, records)
         return _as_table(table, selected, columns)
     except PySparkException as error:
-        raise not_understood(table, error) from error
+        raise syntax_error(table, error) from error
 
 
 def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
@@ -110,13 +110,13 @@ def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
         sides = _children(plan)
         reading = [_names_records(side) for side in sides]
         if all(reading):
-            raise refused(table, name, at=plan)
+            raise refusal(table, name, at=plan)
         carried = [
             _with_coordinates(session, table, c) if r else c for c, r in zip(sides, reading, strict=True)
         ]
         return plan.withNewChildren(_scala(session, *carried))
     if name not in _PASSED:
-        raise refused(table, name, at=plan)
+        raise refusal(table, name, at=plan)
     (child,) = _children(plan)
     below = _with_coordinates(session, table, child)
     if name != "Project":
@@ -133,19 +133,19 @@ def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
     source = execution_of(records).analyzed()
     for node in _way_to_records(table, analysed):
         if node.nodeName() not in _KEPT:
-            raise refused(table, node.nodeName(), at=node)
+            raise refusal(table, node.nodeName(), at=node)
         if node.subqueries().nonEmpty():
-            raise refused(table, "", "a subquery in an expression looks at other records", node)
+            raise refusal(table, "", "a subquery in an expression looks at other records", node)
     if not analysed.deterministic():
         why = "it has a function that gives another value each time (rand, uuid, ..)"
-        raise refused(table, "", why)
+        raise refusal(table, "", why)
     if _id(analysed.output().last()) != _id(source.output().last()):
-        raise refused(table, "", f"it changes {COORDINATES}")
+        raise refusal(table, "", f"it changes {COORDINATES}")
     if not _reads(execution.optimizedPlan()):
-        raise refused(table, "", "no record can pass it, whatever it holds: its condition is never true")
+        raise refusal(table, "", "no record can pass it, whatever it holds: its condition is never true")
     in_task = [node.nodeName() for node in _in_task(execution.executedPlan())]
     if "Exchange" in in_task or "MapInArrow" not in in_task:
-        raise refused(table, "Exchange")
+        raise refusal(table, "Exchange")
 
 
 def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame:
@@ -196,7 +196,7 @@ def _way_to_records(table: str, plan: Any) -> Iterator[Any]:
     if plan.nodeName() == "Join":
         reading = [side for side, child in enumerate(below) if _reads(child)]
         if len(reading) != 1 or plan.joinType().toString() not in _JOINS[reading[0]]:
-            raise refused(table, "Join", at=plan)
+            raise refusal(table, "Join", at=plan)
         below = [below[reading[0]]]
     else:
         yield plan
@@ -208,9 +208,9 @@ def _reads(plan: Any) -> bool:
     return any(node.nodeName() == "MapInArrow" for node in _nodes(plan))
 
 
-def _names_records(parsed: Any) -> bool:
+def _names_records(plan: Any) -> bool:
     return any(
-        node.nodeName() == "UnresolvedRelation" and node.name().lower() == RECORDS for node in _nodes(parsed)
+        node.nodeName() == "UnresolvedRelation" and node.name().lower() == RECORDS for node in _nodes(plan)
     )
 
 
@@ -244,20 +244,20 @@ def _id(attribute: Any) -> int:
     return int(attribute.exprId().id())
 
 
-def refused(table: str, node: str, why: str = "", at: Any = None) -> TableError:
+def refusal(table: str, node: str, why: str = "", at: Any = None) -> TableError:
     """Return the error for a plan with this node; `node` is its name, `at` the node itself, which has its place in the text."""
     place = "" if at is None else _place(at.origin())
     return TableError(
         "sql.refused",
-        f"{table}: {why or _REFUSED.get(node, f'Spark plans a {node} for it')}{place}; nothing is dumped",
+        f"{table}: {why or _REASONS.get(node, f'Spark plans a {node} for it')}{place}; nothing is dumped",
         "each record becomes one row or none, by what it holds itself: SELECT columns and functions FROM records WHERE ..",
     )
 
 
-def not_understood(table: str, error: PySparkException) -> TableError:
+def syntax_error(table: str, error: PySparkException) -> TableError:
     """Return the error for a text that Spark cannot parse or analyse."""
     if (error.getCondition() or "").startswith(_WITHOUT_GROUP):
-        return refused(table, "Aggregate")
+        return refusal(table, "Aggregate")
     # after the reason, Spark's message has the text or the plan
     reason = error_text(error).partition("\n== SQL")[0].partition(";\n")[0]
     raised = getattr(error, "_origin", None)
@@ -267,7 +267,7 @@ def not_understood(table: str, error: PySparkException) -> TableError:
     )
 
 
-def failed_on_a_record(table: str, error: PySparkException | Py4JJavaError) -> TableError:
+def failed_select(table: str, error: PySparkException | Py4JJavaError) -> TableError:
     """Return the error for a SELECT that Spark planned and could not run to the end."""
     return TableError(
         "sql.failed",

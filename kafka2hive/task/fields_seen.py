@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, change_log_of
-from kafka2hive.decode.contract.sources import SourceTree, as_it_stands, in_small_letters, source_tree
+from kafka2hive.decode.contract.sources import SourceTree, exact_spelling, lower_case_spelling, source_tree
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.plan.contract import ColumnsSeen, UnmappedField, UnmappedFields
 from kafka2hive.plugins import Decoded
@@ -51,7 +51,7 @@ class FilledColumns:
     """
 
     def __init__(self, table: TableSettings) -> None:
-        self._spelling = in_small_letters if table.any_case else as_it_stands
+        self._spelling = lower_case_spelling if table.any_case else exact_spelling
         self._wanted = source_tree(all_sources(table), self._spelling)
         is_log = change_log_of(table.source) is not None
         own = (
@@ -109,7 +109,7 @@ class UnmappedFieldsOfTask:
     """Counts the top-level fields that no column takes, for tables whose messages are JSON objects."""
 
     def __init__(self, table: TableSettings) -> None:
-        self._spelling = in_small_letters if table.any_case else as_it_stands
+        self._spelling = lower_case_spelling if table.any_case else exact_spelling
         self._mapped = frozenset(source_tree(all_sources(table), self._spelling).inner)
         one_row = table.format == "json" and not table.may_hold_several
         self._has_fields = one_row and change_log_of(table.source) is None

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka2hive.config.keys import WriterOptions
-from kafka2hive.formats.contract.times import Bad, rows_not_in_millis
+from kafka2hive.formats.contract.times import RowMask, rows_not_in_millis
 from kafka2hive.formats.lines.delimited import null_texts
 from kafka2hive.formats.orc.files import unwritable_rows
 from kafka2hive.plugins import Reason
@@ -53,7 +53,7 @@ def rows_of(positions: Positions, messages: Positions) -> npt.NDArray[np.bool_]:
 class Unwritable:
     """A check of one format: `rows` finds the bad rows of a column, `reason` is their code, `fault` the message."""
 
-    rows: Callable[[pa.Array], Bad | None]
+    rows: Callable[[pa.Array], RowMask | None]
     reason: str
     fault: str
 

@@ -12,7 +12,7 @@ from kafka2hive.decode import DecoderSpec
 from kafka2hive.decode.avro.decoder import AvroDecoder
 from kafka2hive.decode.avro.resolve import resolve
 from kafka2hive.decode.compiled import NativeReader, PartReader, plan_words, type_words
-from kafka2hive.decode.contract.sources import as_it_stands, own_names
+from kafka2hive.decode.contract.sources import exact_spelling, same_name_sources
 from kafka2hive.decode.schemas.avro import parse
 from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.avro_cases import IGNORED_CASES, KIND_CASES, VALUE_CASES, number
@@ -28,9 +28,9 @@ IN_DOUBT = 4
 
 
 def native(schema: Any, columns: pa.Schema, zone: str) -> NativeReader:
-    sources = own_names(columns.names)
-    plan = resolve(parse(written(schema)), columns, sources, as_it_stands)
-    types = [type_words(field.type, as_it_stands) for field in columns]
+    sources = same_name_sources(columns.names)
+    plan = resolve(parse(written(schema)), columns, sources, exact_spelling)
+    types = [type_words(field.type, exact_spelling) for field in columns]
     return NativeReader(columns, zone, LIBRARY.AvroDecoder(types, plan_words(plan), 0, zone == "UTC"))
 
 
@@ -125,7 +125,7 @@ def test_after_a_panic_every_message_goes_the_exact_way() -> None:
     for _ in range(2):
         part = made.read(pa.array([number(5), b"", number(6)], pa.binary()), np.array([1, 4, 7]))
         assert [row for batch in part.batches for row in batch.to_pylist()] == [{"a": 5}, {"a": 6}]
-        assert (part.accepted.tolist(), list(part.refused)) == ([1, 7], [4])
+        assert (part.accepted.tolist(), list(part.refusals)) == ([1, 7], [4])
 
 
 def test_rows_of_messages_in_doubt_are_told_by_their_places() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from kafka2hive.config.keys.source import CsvOptions
 from kafka2hive.decode import DecoderSpec
-from kafka2hive.decode.csv import CsvDecoder, ParsedFields
+from kafka2hive.decode.csv import ArrowSplitter, CsvDecoder
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Reason
 from tests.contract.csv_cases import CASES, ESCAPED, PLAIN, SINGLE, TABS, TRIMMED, Outcome
@@ -152,10 +152,10 @@ def test_the_first_columns_reason_is_told_and_names_the_column() -> None:
 
 
 def test_the_fast_way_takes_quotes_line_breaks_and_many_columns_and_leaves_the_rest() -> None:
-    rows = ParsedFields(PLAIN, 3).split(pa.array(["a,b,c", '"a","b\n","c""d"\r\n', 'a,"b"x,c', "a,b"]))
+    rows = ArrowSplitter(PLAIN, 3).split(pa.array(["a,b,c", '"a","b\n","c""d"\r\n', 'a,"b"x,c', "a,b"]))
     assert rows[1].tolist() == [True, True, False, False]
     wide = ",".join(f'"{n}"' for n in range(900))
-    assert ParsedFields(PLAIN, 900).split(pa.array([wide, wide + ",1"]))[1].tolist() == [True, False]
+    assert ArrowSplitter(PLAIN, 900).split(pa.array([wide, wide + ",1"]))[1].tolist() == [True, False]
     beyond = ",".join(map(str, range(3_000)))
     schema = pa.schema([(f"c{n}", pa.int32()) for n in range(3_000)])
     messages = [beyond.encode(), beyond.replace("7,", '"7",', 1).encode()]

@@ -12,8 +12,8 @@ import pytest
 
 from kafka2hive.config.native_library import INSTALLED, INTERFACE, LIBRARY, fits
 from kafka2hive.decode import DecoderSpec
-from kafka2hive.decode.compiled import CompiledReader
-from kafka2hive.decode.contract.sources import as_it_stands, in_small_letters, own_names
+from kafka2hive.decode.compiled import NativeJsonReader
+from kafka2hive.decode.contract.sources import exact_spelling, lower_case_spelling, same_name_sources
 from kafka2hive.decode.json import JsonDecoder, JsonExactDecoder
 from kafka2hive.model.hive_types import parse_hive_type
 from tests.contract.decode_cases import CASES_OF_TYPE, MESSAGE_CASES, Dead
@@ -88,8 +88,8 @@ def neighbours(message: bytes) -> Iterator[bytes]:
 
 def accepted(schema: pa.Schema, zone: str, messages: list[bytes], any_case: bool = False) -> int:
     """How many the compiled decoder accepts; fails where the exact one does not agree."""
-    spelling = in_small_letters if any_case else as_it_stands
-    reader = CompiledReader(LIBRARY, schema, zone, own_names(schema.names), spelling, any_case)
+    spelling = lower_case_spelling if any_case else exact_spelling
+    reader = NativeJsonReader(LIBRARY, schema, zone, same_name_sources(schema.names), spelling, any_case)
     rows, mask = reader.read(pa.array(messages, pa.binary()))
     rows.validate(full=True)
     assert rows.schema.equals(schema) and len(mask) == len(messages) and mask.sum() == len(rows)
@@ -157,8 +157,8 @@ def test_a_map_of_very_many_keys_is_taken_and_a_repeated_one_is_in_doubt() -> No
 
 @needs_compiled
 def test_an_array_with_nulls_or_of_another_type_is_not_read() -> None:
-    reader = CompiledReader(
-        LIBRARY, pa.schema([("a", pa.int64())]), "UTC", own_names(["a"]), as_it_stands, False
+    reader = NativeJsonReader(
+        LIBRARY, pa.schema([("a", pa.int64())]), "UTC", same_name_sources(["a"]), exact_spelling, False
     )
     with pytest.raises(ValueError, match="null"):
         reader.read(pa.array([b"{}", None], pa.binary()))
@@ -169,7 +169,9 @@ def test_an_array_with_nulls_or_of_another_type_is_not_read() -> None:
 @needs_compiled
 def test_batches_follow_each_other_whatever_the_one_before_held() -> None:
     schema = pa.schema([("a", pa.list_(pa.string())), ("t", pa.timestamp("us"))])
-    reader = CompiledReader(LIBRARY, schema, "Europe/Berlin", own_names(schema.names), as_it_stands, False)
+    reader = NativeJsonReader(
+        LIBRARY, schema, "Europe/Berlin", same_name_sources(schema.names), exact_spelling, False
+    )
     good = b'{"t":"2013-01-01T00:00:00Z","a":["x","y"]}'
     for batch in ([good] * 3, [good[:-1]] * 3, [], [good, b"{", good]):
         rows, mask = reader.read(pa.array(batch, pa.binary()))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka2hive.decode.contract.sources import Source, in_small_letters
+from kafka2hive.decode.contract.sources import Source, lower_case_spelling
 from kafka2hive.decode.json import JsonExactDecoder
 from kafka2hive.model.hive_types import parse_hive_type
 from kafka2hive.plugins import Decoder, Reason
@@ -125,7 +125,7 @@ def test_a_path_and_a_unit_come_out_as_the_table_says(
 def test_keys_are_found_whatever_their_case(kind: str, message: str, expected: Any, way: str) -> None:
     schema = pa.schema([("title", parse_hive_type(kind))])
     assert one(WAYS[way](schema, ZONE, any_case=True), message) == expected
-    verdict = JsonExactDecoder(schema, ZONE, spelling=in_small_letters).decode(message.encode())
+    verdict = JsonExactDecoder(schema, ZONE, spelling=lower_case_spelling).decode(message.encode())
     assert isinstance(verdict, Reason) == isinstance(expected, Dead)
 
 

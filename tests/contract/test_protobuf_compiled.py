@@ -8,7 +8,7 @@ import pytest
 
 from kafka2hive.config.native_library import LIBRARY
 from kafka2hive.decode.compiled import NativeReader, plan_words, type_words
-from kafka2hive.decode.contract.sources import as_it_stands, own_names
+from kafka2hive.decode.contract.sources import exact_spelling, same_name_sources
 from kafka2hive.decode.protobuf.resolve import resolve
 from kafka2hive.decode.schemas.protobuf import parse
 from kafka2hive.model.hive_types import parse_hive_type
@@ -23,8 +23,8 @@ IN_DOUBT = 20
 
 
 def native(writer: Any, name: str, wanted: pa.Schema, zone: str) -> NativeReader:
-    plan = resolve(parse(writer), name, wanted, own_names(wanted.names), as_it_stands)
-    types = [type_words(field.type, as_it_stands) for field in wanted]
+    plan = resolve(parse(writer), name, wanted, same_name_sources(wanted.names), exact_spelling)
+    types = [type_words(field.type, exact_spelling) for field in wanted]
     return NativeReader(wanted, zone, LIBRARY.ProtobufDecoder(types, plan_words(plan), 0, zone == "UTC"))
 
 

@@ -13,7 +13,7 @@ from kafka2hive.config.keys.columns import COORDINATES
 from kafka2hive.model.errors import TableError
 from kafka2hive.spark.jvm import launched
 from kafka2hive.spark.session import start_session
-from kafka2hive.sql.statement import one_row_per_task, planned
+from kafka2hive.sql.statement import one_row_per_task, plan_select
 
 PLACE = "struct<task:int,range:int,offset:bigint,time:bigint>"
 COLUMNS = f"n bigint, name string, tags array<string>, at timestamp_ntz, {COORDINATES} {PLACE}"
@@ -64,7 +64,7 @@ def records(spark: SparkSession) -> DataFrame:
 
 def rows_of(records: DataFrame, sql: str, columns: str) -> list[tuple[object, ...]]:
     wanted = records.sparkSession.createDataFrame([], columns).schema
-    rows = planned("db.t", sql, records, wanted)
+    rows = plan_select("db.t", sql, records, wanted)
     assert rows.columns == [*wanted.fieldNames(), COORDINATES]
     return [(*row[:-1], row[-1]["offset"]) for row in rows.collect()]
 
@@ -160,12 +160,12 @@ def test_a_timestamp_becomes_the_wall_clock_of_the_sessions_zone(records: DataFr
 def test_what_is_not_one_row_or_none_of_each_record_is_refused(
     records: DataFrame, sql: str, why: str
 ) -> None:
-    with pytest.raises(TableError) as refused:
+    with pytest.raises(TableError) as refusal:
         rows_of(records, sql, "n bigint")
-    assert refused.value.code in ({"sql.refused"} if why else {"sql.refused", "sql.syntax"}), (
-        refused.value.message
+    assert refusal.value.code in ({"sql.refused"} if why else {"sql.refused", "sql.syntax"}), (
+        refusal.value.message
     )
-    assert why in refused.value.message
+    assert why in refusal.value.message
 
 
 def test_coordinates_that_are_made_up_are_refused(records: DataFrame) -> None:
@@ -176,8 +176,8 @@ def test_coordinates_that_are_made_up_are_refused(records: DataFrame) -> None:
     ):
         try:
             assert rows_of(records, sql, "n bigint") == [(n, n) for n in range(6)]
-        except TableError as refused:
-            assert refused.code in ("sql.refused", "sql.syntax")
+        except TableError as refusal:
+            assert refusal.code in ("sql.refused", "sql.syntax")
 
 
 @pytest.mark.parametrize(
@@ -194,14 +194,14 @@ def test_coordinates_that_are_made_up_are_refused(records: DataFrame) -> None:
 def test_a_result_that_is_not_the_tables_is_told(
     records: DataFrame, sql: str, columns: str, told: str
 ) -> None:
-    with pytest.raises(TableError) as refused:
+    with pytest.raises(TableError) as refusal:
         rows_of(records, sql, columns)
-    assert refused.value.code == "sql.columns"
-    assert told in refused.value.message
+    assert refusal.value.code == "sql.columns"
+    assert told in refusal.value.message
 
 
 @pytest.mark.parametrize("sql", ["SELECT", "SELECT x FROM records", "SELECT nofunction(n) FROM records"])
 def test_what_spark_does_not_understand_is_told(records: DataFrame, sql: str) -> None:
-    with pytest.raises(TableError) as refused:
+    with pytest.raises(TableError) as refusal:
         rows_of(records, sql, "n bigint")
-    assert refused.value.code == "sql.syntax"
+    assert refusal.value.code == "sql.syntax"

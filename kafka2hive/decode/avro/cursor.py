@@ -8,7 +8,7 @@ from kafka2hive.decode.framing.numbers import BinaryRefusal
 MAX_DEPTH = 64
 """Limit of records, arrays and maps that are open at once, including the message's record."""
 
-WITHOUT_BYTES = 1000
+MOST_EMPTY_VALUES = 1000
 """A message may hold so many records and elements without bytes, and one more for each of its bytes."""
 
 _NUMBERS = {32: Struct("<f"), 64: Struct("<d")}
@@ -17,13 +17,13 @@ _NUMBERS = {32: Struct("<f"), 64: Struct("<d")}
 class AvroCursor:
     """Reads `message` from byte `at` on. Each method raises BinaryRefusal, and nothing else."""
 
-    __slots__ = ("_open", "_without_bytes", "at", "message")
+    __slots__ = ("_empty_values", "_open", "at", "message")
 
     def __init__(self, message: bytes, at: int) -> None:
         self.message = message
         self.at = at
         self._open = 0
-        self._without_bytes = 0
+        self._empty_values = 0
 
     def take(self, size: int) -> bytes:
         end = self.at + size
@@ -97,8 +97,8 @@ class AvroCursor:
     def count(self, before: int) -> None:
         """Count a record or element that began at `before` and has no bytes; a short message could claim any number."""
         if self.at == before:
-            self._without_bytes += 1
-            if self._without_bytes > len(self.message) + WITHOUT_BYTES:
+            self._empty_values += 1
+            if self._empty_values > len(self.message) + MOST_EMPTY_VALUES:
                 raise BinaryRefusal(
                     "avro.limit", "more records and elements without bytes than the message has bytes"
                 )

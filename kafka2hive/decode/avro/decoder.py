@@ -34,13 +34,13 @@ class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
             self._check.avro(schema_id, schema)
         return schema
 
-    def _resolve(self, of_type: AvroSchema, columns: pa.Schema, sources: Sequence[Source]) -> AvroPlan:
-        return resolve(of_type, columns, sources, self._spelling)
+    def _resolve(self, writer_type: AvroSchema, columns: pa.Schema, sources: Sequence[Source]) -> AvroPlan:
+        return resolve(writer_type, columns, sources, self._spelling)
 
     def _finer_times(self, plan: AvroPlan) -> dict[int, TimeForm]:
         return finer_times(plan)
 
-    def _native(self, types: list[object], words: object, head: int) -> Any:
+    def _library_decoder(self, types: list[object], words: object, head: int) -> Any:
         return self._library.AvroDecoder(types, words, head, self._zone == "UTC")
 
     def _exact(
@@ -52,10 +52,10 @@ class AvroDecoder(SchemaDecoder[AvroSchema, AvroPlan]):
 make = AvroDecoder.make
 
 
-def finer_times(planned: AvroPlan) -> dict[int, TimeForm]:
+def finer_times(avro_plan: AvroPlan) -> dict[int, TimeForm]:
     """Return the columns, by number, that are written in nanoseconds by every branch that fills them, in the same way."""
     forms: dict[int, set[TimeForm | None]] = {}
-    for number, value in _columns(planned.root):
+    for number, value in _columns(avro_plan.root):
         for branch in value.branches if isinstance(value, plan.Choice) else (value,):
             if not isinstance(branch, plan.Null | plan.Unfit):
                 forms.setdefault(number, set()).add(_form(branch))

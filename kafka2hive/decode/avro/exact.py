@@ -12,7 +12,7 @@ from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.avro import plan
 from kafka2hive.decode.avro.cursor import AvroCursor
 from kafka2hive.decode.avro.plan import Shape
-from kafka2hive.decode.contract.sources import Source, labels, own_columns
+from kafka2hive.decode.contract.sources import Source, labels, names_in_table
 from kafka2hive.decode.framing.numbers import BinaryRefusal, beyond, decimal, integer_taker, moment, real
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST
 from kafka2hive.plugins import Reason
@@ -150,14 +150,14 @@ class AvroExactDecoder:
     """Decodes messages of one writer's schema."""
 
     def __init__(
-        self, planned: plan.AvroPlan, schema: pa.Schema, zone: str, sources: Sequence[Source]
+        self, avro_plan: plan.AvroPlan, schema: pa.Schema, zone: str, sources: Sequence[Source]
     ) -> None:
         self._schema = schema
         self._zone = zone
-        self._skips = skips(planned.shapes)
-        self._columns = own_columns(schema.names, sources)
+        self._skips = skips(avro_plan.shapes)
+        self._columns = names_in_table(schema.names, sources)
         self._labels = labels(schema.names, sources)
-        self._root = self._way(planned.root, ())
+        self._root = self._way(avro_plan.root, ())
 
     def decode(self, message: bytes, start: int) -> list[Any] | Reason:
         """Return the row's values in the schema's order, or why the message is refused. The record begins at byte `start`."""

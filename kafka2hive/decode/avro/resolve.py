@@ -105,8 +105,8 @@ def resolve(
     if isinstance(root, plan.Null):
         raise SchemaUnresolvable("the message is null, not a record")
     if isinstance(root, plan.Fork):  # a null branch fills no columns, so that it makes no row
-        nothing = plan.Unfit("the message is null, not a record")
-        root = plan.Fork(tuple(nothing if isinstance(b, plan.Null) else b for b in root.branches))
+        null_message = plan.Unfit("the message is null, not a record")
+        root = plan.Fork(tuple(null_message if isinstance(b, plan.Null) else b for b in root.branches))
     return plan.AvroPlan(root, tuple(resolver.shapes))
 
 

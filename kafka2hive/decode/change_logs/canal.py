@@ -60,8 +60,8 @@ class CanalDecoder:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         read = self._envelope.decode(values)
         places: Places = read.accepted.to_numpy().astype(np.int64)
-        refused = dict(zip(read.rejected.to_pylist(), read.reasons, strict=True))
-        rows, places = self._with_rows(read.rows, places, refused)
+        refusals = dict(zip(read.rejected.to_pylist(), read.reasons, strict=True))
+        rows, places = self._with_rows(read.rows, places, refusals)
         operations = rows.column("type")
         numbers, images = _spread(rows.column("data"), pc.not_equal(operations, _WITHOUT_ROW))
         places = places[numbers]
@@ -77,16 +77,16 @@ class CanalDecoder:
             columns[name], unfit = column.read(pc.struct_field(images, key))
             for at, reason in unfit.items():
                 ordinal = at - int(np.searchsorted(numbers, numbers[at]))
-                refused.setdefault(int(places[at]), with_ordinal(reason, ordinal))
-        if refused:  # a message with one refused row is refused as a whole
-            good = ~np.isin(places, list(refused))
+                refusals.setdefault(int(places[at]), with_ordinal(reason, ordinal))
+        if refusals:  # a message with one refused row is refused as a whole
+            good = ~np.isin(places, list(refusals))
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
-        return decoded(batch if good.all() else batch.filter(pa.array(good)), places[good], refused)
+        return decoded(batch if good.all() else batch.filter(pa.array(good)), places[good], refusals)
 
     def _with_rows(
-        self, rows: pa.RecordBatch, places: Places, refused: dict[int, Reason]
+        self, rows: pa.RecordBatch, places: Places, refusals: dict[int, Reason]
     ) -> tuple[pa.RecordBatch, Places]:
-        """Return the messages that change rows or truncate, and their places; add the reasons against the others to `refused`."""
+        """Return the messages that change rows or truncate, and their places; add the others to `refusals`."""
         operations, data = rows.column("type"), rows.column("data")
         counts = pc.fill_null(pc.list_value_length(data), 0).to_numpy()
         known = mask_of(pc.is_in(operations, _KNOWN))
@@ -95,7 +95,7 @@ class CanalDecoder:
         missing = np.bincount(numbers[mask_of(images.is_null())], minlength=len(rows))
         good = known & (truncates | ((counts > 0) & (counts <= MOST_ROWS) & (missing == 0)))
         for at in np.flatnonzero(~good).tolist():
-            refused[int(places[at])] = _reason(operations[at].as_py(), int(counts[at]))
+            refusals[int(places[at])] = _reason(operations[at].as_py(), int(counts[at]))
         return (rows, places) if good.all() else (rows.filter(pa.array(good)), places[good])
 
 

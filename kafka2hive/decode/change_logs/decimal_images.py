@@ -44,7 +44,7 @@ from kafka2hive.decode.values.scalars import NO_NUMBER
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.plugins import Reason
 
-BOTH = re.compile(r"\+?[0-9]+(?:[eE]\+?[0-9]+)?")
+NUMBER_AND_BASE64 = re.compile(r"\+?[0-9]+(?:[eE]\+?[0-9]+)?")
 """Texts that are numbers, and also base64 if their length is a multiple of four."""
 
 
@@ -55,11 +55,11 @@ _MOST_READERS = 100
 """Limit of readers in memory; a table needs one for each combination of forms in its records."""
 _ESCAPE = r"\\u"
 _SHOWN = 40
-_ROOM = 76
+_WIDEST = 76
 """Digits: more than any column has."""
 
 
-def ambiguous(
+def ambiguous_texts(
     values: pa.BinaryArray, column: pa.Array, wanted: ImageColumns, open_decoder: OpenDecoder
 ) -> dict[int, Reason]:
     """Return by record the reasons against texts of this decimal that are both a number and base64.
@@ -67,7 +67,7 @@ def ambiguous(
     `column`: the same records' values, read as texts or numbers; only a whole number that is not negative may be such a text.
     """
     # Arrow's trunc may fail within the column's own precision
-    wide = column.cast(pa.decimal256(_ROOM, column.type.scale))
+    wide = column.cast(pa.decimal256(_WIDEST, column.type.scale))
     whole = pc.and_(pc.equal(wide, pc.trunc(wide)), pc.greater_equal(wide, pa.scalar(0, wide.type)))
     return {
         place: Reason(
@@ -77,7 +77,7 @@ def ambiguous(
             wanted.name,
         )
         for place, text in texts_among(values, whole, wanted, open_decoder).items()
-        if len(text) % 4 == 0 and BOTH.fullmatch(text)
+        if len(text) % 4 == 0 and NUMBER_AND_BASE64.fullmatch(text)
     }
 
 
@@ -160,23 +160,23 @@ class DecimalImages:
 
     def read(self, values: pa.BinaryArray, prefix: int, image: str) -> ImageRows:
         forms = np.full((len(values), len(self._decimals)), UNKNOWN, np.int16)
-        refused: dict[int, Reason] = {}
+        refusals: dict[int, Reason] = {}
         if prefix and len(values):
-            forms, refused = self._schema_decimals().forms(values)
+            forms, refusals = self._schema_decimals().forms(values)
         for place, why in self._contradictions(forms).items():
-            refused.setdefault(place, why)
+            refusals.setdefault(place, why)
         if self._form == "text":
             forms = np.where(forms >= LEAST_SCALE, np.int16(NUMBER), np.int16(TEXT))
         if self._form == "base64":
             forms[:] = [one.type.scale for one in self._decimals]
         good = np.ones(len(values), np.bool_)
-        good[list(refused)] = False
+        good[list(refusals)] = False
         parts = []
         for same, places in _places_by_forms(forms, good):
             part = values if len(places) == len(values) else values.take(pa.array(places))
             parts.append(self._of_one_form(part, prefix, image, same).at(places))
         whole = merge_parts(parts)
-        return ImageRows(whole.rows, whole.places, refused | whole.refused)
+        return ImageRows(whole.rows, whole.places, refusals | whole.refusals)
 
     def _of_one_form(
         self, values: pa.BinaryArray, prefix: int, image: str, forms: tuple[int, ...]
@@ -192,20 +192,20 @@ class DecimalImages:
         ]
         first = int(self._are_numbers)
         part = readers[first].read(values)
-        if not part.refused:
+        if not part.refusals:
             return part
-        places = np.array(sorted(part.refused), dtype=np.int64)
+        places = np.array(sorted(part.refusals), dtype=np.int64)
         other = readers[1 - first].read(values.take(pa.array(places))).at(places)
         if len(other.rows) > len(part.rows):
             self._are_numbers = not self._are_numbers
         of_bytes, of_numbers = (part, other) if first == 0 else (other, part)
-        refused = {
-            place: of_numbers.refused[place] if why.code == "json.type" else why
-            for place, why in of_bytes.refused.items()
-            if place in of_numbers.refused
+        refusals = {
+            place: of_numbers.refusals[place] if why.code == "json.type" else why
+            for place, why in of_bytes.refusals.items()
+            if place in of_numbers.refusals
         }
         return merge_parts(
-            [ImageRows(part.rows, part.places, {}), ImageRows(other.rows, other.places, refused)]
+            [ImageRows(part.rows, part.places, {}), ImageRows(other.rows, other.places, refusals)]
         )
 
     def _contradictions(self, forms: Forms) -> dict[int, Reason]:
@@ -264,25 +264,25 @@ class _Reader:
 
     def read(self, values: pa.BinaryArray) -> ImageRows:
         part = rows_of(self._decoder.decode(values))
-        reasons = {place: self._with_hint(why) for place, why in part.refused.items()}
+        reasons = {place: self._with_hint(why) for place, why in part.refusals.items()}
         part = ImageRows(part.rows, part.places, reasons)
         columns = dict(zip(part.rows.schema.names, part.rows.columns, strict=True))
-        refused: dict[int, Reason] = {}
+        refusals: dict[int, Reason] = {}
         for one in self._flat:
             kind, form = self._forms.get(one.name, (None, TEXT))
             if form in (UNKNOWN, NUMBER):
                 taken = values if len(part.places) == len(values) else values.take(pa.array(part.places))
-                judge = ambiguous if form == UNKNOWN else _texts
-                refused |= judge(taken, columns[one.name], one, self._open_decoder)
+                judge = ambiguous_texts if form == UNKNOWN else _texts
+                refusals |= judge(taken, columns[one.name], one, self._open_decoder)
             elif form != TEXT:
                 columns[one.name], bad = rescale(columns[one.name], kind, form)
                 text = f"column {one.name}: no bytes of {hive_type_of(kind)}"
                 why = Reason("change_log.decimal", text, one.name)
-                refused |= dict.fromkeys(np.flatnonzero(bad).tolist(), why)
+                refusals |= dict.fromkeys(np.flatnonzero(bad).tolist(), why)
         arrays = [_whole(one, columns) for one in self._plan]
         schema = pa.schema([(one.name, one.type) for one in self._plan])
         rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
-        return ImageRows(rows, part.places, part.refused).refusing(refused)
+        return ImageRows(rows, part.places, part.refusals).refusing(refusals)
 
     def _with_hint(self, reason: Reason) -> Reason:
         """Return the reason against a text that is no number with a hint if it may be bytes; any other reason unchanged."""

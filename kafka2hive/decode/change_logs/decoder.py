@@ -18,7 +18,13 @@ from kafka2hive.config.keys.source import BEFORE, CHANGE_COLUMNS, OPERATION, POS
 from kafka2hive.decode import make_decoder
 from kafka2hive.decode.change_logs.canal import CanalDecoder
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm, images_of
-from kafka2hive.decode.change_logs.images import ImageColumns, ImageRows, absent, join_parts, presence
+from kafka2hive.decode.change_logs.images import (
+    ImageColumns,
+    ImageRows,
+    join_parts,
+    missing_images,
+    presence_columns,
+)
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import DecoderSpec, OpenDecoder
 from kafka2hive.decode.values.batch import Mask, Places, mask_of
@@ -76,7 +82,7 @@ def _debezium_position(values: Sequence[pa.Array]) -> pa.StringArray:
     return pc.coalesce(*positions) if positions else pa.nulls(len(lsn), pa.string())
 
 
-def _only(values: Sequence[pa.Array]) -> pa.StringArray:
+def _maxwell_position(values: Sequence[pa.Array]) -> pa.StringArray:
     return values[0]
 
 
@@ -117,7 +123,7 @@ ENVELOPES = {
         time="ts",
         time_ms=1_000,
         position=((("position",), "string"),),
-        position_of=_only,
+        position_of=_maxwell_position,
     ),
 }
 
@@ -171,12 +177,14 @@ class ChangeLogDecoder:
         self._row = [
             (f, s) for f, s in zip(schema, sources, strict=True) if f.name not in (*CHANGE_COLUMNS, BEFORE)
         ]
-        self._own = [field.name for field, _ in self._row]
+        self._row_names = [field.name for field, _ in self._row]
         self._images = images_of(
             plan=self._columns, open_decoder=open_decoder, row=self._row, schema=schema, form=decimals
         )
         first = self._envelope.images[0]
-        self._open_presence = cache(lambda prefix: open_decoder(*presence((*PREFIXES[prefix], first))))
+        self._open_presence = cache(
+            lambda prefix: open_decoder(*presence_columns((*PREFIXES[prefix], first)))
+        )
         self._usual_prefix = 0
 
     def _columns(self, prefix: int, image: str) -> list[ImageColumns]:
@@ -216,15 +224,15 @@ class ChangeLogDecoder:
                 (self._read(values, part.places[without], other, 0), other),
             ]
             self._usual_prefix = other if 2 * without.sum() > len(values) else first
-        unpacked = []
+        results = []
         for part, prefix in parts:
             images = self._image_of(part)
-            unpacked.append(self._unpacked(self._with_image(values, part.only(images == 0), prefix)))
+            results.append(self._unpack(self._with_image(values, part.only(images == 0), prefix)))
             for number in range(1, len(self._envelope.images)):
                 if (images == number).any():
                     of_image = self._read(values, part.places[images == number], prefix, number)
-                    unpacked.append(self._unpacked(of_image))
-        return join_parts(unpacked)
+                    results.append(self._unpack(of_image))
+        return join_parts(results)
 
     def _read(self, values: pa.BinaryArray, places: Places, prefix: int, image: int) -> ImageRows:
         if len(places) < len(values):
@@ -241,7 +249,7 @@ class ChangeLogDecoder:
         # the other image, before a deletion, exists only if the source logs it
         needed = pa.array([image == first for _, image in envelope.operations.values()])
         in_doubt = mask_of(needed.take(self._operations(part.rows)))
-        for name in self._own:
+        for name in self._row_names:
             column = part.rows.column(name)
             if not column.null_count:
                 return part
@@ -250,7 +258,7 @@ class ChangeLogDecoder:
         if not len(at):
             return part
         places = part.places[at]
-        why = absent(
+        why = missing_images(
             self._open_presence(prefix),
             values.take(pa.array(places)),
             part.rows.column(OPERATION).take(pa.array(at)),
@@ -269,22 +277,22 @@ class ChangeLogDecoder:
         images: Places = pc.fill_null(of.take(self._operations(part.rows)), 0).to_numpy()
         return images
 
-    def _unpacked(self, part: ImageRows) -> ImageRows:
+    def _unpack(self, part: ImageRows) -> ImageRows:
         """Return the table's rows of the records whose operation is known; refuse the others."""
         rows = part.rows
         operations, known = rows.column(OPERATION), self._operations(rows)
-        refused = dict(part.refused)
+        refusals = dict(part.refusals)
         bad = mask_of(known.is_null())
         for at in np.flatnonzero(bad).tolist():
-            refused[int(part.places[at])] = self._reason(operations[at].as_py())
+            refusals[int(part.places[at])] = self._reason(operations[at].as_py())
         beyond = ~bad & self._beyond(rows)
         for at in np.flatnonzero(beyond).tolist():
-            refused[int(part.places[at])] = Reason("change_log.time", f"{TIME} does not fit a bigint")
+            refusals[int(part.places[at])] = Reason("change_log.time", f"{TIME} does not fit a bigint")
         bad |= beyond
-        good = ImageRows(rows, part.places, refused).only(~bad)
-        columns = {name: good.rows.column(name) for name in self._own} | self._of_change(good.rows)
+        good = ImageRows(rows, part.places, refusals).only(~bad)
+        columns = {name: good.rows.column(name) for name in self._row_names} | self._change_columns(good.rows)
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
-        return ImageRows(batch, good.places, refused)
+        return ImageRows(batch, good.places, refusals)
 
     def _reason(self, operation: str | None) -> Reason:
         envelope = self._envelope
@@ -302,7 +310,7 @@ class ChangeLogDecoder:
         beyond: Mask = (times > limit) | (times < -limit)
         return beyond
 
-    def _of_change(self, rows: pa.RecordBatch) -> dict[str, pa.Array]:
+    def _change_columns(self, rows: pa.RecordBatch) -> dict[str, pa.Array]:
         """Return the columns of the change by name."""
         envelope = self._envelope
         letters = pa.array([letter for letter, _ in envelope.operations.values()], pa.string())

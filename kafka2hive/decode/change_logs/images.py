@@ -17,58 +17,61 @@ IMAGE = pa.struct([("_a_row", pa.bool_())])
 """A type that is not null for any object, because its only member is in no row."""
 
 
-def presence(path: tuple[str, ...]) -> tuple[pa.Schema, list[Source]]:
-    """Return the columns and sources of the decoder that `absent` needs. `path`: of the image."""
+def presence_columns(path: tuple[str, ...]) -> tuple[pa.Schema, list[Source]]:
+    """Return the columns and sources of the decoder that `missing_images` needs. `path`: of the image."""
     return pa.schema([("image", IMAGE)]), [Source(path)]
 
 
-def absent(
+def missing_images(
     decoder: Decoder, values: pa.BinaryArray, operations: pa.StringArray, image: str
 ) -> dict[int, Reason]:
     """Return the reasons against messages without the image, by position. `operations`: one for each message."""
     read = decoder.decode(values)
-    refused: dict[int, Reason] = dict(zip(read.rejected.to_pylist(), read.reasons, strict=True))
+    refusals: dict[int, Reason] = dict(zip(read.rejected.to_pylist(), read.reasons, strict=True))
     missing = mask_of(read.rows.column("image").is_null())
     for number in read.accepted.to_numpy()[missing].tolist():
-        refused[number] = Reason(
+        refusals[number] = Reason(
             "change_log.row", f"operation {operations[number]} without an object at {image}"
         )
-    return refused
+    return refusals
 
 
 @dataclass(frozen=True, slots=True)
 class ImageRows:
-    """Rows, and `places`: the position of each row's message in the batch. `refused`: the reasons against others, by position."""
+    """The rows of some messages of a batch.
+
+    `places`: the position of each row's message in the batch. `refusals`: by position the reasons against other messages.
+    """
 
     rows: pa.RecordBatch
     places: Places
-    refused: dict[int, Reason]
+    refusals: dict[int, Reason]
 
     def only(self, wanted: Mask) -> "ImageRows":
         """Return the rows in the mask, and all reasons."""
         if wanted.all():
             return self
-        return ImageRows(self.rows.filter(pa.array(wanted)), self.places[wanted], self.refused)
+        return ImageRows(self.rows.filter(pa.array(wanted)), self.places[wanted], self.refusals)
 
-    def refusing(self, refused: Mapping[int, Reason]) -> "ImageRows":
-        """Return the other rows, with the reasons against these. `refused`: reasons by row number."""
-        if not refused:
+    def refusing(self, refusals: Mapping[int, Reason]) -> "ImageRows":
+        """Return the other rows, with the reasons against these. `refusals`: reasons by row number."""
+        if not refusals:
             return self
         wanted = np.ones(len(self.rows), np.bool_)
-        wanted[list(refused)] = False
-        more = {int(self.places[number]): reason for number, reason in refused.items()}
-        return ImageRows(self.rows, self.places, more | self.refused).only(wanted)
+        wanted[list(refusals)] = False
+        more = {int(self.places[number]): reason for number, reason in refusals.items()}
+        return ImageRows(self.rows, self.places, more | self.refusals).only(wanted)
 
     def at(self, places: Places) -> "ImageRows":
         """Return the same with positions in a larger batch, in which the messages are at `places`."""
-        refused = {int(places[place]): reason for place, reason in self.refused.items()}
-        return ImageRows(self.rows, places[self.places], refused)
+        refusals = {int(places[place]): reason for place, reason in self.refusals.items()}
+        return ImageRows(self.rows, places[self.places], refusals)
 
 
 def rows_of(result: Decoded) -> ImageRows:
     """Return a decoder's result as ImageRows."""
-    refused = dict(zip(result.rejected.to_pylist(), result.reasons, strict=True))
-    return ImageRows(result.rows, result.accepted.to_numpy().astype(np.int64), refused)
+    refusals = dict(zip(result.rejected.to_pylist(), result.reasons, strict=True))
+    return ImageRows(result.rows, result.accepted.to_numpy().astype(np.int64), refusals)
 
 
 def merge_parts(parts: Sequence[ImageRows]) -> ImageRows:
@@ -79,14 +82,14 @@ def merge_parts(parts: Sequence[ImageRows]) -> ImageRows:
         order = np.argsort(places, kind="stable")
         rows, places = rows.take(pa.array(order)), places[order]
     return ImageRows(
-        rows, places, {place: reason for part in parts for place, reason in part.refused.items()}
+        rows, places, {place: reason for part in parts for place, reason in part.refusals.items()}
     )
 
 
 def join_parts(parts: Sequence[ImageRows]) -> Decoded:
     """Join all parts of a batch in the order of the messages."""
     whole = merge_parts(parts)
-    return decoded(whole.rows, whole.places, whole.refused)
+    return decoded(whole.rows, whole.places, whole.refusals)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class SchemaDecimals:
         places = np.flatnonzero(is_open)
         rows = rows_of(self._decoder.decode(values.take(pa.array(places)))).at(places)
         forms[rows.places] = self._forms(rows)
-        return forms, rows.refused
+        return forms, rows.refusals
 
     def _head(self, message: bytes) -> tuple[bytes, Forms] | None:
         """Return the bytes before the payload and the forms of that schema; None if they do not hold the whole schema.
@@ -73,7 +73,7 @@ class SchemaDecimals:
         if not mark or not message.startswith(_SCHEMA):
             return None
         rows = rows_of(self._decoder.decode(pa.array([head + mark + b"null}"], pa.binary())))
-        return None if rows.refused else (head + mark, self._forms(rows)[0])
+        return None if rows.refusals else (head + mark, self._forms(rows)[0])
 
     def _forms(self, rows: ImageRows) -> Forms:
         """Return the forms by the schemas in the rows' only column."""

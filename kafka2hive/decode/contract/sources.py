@@ -30,12 +30,12 @@ class Source:
     expects: str = ""
 
 
-def own_names(names: Sequence[str]) -> list[Source]:
+def same_name_sources(names: Sequence[str]) -> list[Source]:
     """Return sources that read each column from the key of the same name."""
     return [Source((name,)) for name in names]
 
 
-def own_columns(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
+def names_in_table(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
     """Return the columns' names in the table."""
     return [source.column or name for name, source in zip(names, sources, strict=True)]
 
@@ -44,7 +44,7 @@ def labels(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
     """Return the columns as reasons name them: with the path of a value that is not at the column's name."""
     return [
         name if source.keys == (name,) else f"{name} (from {path_text(source.keys)})"
-        for name, source in zip(own_columns(names, sources), sources, strict=True)
+        for name, source in zip(names_in_table(names, sources), sources, strict=True)
     ]
 
 
@@ -56,12 +56,12 @@ class SourceTree:
     inner: dict[str, "SourceTree"] = field(default_factory=dict)
 
 
-def as_it_stands(key: str) -> str:
+def exact_spelling(key: str) -> str:
     """Return the key unchanged."""
     return key
 
 
-def in_small_letters(key: str) -> str:
+def lower_case_spelling(key: str) -> str:
     """Return the key in small letters, to compare it with names of Hive, which have no others.
 
     A key that is not ASCII stays so (the small letter of the Kelvin sign is an ASCII k).

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from kafka2hive.config.keys import ChangeLog, CsvOptions, WireFormat
 from kafka2hive.config.keys.source import PluginOptions
-from kafka2hive.decode.contract.sources import Source, own_names
+from kafka2hive.decode.contract.sources import Source, same_name_sources
 from kafka2hive.decode.schemas.writers import SchemaCheck, WriterSchemas
 from kafka2hive.model.writer_schema import WriterSchema
 from kafka2hive.plugins import Decoder
@@ -84,7 +84,7 @@ class DecoderSpec:
 
     def source_of_each(self) -> Sequence[Source]:
         """Return the source of each column."""
-        return self.sources or own_names(self.schema.names)
+        return self.sources or same_name_sources(self.schema.names)
 
     def of_columns(self, schema: "pa.Schema", sources: Sequence[Source]) -> "DecoderSpec":
         """Return the specification for other columns of the same messages."""

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.decode.contract.sources import Source, labels, own_columns
+from kafka2hive.decode.contract.sources import Source, labels, names_in_table
 from kafka2hive.decode.contract.spec import FRACTION, Changes
 from kafka2hive.decode.values.batch import Mask, mask_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers
@@ -58,7 +58,7 @@ class FinerTimes:
         self._zone = zone
         self._forms = forms
         self._changes = changes
-        self._columns = own_columns(schema.names, sources)
+        self._columns = names_in_table(schema.names, sources)
         self._labels = labels(schema.names, sources)
         self.wire = pa.schema([self._wire(number, field) for number, field in enumerate(schema)])
         self.sources = [
@@ -74,7 +74,7 @@ class FinerTimes:
     def finish(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, Reason]]:
         """Return rows of the schema made of rows of `wire`, and by row number why some are refused."""
         columns = list(rows.columns)
-        refused: dict[int, Reason] = {}
+        refusals: dict[int, Reason] = {}
         for number, form in self._forms.items():
             dtype = self._schema.field(number).type
             column, bad, finer = self._times(columns[number], form, dtype)
@@ -83,8 +83,8 @@ class FinerTimes:
             kind = hive_type_of(dtype)
             for at in np.flatnonzero(bad).tolist():
                 text = f"column {self._labels[number]}: {rows.column(number)[at]} is beyond {kind}"
-                refused.setdefault(at, Reason(f"{self._format}.range", text, self._columns[number]))
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema), refused
+                refusals.setdefault(at, Reason(f"{self._format}.range", text, self._columns[number]))
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema), refusals
 
     def _times(self, column: pa.Array, form: TimeForm, dtype: pa.DataType) -> tuple[pa.Array, Mask, Mask]:
         """Return the times, the mask of those out of range, and the mask of those that were finer."""

@@ -65,10 +65,12 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
             "protobuf.frame", f"no indexes of a message can be read behind the schema's id {schema_id}{hint}"
         )
 
-    def _resolve(self, of_type: MessageType, columns: pa.Schema, sources: Sequence[Source]) -> ProtobufPlan:
+    def _resolve(
+        self, writer_type: MessageType, columns: pa.Schema, sources: Sequence[Source]
+    ) -> ProtobufPlan:
         return resolve(
-            schema=of_type.schema,
-            name=of_type.name,
+            schema=writer_type.schema,
+            name=writer_type.name,
             columns=columns,
             sources=sources,
             spelling=self._spelling,
@@ -77,7 +79,7 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
     def _finer_times(self, plan: ProtobufPlan) -> dict[int, TimeForm]:
         return finer_times(plan)
 
-    def _native(self, types: list[object], words: object, head: int) -> Any:
+    def _library_decoder(self, types: list[object], words: object, head: int) -> Any:
         return self._library.ProtobufDecoder(types, words, head, self._zone == "UTC")
 
     def _exact(
@@ -88,8 +90,8 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
         ).decode
 
     @staticmethod
-    def _name(of_type: MessageType) -> str:
-        return of_type.name
+    def _name(writer_type: MessageType) -> str:
+        return writer_type.name
 
 
 make = ProtobufDecoder.make

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.config.keys.json_path import path_text
-from kafka2hive.decode.contract.sources import Source, labels, own_columns
+from kafka2hive.decode.contract.sources import Source, labels, names_in_table
 from kafka2hive.decode.contract.spec import Changes
 from kafka2hive.decode.framing.numbers import BinaryRefusal
 from kafka2hive.decode.protobuf import plan
@@ -91,7 +91,7 @@ class ProtobufExactDecoder:
         self._zone = zone
         self._changes = changes or Changes()
         self._skips = skips(planned.shapes)
-        self._columns = own_columns(schema.names, sources)
+        self._columns = names_in_table(schema.names, sources)
         self._labels = labels(schema.names, sources)
         self._root = self._way(planned.root, ())
 

@@ -48,12 +48,12 @@ def groups(most: Places, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
 class Elements:
     """Texts of rows, in the order of the messages; message i has `counts[i]` of them.
 
-    `refused`: by position the reasons against messages, which have no texts.
+    `refusals`: by position the reasons against messages, which have no texts.
     """
 
     texts: pa.BinaryArray
     counts: Places
-    refused: Mapping[int, Reason]
+    refusals: Mapping[int, Reason]
 
 
 def with_ordinal(reason: Reason, ordinal: int) -> Reason:
@@ -67,53 +67,53 @@ class SeveralRowsDecoder:
     A message with a refused row is refused as a whole, with the reason against its first such row.
     """
 
-    def __init__(self, one: Decoder, split: Callable[[pa.BinaryArray], Elements]) -> None:
-        self.schema = one.schema
-        self._one = one
+    def __init__(self, row_decoder: Decoder, split: Callable[[pa.BinaryArray], Elements]) -> None:
+        self.schema = row_decoder.schema
+        self._row_decoder = row_decoder
         self._split = split
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         elements = self._split(values)
-        texts, counts, refused = elements.texts, elements.counts, dict(elements.refused)
+        texts, counts, refusals = elements.texts, elements.counts, dict(elements.refusals)
         for place in np.flatnonzero(counts > MOST_ROWS).tolist():
-            refused[place] = too_many(int(counts[place]))
-        if refused:
-            fine = np.ones(len(values), np.bool_)
-            fine[list(refused)] = False
-            texts, counts = texts.filter(pa.array(np.repeat(fine, counts))), np.where(fine, counts, 0)
+            refusals[place] = too_many(int(counts[place]))
+        if refusals:
+            good = np.ones(len(values), np.bool_)
+            good[list(refusals)] = False
+            texts, counts = texts.filter(pa.array(np.repeat(good, counts))), np.where(good, counts, 0)
         message = np.repeat(np.arange(len(values)), counts)
         rows, accepted, bad = self._decode(texts)
         if bad:
             firsts = np.searchsorted(message, message)  # for each row the first row of its message
             for at, reason in bad.items():
                 ordinal = at - int(firsts[at])
-                refused.setdefault(int(message[at]), with_ordinal(reason, ordinal))
+                refusals.setdefault(int(message[at]), with_ordinal(reason, ordinal))
         places = message[accepted]
         if bad:
-            kept = ~np.isin(places, list(refused))
+            kept = ~np.isin(places, list(refusals))
             rows, places = rows.filter(pa.array(kept)), places[kept]
         has_none = np.ones(len(values), np.bool_)
-        has_none[places] = has_none[list(refused)] = False
-        return decoded(rows, places, refused, np.flatnonzero(has_none))
+        has_none[places] = has_none[list(refusals)] = False
+        return decoded(rows, places, refusals, np.flatnonzero(has_none))
 
     def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Places, dict[int, Reason]]:
         """Return the rows, the number of the text of each, and by number the reasons against other texts."""
         parts: list[pa.RecordBatch] = []
         accepted: list[Places] = []
-        refused: dict[int, Reason] = {}
+        refusals: dict[int, Reason] = {}
         for start in range(0, max(1, len(texts)), ROWS_AT_ONCE):
             piece = texts.slice(start, ROWS_AT_ONCE)
-            part = self._one.decode(piece)
+            part = self._row_decoder.decode(piece)
             good, bad = (
                 places.to_numpy().astype(np.int64) + start for places in (part.accepted, part.rejected)
             )
-            none = 0 if part.without_rows is None else len(part.without_rows)  # header lines
-            if len(good) + len(bad) + none != len(piece):
+            headers = 0 if part.without_rows is None else len(part.without_rows)  # header lines
+            if len(good) + len(bad) + headers != len(piece):
                 raise AccountingMismatch(
-                    f"{len(piece)} rows of messages: {len(good)} were accepted, {len(bad)} refused, {none} are none"
+                    f"{len(piece)} rows of messages: {len(good)} were accepted, {len(bad)} refused, {headers} are none"
                 )
             parts.append(part.rows)
             accepted.append(good)
-            refused |= zip(bad.tolist(), part.reasons, strict=True)
+            refusals |= zip(bad.tolist(), part.reasons, strict=True)
         rows = parts[0] if len(parts) == 1 else pa.concat_batches(parts)
-        return rows, np.concatenate(accepted), refused
+        return rows, np.concatenate(accepted), refusals

@@ -43,7 +43,7 @@ def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements
     parts, counts, certain = _plain(values)
     if certain.all():
         return Elements(parts, counts, {})
-    refused: dict[int, Reason] = {}
+    refusals: dict[int, Reason] = {}
     pieces: list[pa.Array] = []
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     done = 0
@@ -53,12 +53,12 @@ def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements
         done = int(ends[place])
         outcome = (exact or exact_elements)(message)
         if isinstance(outcome, Reason):
-            refused[place] = outcome
+            refusals[place] = outcome
         else:
             counts[place] = len(outcome)
             pieces.append(pa.array(outcome, pa.binary()))
     pieces.append(parts.slice(done))
-    return Elements(pa.concat_arrays(pieces), counts, refused)
+    return Elements(pa.concat_arrays(pieces), counts, refusals)
 
 
 def exact_elements(message: bytes) -> list[bytes] | Reason:

@@ -63,16 +63,16 @@ def message_bytes(values: pa.BinaryArray) -> MessageBytes:
 def decoded(
     rows: pa.RecordBatch,
     places: Places,
-    refused: Mapping[int, Reason],
+    refusals: Mapping[int, Reason],
     without_rows: Places | None = None,
 ) -> Decoded:
-    """Return a decoder's result. `places`: the message of each row; `refused`: the reasons against others, by position."""
-    rejected = sorted(refused)
+    """Return a decoder's result. `places`: the message of each row; `refusals`: the reasons against others, by position."""
+    rejected = sorted(refusals)
     return Decoded(
         rows=rows,
         accepted=pa.array(places, pa.int32()),
         rejected=pa.array(rejected, pa.int32()),
-        reasons=[refused[place] for place in rejected],
+        reasons=[refusals[place] for place in rejected],
         without_rows=None if without_rows is None else pa.array(without_rows, pa.int32()),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafka2hive.decode.contract.sources import Spelling, as_it_stands
+from kafka2hive.decode.contract.sources import Spelling, exact_spelling
 from kafka2hive.decode.values.epochs import UNITS, zone_of
 from kafka2hive.decode.values.json_values import (
     LONGEST_BIGINT,
@@ -214,7 +214,9 @@ def epoch_number(dtype: pa.DataType, zone: str, unit: str, truncate: bool = Fals
     return take
 
 
-def taker(dtype: pa.DataType, zone: str, spelling: Spelling = as_it_stands, unit: str | None = None) -> Take:
+def taker(
+    dtype: pa.DataType, zone: str, spelling: Spelling = exact_spelling, unit: str | None = None
+) -> Take:
     """Return the function that makes a JSON value a value of `dtype`. `unit`: of an epoch number; None: by the type."""
     if unit is not None:
         return epoch_number(dtype, zone, unit)

@@ -83,9 +83,9 @@ class TextColumn:
                 texts, finer = cut_to_micros(texts)
             else:
                 finer = finer_numbers(texts, self._unit)
-            column, refused = self._read(texts)
-            self._changes.add(FRACTION, int(finer.sum()) - sum(bool(finer[place]) for place in refused))
-            return column, refused
+            column, refusals = self._read(texts)
+            self._changes.add(FRACTION, int(finer.sum()) - sum(bool(finer[place]) for place in refusals))
+            return column, refusals
         return self._read(texts)
 
     def _read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
@@ -102,12 +102,12 @@ class TextColumn:
         if self.dtype == pa.binary():
             return values, {}
         texts, bad = cast_or_null(values, pa.string())
-        column, refused = self.read(texts)
+        column, refusals = self.read(texts)
         for place in np.flatnonzero(bad).tolist():
-            refused[place] = Reason(
+            refusals[place] = Reason(
                 f"{self._family}.utf8", f"column {self._label}: not valid UTF-8", self._column
             )
-        return column, refused
+        return column, refusals
 
     def _fast(self, texts: pa.StringArray) -> KernelColumn:
         """Return the column as kernels convert it; rows that are not doubtful are right."""
@@ -142,7 +142,7 @@ class TextColumn:
         self, texts: pa.StringArray, column: pa.Array, places: Places
     ) -> tuple[pa.Array, dict[int, Reason]]:
         """Return the column with the texts at `places` converted exactly, and the reasons against some of them."""
-        refused: dict[int, Reason] = {}
+        refusals: dict[int, Reason] = {}
         values: list[Any] = []
         for place, text in zip(places.tolist(), texts.take(pa.array(places)).to_pylist(), strict=True):
             try:
@@ -150,10 +150,10 @@ class TextColumn:
             except ValueRefusal as refusal:
                 values.append(None)
                 reason = refusal.reason(self._column, self._label)
-                refused[place] = replace(reason, code=f"{self._family}.{reason.code.removeprefix('json.')}")
+                refusals[place] = replace(reason, code=f"{self._family}.{reason.code.removeprefix('json.')}")
         where = np.arange(len(texts))
         where[places] = len(texts) + np.arange(len(places))
-        return pa.concat_arrays([column, pa.array(values, self.dtype)]).take(pa.array(where)), refused
+        return pa.concat_arrays([column, pa.array(values, self.dtype)]).take(pa.array(where)), refusals
 
 
 def _plain_decimal(dtype: pa.Decimal128Type) -> str:

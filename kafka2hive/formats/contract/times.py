@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Bad = npt.NDArray[np.bool_]
-BadTimes = Callable[[pa.Array], Bad | None]
+RowMask = npt.NDArray[np.bool_]
+BadTimes = Callable[[pa.Array], RowMask | None]
 """Returns which timestamps (in microseconds) cannot be stored; None if all can."""
 
 _MILLISECOND = 1_000  # microseconds
@@ -48,7 +48,7 @@ def batch_in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def rows_with(column: pa.Array, bad_times: BadTimes) -> Bad | None:
+def rows_with(column: pa.Array, bad_times: BadTimes) -> RowMask | None:
     """Return which rows hold a bad time, at any depth; None if no row does."""
     kind = column.type
     if pa.types.is_timestamp(kind):
@@ -72,17 +72,17 @@ def _may_hold_times(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_nested(kind))
 
 
-def _any_of(parts: list[Bad | None]) -> Bad | None:
+def _any_of(parts: list[RowMask | None]) -> RowMask | None:
     masks = [part for part in parts if part is not None]
     return np.logical_or.reduce(masks) if masks else None
 
 
-def rows_not_in_millis(column: pa.Array) -> Bad | None:
+def rows_not_in_millis(column: pa.Array) -> RowMask | None:
     """Return which rows hold a time with a fraction of a millisecond, at any depth; None if no row does."""
     return rows_with(column, _parts_of_milliseconds)
 
 
-def _parts_of_milliseconds(column: pa.Array) -> Bad | None:
+def _parts_of_milliseconds(column: pa.Array) -> RowMask | None:
     micros = pc.fill_null(column.view(pa.int64()), 0).to_numpy()
-    bad: Bad = micros % _MILLISECOND != 0
+    bad: RowMask = micros % _MILLISECOND != 0
     return bad if bad.any() else None

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka2hive.config.keys import TextOptions
-from kafka2hive.formats.contract.times import Bad
+from kafka2hive.formats.contract.times import RowMask
 from kafka2hive.formats.lines.json import text_converter
 from kafka2hive.formats.lines.texts import replace_characters, texts_of
 
@@ -102,7 +102,7 @@ def field_texts(column: pa.Array, options: TextOptions) -> pa.Array:
     )
 
 
-def null_texts(column: pa.Array, options: TextOptions) -> Bad | None:
+def null_texts(column: pa.Array, options: TextOptions) -> RowMask | None:
     """Return which values have the same text as NULL; None if no value does."""
     escape, text = options.escape, options.null_text
     if text[:1] == escape and text[1:2] not in (escape, options.delimiter, "n", "r"):

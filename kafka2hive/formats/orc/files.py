@@ -17,7 +17,7 @@ from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.contract.port import FileEnd
 from kafka2hive.formats.contract.read_back import check_row_group
 from kafka2hive.formats.contract.times import (
-    Bad,
+    RowMask,
     batch_in_microseconds,
     in_nanoseconds,
     rows_with,
@@ -177,17 +177,17 @@ class OrcEncoding:
         return OrcEncoder(stream, first.schema, self._codec)
 
 
-def unwritable_rows(column: pa.Array) -> Bad | None:
+def unwritable_rows(column: pa.Array) -> RowMask | None:
     """Return which rows hold a time before 1970 with a fraction of a second, at any depth; None if no row does."""
     return rows_with(column, _fractions_before_1970)
 
 
-def _fractions_before_1970(column: pa.Array) -> Bad | None:
+def _fractions_before_1970(column: pa.Array) -> RowMask | None:
     smallest = pc.min(column.view(pa.int64())).as_py()
     if smallest is None or smallest >= 0:
         return None
     micros = pc.fill_null(column.view(pa.int64()), 0).to_numpy()
-    bad: Bad = np.logical_and(micros < 0, micros % _SECOND != 0)
+    bad: RowMask = np.logical_and(micros < 0, micros % _SECOND != 0)
     return bad if bad.any() else None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka2hive.config.keys.source import CsvOptions
-from kafka2hive.decode.csv import Fields
+from kafka2hive.decode.csv import FieldSplitter
 from kafka2hive.decode.rows.csv import CsvLines
 from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.texts import NUMBER
@@ -34,7 +34,9 @@ def fields_of(values: Sequence[bytes]) -> tuple[str, list[list[str | None]]] | N
     texts = [text for value in values if (text := _text(value)) is not None]
     best: tuple[str, list[list[str | None]]] | None = None
     for delimiter in DELIMITERS:
-        rows = [row for text in texts if (row := _row(Fields(CsvOptions(delimiter)), text)) is not None]
+        rows = [
+            row for text in texts if (row := _row(FieldSplitter(CsvOptions(delimiter)), text)) is not None
+        ]
         ((width, count),) = Counter(map(len, rows)).most_common(1) or [(0, 0)]
         widest = len(best[1][0]) if best else 1
         if width > widest and count >= SHARE * len(values):
@@ -100,7 +102,7 @@ def _text(value: bytes) -> str | None:
         return None
 
 
-def _row(fields: Fields, text: str) -> list[str | None] | None:
+def _row(fields: FieldSplitter, text: str) -> list[str | None] | None:
     try:
         return fields.of(text)
     except ValueRefusal:

@@ -112,12 +112,14 @@ def _own_schema(rule: TableRule) -> WriterSchema | None:
 
 
 def _check_schema(rule: TableRule, schema: WriterSchema, table: Path, problems: Problems) -> None:
-    from kafka2hive.schema_evolution.map_schemas import faults_of_own  # slow, and most maps have no schema
+    from kafka2hive.schema_evolution.map_schemas import (
+        declared_schema_faults,  # slow, and most maps have no schema
+    )
 
     key, columns = ("records", rule.records) if rule.records else ("columns", rule.columns)
     values = [column for column in columns if column.part is RecordPart.VALUE]
     try:
-        faults = faults_of_own(schema, values)
+        faults = declared_schema_faults(schema, values)
     except ValueError as error:
         problems.add((*table, f"{rule.format}_schema"), str(error))
         return

@@ -131,8 +131,8 @@ def test_fastavro_reads_any_slice_of_any_rows() -> None:
         parsed = fastavro.parse_schema(avro_schema(schema))
         theirs = [row for rows, data in written for row in by_fastavro(data, rows, parsed)]
         wanted = batch.to_pylist(maps_as_pydicts="strict")
-        in_small_letters = [{name.lower(): value for name, value in row.items()} for row in wanted]
-        assert repr(theirs) == repr(in_small_letters), schema  # -0.0 is equal to 0.0, NaN not to itself
+        lower_case_spelling = [{name.lower(): value for name, value in row.items()} for row in wanted]
+        assert repr(theirs) == repr(lower_case_spelling), schema  # -0.0 is equal to 0.0, NaN not to itself
         ours = [row for rows, data in written for row in decode(data, rows, schema)]
         assert repr(ours) == repr(batch.to_pylist()), schema
 

@@ -8,7 +8,7 @@ import pytest
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind
 from kafka2hive.plan.contract import TableManifest, TaskPlan
-from kafka2hive.sql.shuffle import whole_of
+from kafka2hive.sql.shuffle import whole_plan
 from kafka2hive.storage.port import Denied, OutcomeUnknown, Unavailable
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.failures import TableErrors
@@ -104,7 +104,7 @@ def failing(error: Exception) -> Iterator[pa.RecordBatch]:
 
 @pytest.mark.parametrize("error", AMBIGUOUS, ids=lambda error: type(error).__name__)
 def test_behind_the_select_an_error_that_may_pass_ends_the_attempt(error: Exception) -> None:
-    whole, settings = whole_of([TaskPlan(2, (SHARE,))]), task_settings("", table_settings("db.a"))
+    whole, settings = whole_plan([TaskPlan(2, (SHARE,))]), task_settings("", table_settings("db.a"))
     with pytest.raises(type(error)):
         workers.receive_rows(failing(error), 0, whole, settings)
     with pytest.raises(type(error)):

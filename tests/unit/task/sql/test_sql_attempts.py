@@ -17,7 +17,7 @@ import pytest
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.offsets import AccountingMismatch
 from kafka2hive.plan.contract import TableFailure, TableManifest
-from kafka2hive.sql.shuffle import first_ranges_of, shuffled_manifests, whole_of
+from kafka2hive.sql.shuffle import first_ranges_of, shuffled_manifests, whole_plan
 from kafka2hive.task.part import only_part
 from kafka2hive.task.sql.coordinates import COORDINATES
 from kafka2hive.task.sql.shares import RecordsRead, RowsReceived, RowsWritten
@@ -31,7 +31,7 @@ from tests.unit.task.sql.test_sql_task import Records, table_of
 
 STAGES = 60
 TABLE = replace(table_of(), shuffle="bucket")
-WHOLE = whole_of(SHARES)
+WHOLE = whole_plan(SHARES)
 
 
 def log_of(count: int) -> FakeLog:

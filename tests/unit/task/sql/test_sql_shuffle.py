@@ -16,7 +16,7 @@ from kafka2hive.config.keys.columns import Leeway
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange
 from kafka2hive.plan.contract import TableFailure, TableManifest, TaskPlan
-from kafka2hive.sql.shuffle import first_ranges_of, shuffled_manifests, whole_of
+from kafka2hive.sql.shuffle import first_ranges_of, shuffled_manifests, whole_plan
 from kafka2hive.task.part import only_part
 from kafka2hive.task.sql import workers
 from kafka2hive.task.sql.coordinates import COORDINATES
@@ -81,7 +81,7 @@ def play(
     """Run both sides. Attempts are 10 times the index of the task; `shuffle` may change what a part gets."""
     table = replace(table or table_of(), shuffle="bucket")
     played, settings = Played(MemoryFiles()), task_settings("", table)
-    everything, moved = whole_of(SHARES), []
+    everything, moved = whole_plan(SHARES), []
     with Watchdog(30.0) as watchdog, ExitStack() as stack:
         for share, first in zip(SHARES, first_ranges_of(SHARES), strict=True):
             records = Records(share, settings, played.files, FakeConsumer(LOGS), watchdog, everything)
@@ -276,7 +276,7 @@ def test_a_failure_on_either_side_is_the_tables() -> None:
 
 def test_a_sender_and_a_receiver_that_fail_say_so_and_take_the_rest_all_the_same() -> None:
     table = replace(table_of(), shuffle="bucket")
-    settings, everything = task_settings("", table), whole_of(SHARES)
+    settings, everything = task_settings("", table), whole_plan(SHARES)
     sound = {key: log_of_days(log.end) for key, log in LOGS.items()}  # no record is read again
     with Watchdog(30.0) as watchdog:
         records = Records(SHARES[0], settings, MemoryFiles(), FakeConsumer(sound), watchdog, everything)
