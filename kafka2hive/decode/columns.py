@@ -14,7 +14,7 @@ from kafka2hive.config.keys.columns import STRICT
 from kafka2hive.config.keys.json_path import path_text
 from kafka2hive.decode.contract.sources import Source, labels, names_in_table
 from kafka2hive.decode.contract.spec import FRACTION, Changes, DecoderSpec, MakeDecoder, OpenDecoder
-from kafka2hive.decode.values.batch import Mask, mask_of
+from kafka2hive.decode.values.batch import Mask, mask_of, refusals_of
 from kafka2hive.decode.values.connect_decimals import decimals_of
 from kafka2hive.decode.values.epochs import finer_than_micros, of_epoch_numbers, zone_of
 from kafka2hive.decode.values.json_values import ValueRefusal
@@ -51,16 +51,16 @@ def check_columns(spec: DecoderSpec) -> None:
 def with_several_paths(
     format: str, schema: pa.Schema, sources: Sequence[Source], open_decoder: OpenDecoder
 ) -> Decoder:
-    """Return the decoder itself if each column has one path."""
+    """Return the decoder of columns that may have several paths; the one that `open_decoder` makes if none has."""
     if not any(source.leeway.others for source in sources):
         return open_decoder(schema, sources)
     return SeveralPathsDecoder(format, schema, sources, open_decoder)
 
 
 class SeveralPathsDecoder:
-    """Reads each path of a column as a separate column, of which the value that is not null counts.
+    """Reads each path of a column as a separate column, and takes the value that is not null.
 
-    A message with different values at two paths becomes a dead letter (`ambiguous`): it is unknown which one is right.
+    A message with different values at two paths becomes a dead letter (`ambiguous`), because either may be the right one.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class SeveralPathsDecoder:
         self.schema = schema
         self._format = format
         self._sources = sources
-        fields, wanted = list(schema), [_alone(source, source.keys) for source in sources]
+        fields, wanted = list(schema), [_with_one_path(source, source.keys) for source in sources]
         for field, source in zip(schema, sources, strict=True):
             for number, keys in enumerate(source.leeway.others, 1):
                 fields.append(field.with_name(f"{field.name} ({number})"))
-                wanted.append(replace(_alone(source, keys), column=field.name))
+                wanted.append(replace(_with_one_path(source, keys), column=field.name))
         self._inner = open_decoder(pa.schema(fields), wanted)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
@@ -86,22 +86,22 @@ class SeveralPathsDecoder:
             for keys in source.leeway.others:
                 other = decoded.rows.column(at)
                 for row in np.flatnonzero(_differ(columns[number], other)).tolist():
-                    among = " and ".join(path_text(path) for path in (*paths, keys))
+                    named = " and ".join(path_text(path) for path in (*paths, keys))
                     column = self.schema.names[number]
-                    text = f"column {column}: {among} have different values"
+                    text = f"column {column}: {named} have different values"
                     refusals.setdefault(row, Reason(f"{self._format}.ambiguous", text, column))
-                columns[number] = _first(columns[number], other)
+                columns[number] = _fill_nulls(columns[number], other)
                 paths.append(keys)
                 at += 1
         return with_columns(decoded, pa.RecordBatch.from_arrays(columns, schema=self.schema), refusals)
 
 
-def _alone(source: Source, keys: tuple[str, ...]) -> Source:
+def _with_one_path(source: Source, keys: tuple[str, ...]) -> Source:
     return replace(source, keys=keys, leeway=replace(source.leeway, others=()))
 
 
-def _first(column: pa.Array, other: pa.Array) -> pa.Array:
-    """Fill the nulls of `column` from `other`."""
+def _fill_nulls(column: pa.Array, other: pa.Array) -> pa.Array:
+    """Return `column` with the values of `other` in place of nulls."""
     if not column.null_count:
         return column
     rows = np.arange(len(column))
@@ -129,7 +129,10 @@ def _differ(column: pa.Array, other: pa.Array) -> Mask:
 
 
 def with_defaults(decoder: Decoder, sources: Sequence[Source], zone: str, changes: Changes) -> Decoder:
-    """Return the decoder itself if no column has a default. Raises ValueError for a default that its column cannot hold."""
+    """Return a decoder that fills defaults; `decoder` itself if no column has one.
+
+    Raises ValueError for a default that its column cannot hold.
+    """
     if all(source.leeway.default is None for source in sources):
         return decoder
     return DefaultsDecoder(decoder, sources, zone, changes)
@@ -168,7 +171,7 @@ def _value(field: pa.Field, text: str, zone: str) -> pa.Scalar:
 def with_leeway(
     schema: pa.Schema, zone: str, sources: Sequence[Source], changes: Changes, open_decoder: OpenDecoder
 ) -> Decoder:
-    """Return the decoder itself if no column has leeway."""
+    """Return the decoder of columns that may have leeway; the one that `open_decoder` makes if none has."""
     if all(_is_strict(source, zone) for source in sources):
         return open_decoder(schema, sources)
     return LeewayDecoder(
@@ -178,12 +181,12 @@ def with_leeway(
 
 def _is_strict(source: Source, zone: str) -> bool:
     leeway = source.leeway
-    is_as_read = (leeway.fraction, leeway.decimals) == (STRICT.fraction, STRICT.decimals)
-    return is_as_read and not _is_day(source, zone)
+    is_read_strictly = (leeway.fraction, leeway.decimals) == (STRICT.fraction, STRICT.decimals)
+    return is_read_strictly and not _is_day(source, zone)
 
 
 def _is_day(source: Source, zone: str) -> bool:
-    """Return whether it is a number of days, which a decoder of this zone would take for an instant."""
+    """Return whether the value is a number of days, which a decoder of this zone would take for an instant."""
     return source.unit is not None and zone_of(source.unit, zone) != zone
 
 
@@ -249,7 +252,7 @@ class LeewayTarget:
         return Reason(code, f"column {self.label}: {what}", self.column)
 
 
-class _Texts:
+class _TimeTexts:
     """Converts ISO times, which it cuts to microseconds."""
 
     wire = pa.string()
@@ -262,7 +265,7 @@ class _Texts:
         return self._column.read(texts)
 
 
-class _Numbers:
+class _EpochNumbers:
     """Converts epoch numbers to timestamps, which it cuts to microseconds, or to dates."""
 
     wire = pa.int64()
@@ -281,7 +284,7 @@ class _Numbers:
         return column, {at: self._target.reason("json.range", f"{numbers[at]} {beyond}") for at in places}
 
 
-class _Bytes:
+class _DecimalBytes:
     """Converts Kafka Connect's bytes to decimals."""
 
     wire = pa.binary()
@@ -298,14 +301,14 @@ class _Bytes:
 
 def _converter(
     target: LeewayTarget, zone: str, source: Source, changes: Changes
-) -> _Texts | _Numbers | _Bytes | None:
-    """Return what converts the values that the decoder reads; None if it reads the column directly."""
+) -> _TimeTexts | _EpochNumbers | _DecimalBytes | None:
+    """Return the converter of the values that the decoder reads; None if it reads the column directly."""
     if source.leeway.decimals == "base64" and pa.types.is_decimal128(target.type):
-        return _Bytes(target)
+        return _DecimalBytes(target)
     is_cut = source.leeway.fraction == "truncate" and target.type == NAIVE
     if source.unit is not None:
         is_read_as_number = is_cut or _is_day(source, zone)
-        return _Numbers(target, zone, source.unit, changes) if is_read_as_number else None
+        return _EpochNumbers(target, zone, source.unit, changes) if is_read_as_number else None
     if not is_cut:
         return None
     text = TextColumn(
@@ -318,7 +321,7 @@ def _converter(
         changes=changes,
         label=target.label,
     )
-    return _Texts(text)
+    return _TimeTexts(text)
 
 
 def with_columns(decoded: Decoded, rows: pa.RecordBatch, refusals: Mapping[int, Reason]) -> Decoded:
@@ -329,8 +332,7 @@ def with_columns(decoded: Decoded, rows: pa.RecordBatch, refusals: Mapping[int, 
     if not refusals:
         return replace(decoded, rows=rows)
     places = decoded.accepted.to_numpy()
-    reasons = dict(zip(decoded.rejected.to_pylist(), decoded.reasons, strict=True))
-    reasons |= {int(places[row]): reason for row, reason in refusals.items()}
+    reasons = refusals_of(decoded) | {int(places[row]): reason for row, reason in refusals.items()}
     good = np.ones(len(rows), np.bool_)
     good[list(refusals)] = False
     rejected = sorted(reasons)

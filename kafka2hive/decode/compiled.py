@@ -1,4 +1,4 @@
-"""Read messages by the compiled library's decoders (native/), and all that these do not accept by the exact decoder.
+"""Read messages with the compiled library's decoders (native/), and those that it does not accept with the exact decoder.
 
 The library accepts only what the acceptance table accepts, and rejects nothing.
 """
@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.decode.contract.sources import Source, SourceTree, Spelling, source_tree
-from kafka2hive.decode.values.batch import Mask, Places, decoded
+from kafka2hive.decode.values.batch import Mask, Places, decoder_result
 from kafka2hive.decode.values.epochs import UNITS
 from kafka2hive.model.hive_types import hive_type_of
 from kafka2hive.model.wall_clock import NAIVE, wall_clock
 from kafka2hive.plugins import Decoded, Reason
 
 Finish = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, Mapping[int, Reason]]]
-"""Returns rows of the table made of rows that a reader has read, and by row number the reasons against others."""
+"""Converts rows that a reader has read to rows of the table; also returns by row number the reasons against some of them."""
 
 AT_ONCE = 5_000
 """Messages that the exact decoder reads before their values become Arrow columns."""
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class CArray:
-    """An array of the library, with the type or (for rows) the schema that it has in Arrow."""
+    """An array of the library as Arrow imports it. `dtype`: its type, or for rows their schema."""
 
     def __init__(self, dtype: pa.DataType | pa.Schema, array: object) -> None:
         self._dtype = dtype
@@ -39,7 +39,7 @@ class CArray:
 
 
 class NativeReader:
-    """Reads messages by a decoder of the library."""
+    """Reads messages with a decoder of the library."""
 
     def __init__(self, schema: pa.Schema, zone: str, native: Any) -> None:
         self._schema = schema
@@ -66,6 +66,7 @@ class NativeReader:
         return pa.RecordBatch.from_pylist([], schema=self._schema), np.zeros(len(values), dtype=np.bool_)
 
     def _walls(self) -> bytes:
+        """Return the wall clocks of the instants in the messages just read, as int64 microseconds in the order of reading."""
         instants = np.frombuffer(self._native.instants(), dtype=np.int64)
         if not len(instants):
             return b""
@@ -74,7 +75,7 @@ class NativeReader:
 
 
 class NativeJsonReader(NativeReader):
-    """Reads JSON by the library."""
+    """Reads JSON with the library."""
 
     def __init__(
         self,
@@ -91,7 +92,7 @@ class NativeJsonReader(NativeReader):
         self._keys_seen = 0
 
     def new_keys(self) -> tuple[str, ...]:
-        """Return the keys without a column that are new since the last call. The library remembers some hundred keys."""
+        """Return the keys without a column that are new since the last call. The library remembers a few hundred keys."""
         if self._native is None:
             return ()
         keys, self._keys_seen = self._native.passed_keys(self._keys_seen)
@@ -141,8 +142,8 @@ class PartResult:
     accepted: Places
     refusals: Mapping[int, Reason]
 
-    def finished(self, finish: Finish) -> "PartResult":
-        """Return the part with the rows that `finish` makes, without those that it refuses."""
+    def with_finish(self, finish: Finish) -> "PartResult":
+        """Return the result with the rows that `finish` returns, without those that it refuses."""
         batches, kept, refusals = [], np.ones(len(self.accepted), np.bool_), dict(self.refusals)
         start = 0
         for batch in self.batches:
@@ -156,13 +157,13 @@ class PartResult:
 
 
 def refusal_part(places: Places, reason: Reason | Sequence[Reason]) -> PartResult:
-    """Return a part whose messages are all refused, for one reason or each for its own."""
+    """Return the result for messages that are all refused: for one reason, or for one reason each."""
     reasons = [reason] * len(places) if isinstance(reason, Reason) else reason
     return PartResult((), np.empty(0, np.int64), dict(zip(places.tolist(), reasons, strict=True)))
 
 
 class PartReader:
-    """Reads by the compiled library what is certainly right, and all other messages by the exact decoder."""
+    """Reads messages that are certainly right with the compiled library, and all others with the exact decoder."""
 
     def __init__(
         self,
@@ -183,7 +184,7 @@ class PartReader:
     def read(self, values: pa.BinaryArray, places: Places) -> PartResult:
         """Read messages. `places`: their places in the whole batch."""
         part = self._read(values, places)
-        return part if self._finish is None else part.finished(self._finish)
+        return part if self._finish is None else part.with_finish(self._finish)
 
     def _read(self, values: pa.BinaryArray, places: Places) -> PartResult:
         if self._compiled is None:
@@ -197,7 +198,7 @@ class PartReader:
         return PartResult([rows, *rest.batches], accepted, rest.refusals)
 
     def _exactly(self, values: pa.BinaryArray, places: Places) -> PartResult:
-        """Make a batch of AT_ONCE messages each, because values as Python objects are large."""
+        """Read with the exact decoder. Each batch holds AT_ONCE messages, because values as Python objects are large."""
         batches: list[pa.RecordBatch] = []
         accepted: list[int] = []
         refusals: dict[int, Reason] = {}
@@ -229,4 +230,4 @@ def join_parts(schema: pa.Schema, parts: Sequence[PartResult]) -> Decoded:
     if len(accepted) and (np.diff(accepted) < 0).any():
         order = np.argsort(accepted, kind="stable")
         accepted, rows = accepted[order], rows.take(pa.array(order))
-    return decoded(rows, accepted, refusals)
+    return decoder_result(rows, accepted, refusals)

@@ -14,7 +14,7 @@ from kafka2hive.decode.columns import check_columns
 from kafka2hive.decode.contract.spec import DecoderSpec
 from kafka2hive.decode.rows.csv import CsvLines
 from kafka2hive.decode.rows.decoder import SeveralRowsDecoder
-from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, decoded, mask_of, message_bytes
+from kafka2hive.decode.values.batch import Mask, Places, cast_or_null, decoder_result, mask_of, message_bytes
 from kafka2hive.decode.values.json_values import ValueRefusal
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.plugins import Decoded, Decoder, Reason
@@ -277,7 +277,7 @@ class CsvDecoder:
                 good[at] = False
         rows = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         rows = rows if good.all() else rows.filter(pa.array(good))
-        return decoded(rows, places[good], refusals, headers if len(headers) else None)
+        return decoder_result(rows, places[good], refusals, headers if len(headers) else None)
 
     def _without_headers(
         self, columns: list[pa.StringArray], places: Places

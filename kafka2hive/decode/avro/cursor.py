@@ -9,7 +9,7 @@ MAX_DEPTH = 64
 """Limit of records, arrays and maps that are open at once, including the message's record."""
 
 MOST_EMPTY_VALUES = 1000
-"""A message may hold so many records and elements without bytes, and one more for each of its bytes."""
+"""Limit of a message's records and elements without bytes, in addition to the number of the message's bytes."""
 
 _NUMBERS = {32: Struct("<f"), 64: Struct("<d")}
 
@@ -79,7 +79,7 @@ class AvroCursor:
         return byte == 1
 
     def index(self, count: int, what: str) -> int:
-        """Read the number of one of `count` branches of a union (`what`: branch) or symbols of an enum (symbol)."""
+        """Read the index of one of `count` branches of a union or symbols of an enum; `what` is `branch` or `symbol`."""
         index = self.whole(64 if what == "branch" else 32)
         if not 0 <= index < count:
             raise BinaryRefusal("avro.syntax", f"{what} {index} of {count}")
@@ -95,7 +95,7 @@ class AvroCursor:
         self._open -= 1
 
     def count(self, before: int) -> None:
-        """Count a record or element that began at `before` and has no bytes; a short message could claim any number."""
+        """Count a record or element that began at byte `before` if it has no bytes: a short message could claim any number."""
         if self.at == before:
             self._empty_values += 1
             if self._empty_values > len(self.message) + MOST_EMPTY_VALUES:
@@ -104,7 +104,7 @@ class AvroCursor:
                 )
 
     def blocks(self, element: Callable[[int], object]) -> None:
-        """Read the blocks of an array or a map. `element` reads one element and receives its number."""
+        """Read the blocks of an array or a map. `element` reads one element, whose number is its argument."""
         self.open()
         done = 0
         while count := self.whole(64):

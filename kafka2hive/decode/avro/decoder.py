@@ -1,4 +1,4 @@
-"""Format `avro`: messages of any number of writers' schemas."""
+"""Format `avro`: decode messages that any number of writers' schemas describe."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -53,14 +53,14 @@ make = AvroDecoder.make
 
 
 def finer_times(avro_plan: AvroPlan) -> dict[int, TimeForm]:
-    """Return the columns, by number, that are written in nanoseconds by every branch that fills them, in the same way."""
+    """Return by number the columns that every branch which fills them writes in nanoseconds, all in the same form."""
     forms: dict[int, set[TimeForm | None]] = {}
     for number, value in _columns(avro_plan.root):
         for branch in value.branches if isinstance(value, plan.Choice) else (value,):
             if not isinstance(branch, plan.Null | plan.Unfit):
                 forms.setdefault(number, set()).add(_form(branch))
-    alike = {number: same.pop() for number, same in forms.items() if len(same) == 1}
-    return {number: form for number, form in alike.items() if form is not None}
+    only_forms = {number: of_column.pop() for number, of_column in forms.items() if len(of_column) == 1}
+    return {number: form for number, form in only_forms.items() if form is not None}
 
 
 def _columns(way: plan.Way) -> Iterator[tuple[int, plan.Value]]:

@@ -37,8 +37,8 @@ _SCALARS: dict[str, Skip] = {
 
 
 def skips(shapes: Sequence[Shape]) -> list[Skip]:
-    """Return for each shape of a plan's table the function that skips its values; they call each other by number."""
-    table: list[Skip] = []  # the functions keep this list, and find each other in it when they are called
+    """Return for each shape in a plan's table the function that skips a value of it; the functions call each other by number."""
+    table: list[Skip] = []  # shared by all functions; it is complete before any of them is called
     table += [_skip(kind, numbers, table) for kind, numbers in shapes]
     return table
 

@@ -39,16 +39,16 @@ _UNIT_OF = {"millis": "ms", "micros": "us", "nanos": "ns"}
 
 
 def scalar(
-    written: AvroPrimitive | Fixed | AvroEnum, dtype: pa.DataType, unit: str | None
+    writer_type: AvroPrimitive | Fixed | AvroEnum, dtype: pa.DataType, unit: str | None
 ) -> plan.Value | None:
-    """Return how the type fills a column; None if it does not. `unit`: of an epoch number."""
-    match written:
+    """Return how values of the type fill a column; None if they cannot. `unit`: that of an epoch number."""
+    match writer_type:
         case AvroPrimitive("null"):
             return plan.Null()
         case AvroPrimitive("boolean") if pa.types.is_boolean(dtype):
             return plan.AvroBoolean()
         case AvroPrimitive("int" | "long"):
-            return _number(written, dtype, unit)
+            return _number(writer_type, dtype, unit)
         case AvroPrimitive("float" | "double" as kind) if pa.types.is_floating(dtype):
             return plan.AvroReal(32 if kind == "float" else 64)
         case AvroPrimitive("string") if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
@@ -70,18 +70,18 @@ def scalar(
     return None
 
 
-def _number(written: AvroPrimitive, dtype: pa.DataType, unit: str | None) -> plan.Value | None:
-    bits = 32 if written.kind == "int" else 64
+def _number(writer_type: AvroPrimitive, dtype: pa.DataType, unit: str | None) -> plan.Value | None:
+    bits = 32 if writer_type.kind == "int" else 64
     if pa.types.is_integer(dtype):
         return plan.AvroWhole(bits)
-    if written.logical is None:
+    if writer_type.logical is None:
         if unit is not None:
             return plan.AvroMoment(bits, *UNITS[unit], instant=unit != "d")
         return plan.AvroWhole(bits) if pa.types.is_floating(dtype) or pa.types.is_decimal128(dtype) else None
-    if written.logical == "date":
+    if writer_type.logical == "date":
         return plan.AvroDay() if pa.types.is_date32(dtype) else None
-    assert isinstance(written.logical, str)
-    kind, _, name = written.logical.rpartition("-")
+    assert isinstance(writer_type.logical, str)
+    kind, _, name = writer_type.logical.rpartition("-")
     if kind == "time" or dtype != NAIVE:
         return None
     return plan.AvroMoment(bits, *UNITS[_UNIT_OF[name]], kind == "timestamp")
@@ -123,19 +123,19 @@ class _Resolver:
         self._numbers: dict[Type, int] = {}
         self.shapes: list[plan.Shape] = []
 
-    def way(self, written: Type, wanted: SourceTree, path: tuple[str, ...]) -> plan.Way:
+    def way(self, writer_type: Type, wanted: SourceTree, path: tuple[str, ...]) -> plan.Way:
         """Return the way through records to the columns below `wanted`. `path`: the fields that lead here."""
-        definition = self._schema.definition(written)
+        definition = self._schema.definition(writer_type)
         if definition == AvroPrimitive("null"):
             return plan.Null()
         if isinstance(definition, Record):
-            taken = matching_names(
+            keys = matching_names(
                 definition.name, (f.name for f in definition.fields), wanted.inner, self._spelling
             )
             return plan.AvroLevel(
                 tuple(
                     self._target(
-                        f, wanted.inner[taken[f.name]] if f.name in taken else SourceTree(), (*path, f.name)
+                        f, wanted.inner[keys[f.name]] if f.name in keys else SourceTree(), (*path, f.name)
                     )
                     for f in definition.fields
                 )
@@ -161,8 +161,10 @@ class _Resolver:
         inner = self.way(field.type, wanted, path) if wanted.inner else None
         return plan.Target(field.name, self._shape(field.type), tuple(columns), inner)
 
-    def _value(self, written: Type, dtype: pa.DataType, label: str, unit: str | None = None) -> plan.Value:
-        definition = self._schema.definition(written)
+    def _value(
+        self, writer_type: Type, dtype: pa.DataType, label: str, unit: str | None = None
+    ) -> plan.Value:
+        definition = self._schema.definition(writer_type)
         match definition:
             case Union(branches):
                 return self._choice(branches, dtype, label, unit)
@@ -191,18 +193,18 @@ class _Resolver:
 
     @staticmethod
     def _one_must_fit(branches: Sequence[plan.Value | plan.Way], label: str = "") -> None:
-        """Raise SchemaUnresolvable if no branch but null can fill the column."""
+        """Raise SchemaUnresolvable if null is the only branch that can fill the column."""
         unfit = [branch for branch in branches if isinstance(branch, plan.Unfit)]
         if unfit and all(isinstance(branch, plan.Unfit | plan.Null) for branch in branches):
             raise SchemaUnresolvable(label + unfit[0].why)
 
     def _row(self, record: Record, dtype: pa.DataType, label: str) -> plan.Value:
         fields = {self._spelling(field.name): number for number, field in enumerate(dtype)}
-        taken = matching_names(record.name, (f.name for f in record.fields), fields, self._spelling)
+        keys = matching_names(record.name, (f.name for f in record.fields), fields, self._spelling)
         steps = []
         for field in record.fields:
-            if field.name in taken:
-                number = fields[taken[field.name]]
+            if field.name in keys:
+                number = fields[keys[field.name]]
                 inner = dtype.field(number)
                 value = self._value(field.type, inner.type, f"{label}.{inner.name}")
                 steps.append(plan.Step(number, value, inner.name))
@@ -211,13 +213,13 @@ class _Resolver:
         filled = {step.to for step in steps}
         return plan.AvroRow(tuple(steps), tuple(n for n in range(dtype.num_fields) if n not in filled))
 
-    def _shape(self, written: Type) -> int:
-        """Return the number of a type's shape, which is reserved first, because a recursive type leads back to it."""
-        if written in self._numbers:
-            return self._numbers[written]
-        number = self._numbers[written] = len(self.shapes)
+    def _shape(self, writer_type: Type) -> int:
+        """Return the number of a type's shape. The number is reserved first, because a recursive type leads back to it."""
+        if writer_type in self._numbers:
+            return self._numbers[writer_type]
+        number = self._numbers[writer_type] = len(self.shapes)
         self.shapes.append(("", ()))
-        self.shapes[number] = self._shape_of(self._schema.definition(written))
+        self.shapes[number] = self._shape_of(self._schema.definition(writer_type))
         return number
 
     def _shape_of(self, definition: Type) -> plan.Shape:

@@ -1,4 +1,4 @@
-"""Decode Canal's flat JSON: a message holds an operation and, in `data`, the rows that one statement changed, as texts."""
+"""Decode Canal's flat JSON: a message holds an operation, and in `data` the rows that a statement changed, as texts."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from kafka2hive.config.keys.source import CHANGE_COLUMNS, OPERATION, POSITION, T
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import Changes, OpenDecoder
 from kafka2hive.decode.rows.decoder import MOST_ROWS, too_many, with_ordinal
-from kafka2hive.decode.values.batch import Places, decoded, mask_of
+from kafka2hive.decode.values.batch import Places, decoder_result, mask_of, refusals_of
 from kafka2hive.decode.values.texts import TextColumn
 from kafka2hive.plugins import Decoded, Reason
 
@@ -37,10 +37,10 @@ class CanalDecoder:
     ) -> None:
         """`sources`: one key for each column of the row. Raises ValueError for paths."""
         self.schema = schema
-        own = [(f, s) for f, s in zip(schema, sources, strict=True) if f.name not in CHANGE_COLUMNS]
-        if any(len(source.keys) != 1 for _, source in own):
+        row_columns = [(f, s) for f, s in zip(schema, sources, strict=True) if f.name not in CHANGE_COLUMNS]
+        if any(len(source.keys) != 1 for _, source in row_columns):
             raise ValueError("a row of canal is flat: each column takes one of its keys")
-        self._keys = [source.keys[0] for _, source in own]
+        self._keys = [source.keys[0] for _, source in row_columns]
         self._columns = [
             TextColumn(
                 column=f.name,
@@ -51,7 +51,7 @@ class CanalDecoder:
                 leeway=s.leeway,
                 changes=changes,
             )
-            for f, s in own
+            for f, s in row_columns
         ]
         row = pa.struct([(key, pa.string()) for key in dict.fromkeys(self._keys)])
         wire = pa.schema([("type", pa.string()), ("ts", pa.int64()), ("data", pa.list_(row))])
@@ -60,7 +60,7 @@ class CanalDecoder:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         read = self._envelope.decode(values)
         places: Places = read.accepted.to_numpy().astype(np.int64)
-        refusals = dict(zip(read.rejected.to_pylist(), read.reasons, strict=True))
+        refusals = refusals_of(read)
         rows, places = self._with_rows(read.rows, places, refusals)
         operations = rows.column("type")
         numbers, images = _spread(rows.column("data"), pc.not_equal(operations, _WITHOUT_ROW))
@@ -81,7 +81,7 @@ class CanalDecoder:
         if refusals:  # a message with one refused row is refused as a whole
             good = ~np.isin(places, list(refusals))
         batch = pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
-        return decoded(batch if good.all() else batch.filter(pa.array(good)), places[good], refusals)
+        return decoder_result(batch if good.all() else batch.filter(pa.array(good)), places[good], refusals)
 
     def _with_rows(
         self, rows: pa.RecordBatch, places: Places, refusals: dict[int, Reason]
@@ -112,7 +112,7 @@ def _reason(operation: str | None, count: int) -> Reason:
 
 
 def _spread(lists: pa.ListArray, wanted: pa.BooleanArray) -> tuple[Places, pa.StructArray]:
-    """Return the elements of the wanted lists, one null for each other list, and the number of the list of each element."""
+    """Return the elements of the wanted lists, and one null for each other list; before them the number of each one's list."""
     starts = lists.offsets.to_numpy().astype(np.int64)
     is_wanted = mask_of(wanted) & mask_of(lists.is_valid())
     lengths = np.where(is_wanted, np.diff(starts), 1)

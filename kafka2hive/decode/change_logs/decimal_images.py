@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from kafka2hive.config.keys.source import BEFORE
 from kafka2hive.decode.change_logs.images import (
     IMAGE,
-    ImageColumns,
+    ImageColumn,
     ImageRows,
     Images,
     PlainImages,
@@ -47,7 +47,6 @@ from kafka2hive.plugins import Reason
 NUMBER_AND_BASE64 = re.compile(r"\+?[0-9]+(?:[eE]\+?[0-9]+)?")
 """Texts that are numbers, and also base64 if their length is a multiple of four."""
 
-
 DecimalForm = Literal["own", "text", "base64"]
 """How decimals are written: `own`: as the format defines. `text`: as texts or numbers. `base64`: as bytes."""
 
@@ -56,11 +55,11 @@ _MOST_READERS = 100
 _ESCAPE = r"\\u"
 _SHOWN = 40
 _WIDEST = 76
-"""Digits: more than any column has."""
+"""Digits of Arrow's widest decimal, more than any column has."""
 
 
 def ambiguous_texts(
-    values: pa.BinaryArray, column: pa.Array, wanted: ImageColumns, open_decoder: OpenDecoder
+    values: pa.BinaryArray, column: pa.Array, wanted: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, Reason]:
     """Return by record the reasons against texts of this decimal that are both a number and base64.
 
@@ -82,11 +81,11 @@ def ambiguous_texts(
 
 
 def texts_among(
-    values: pa.BinaryArray, candidates: pa.BooleanArray, wanted: ImageColumns, open_decoder: OpenDecoder
+    values: pa.BinaryArray, candidates: pa.BooleanArray, wanted: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, str]:
-    """Return by record the texts that a column has in the candidates; numbers and nulls are left out.
+    """Return by record the texts that the candidates have in a column, without numbers and nulls.
 
-    Only records with a quote behind the key are decoded for it.
+    Only records with a quote after the key are decoded again.
     """
     key = wanted.source.keys[-1]
     if key.isascii():
@@ -95,7 +94,7 @@ def texts_among(
     places = np.flatnonzero(mask_of(candidates))
     if not len(places):
         return {}
-    decoder = decoder_of([ImageColumns(wanted.name, pa.string(), wanted.source)], open_decoder)
+    decoder = decoder_of([ImageColumn(wanted.name, pa.string(), wanted.source)], open_decoder)
     part = rows_of(decoder.decode(values.take(pa.array(places)))).at(places)
     texts = zip(part.places.tolist(), part.rows.column(0).to_pylist(), strict=True)
     return {place: text for place, text in texts if text is not None}
@@ -103,7 +102,10 @@ def texts_among(
 
 @dataclass(frozen=True, slots=True)
 class _Decimal:
-    """A decimal column, or a decimal field of the row before the change. `key`: in the row, None for a path or no key of it."""
+    """A decimal column, or a decimal field of the row before the change.
+
+    `key`: its key in the row; None if its source is a path of several keys.
+    """
 
     name: str
     type: pa.Decimal128Type
@@ -117,7 +119,7 @@ def images_of(
     schema: pa.Schema,
     form: DecimalForm | None,
 ) -> Images:
-    """Return what reads the images. `row`: the columns of the row; `schema`: all columns; `form`: None if the map does not say.
+    """Return the reader of images. `row`: the columns of the row; `schema`: all columns; `form`: None if the map does not say.
 
     Raises ValueError if a nested column holds decimals and the map does not say how they are written.
     """
@@ -156,7 +158,9 @@ class DecimalImages:
         self._form = form
         self._readers: dict[tuple[int, str, tuple[int, ...]], _Reader] = {}
         self._are_numbers = False
-        self._schema_decimals = cache(lambda: SchemaDecimals(open_decoder, [one.key for one in decimals]))
+        self._schema_decimals = cache(
+            lambda: SchemaDecimals(open_decoder, [decimal.key for decimal in decimals])
+        )
 
     def read(self, values: pa.BinaryArray, prefix: int, image: str) -> ImageRows:
         forms = np.full((len(values), len(self._decimals)), UNKNOWN, np.int16)
@@ -168,7 +172,7 @@ class DecimalImages:
         if self._form == "text":
             forms = np.where(forms >= LEAST_SCALE, np.int16(NUMBER), np.int16(TEXT))
         if self._form == "base64":
-            forms[:] = [one.type.scale for one in self._decimals]
+            forms[:] = [decimal.type.scale for decimal in self._decimals]
         good = np.ones(len(values), np.bool_)
         good[list(refusals)] = False
         parts = []
@@ -181,8 +185,9 @@ class DecimalImages:
     def _of_one_form(
         self, values: pa.BinaryArray, prefix: int, image: str, forms: tuple[int, ...]
     ) -> ImageRows:
-        """Read records of the same forms. What should be bytes may be numbers; what most records of the last batch had is tried
-        first.
+        """Read records whose decimals have the same forms. Where the forms say bytes, there may be numbers.
+
+        The records are read as bytes and as numbers: first as most records of the last batch were, then those that this refuses.
         """
         if self._form is not None or max(forms) < LEAST_SCALE:
             return self._reader(prefix, image, forms).read(values)
@@ -211,21 +216,21 @@ class DecimalImages:
     def _contradictions(self, forms: Forms) -> dict[int, Reason]:
         """Return by record the reasons against schemas that contradict the map, or say that a decimal is no decimal."""
         reasons: dict[int, Reason] = {}
-        for column, one in enumerate(self._decimals):
-            codes = forms[:, column]
+        for number, decimal in enumerate(self._decimals):
+            codes = forms[:, number]
             bad = codes == OTHER
             if self._form == "base64":
-                bad = (codes != UNKNOWN) & (codes != one.type.scale)
+                bad = (codes != UNKNOWN) & (codes != decimal.type.scale)
             for at in np.flatnonzero(bad).tolist():
-                text = self._contradiction(one, int(codes[at]))
-                reasons.setdefault(at, Reason("change_log.scale", text, one.name))
+                text = self._contradiction(decimal, int(codes[at]))
+                reasons.setdefault(at, Reason("change_log.scale", text, decimal.name))
         return reasons
 
-    def _contradiction(self, one: _Decimal, code: int) -> str:
+    def _contradiction(self, decimal: _Decimal, code: int) -> str:
         if self._form == "base64":
             says = f"scale {code}" if code >= LEAST_SCALE else "another type"
-            return f"{one.key} has scale {one.type.scale}, the record's schema says {says}"
-        return f"{one.key} is a decimal, the record's schema says bytes of no known scale"
+            return f"{decimal.key} has scale {decimal.type.scale}, the record's schema says {says}"
+        return f"{decimal.key} is a decimal, the record's schema says bytes of no known scale"
 
     def _reader(self, prefix: int, image: str, forms: tuple[int, ...]) -> "_Reader":
         key = prefix, image, forms
@@ -247,7 +252,7 @@ class _Reader:
 
     def __init__(
         self,
-        plan: Sequence[ImageColumns],
+        plan: Sequence[ImageColumn],
         open_decoder: OpenDecoder,
         decimals: Sequence[_Decimal],
         forms: Sequence[int],
@@ -257,35 +262,36 @@ class _Reader:
         self._plan = plan
         self._is_in_map = is_in_map
         self._open_decoder = open_decoder
-        self._forms = {one.name: (one.type, form) for one, form in zip(decimals, forms, strict=True)}
-        self._flat = [flat for one in plan for flat in _flat(one)]
-        wire = [self._wire(one) for one in self._flat]
+        self._forms = {
+            decimal.name: (decimal.type, form) for decimal, form in zip(decimals, forms, strict=True)
+        }
+        self._flat = [flat for column in plan for flat in _flat(column)]
+        wire = [self._wire(column) for column in self._flat]
         self._decoder = decoder_of(wire, open_decoder)
 
     def read(self, values: pa.BinaryArray) -> ImageRows:
         part = rows_of(self._decoder.decode(values))
-        reasons = {place: self._with_hint(why) for place, why in part.refusals.items()}
-        part = ImageRows(part.rows, part.places, reasons)
+        reasons = {place: self._with_hint(reason) for place, reason in part.refusals.items()}
         columns = dict(zip(part.rows.schema.names, part.rows.columns, strict=True))
         refusals: dict[int, Reason] = {}
-        for one in self._flat:
-            kind, form = self._forms.get(one.name, (None, TEXT))
+        for column in self._flat:
+            name = column.name
+            kind, form = self._forms.get(name, (None, TEXT))
             if form in (UNKNOWN, NUMBER):
-                taken = values if len(part.places) == len(values) else values.take(pa.array(part.places))
-                judge = ambiguous_texts if form == UNKNOWN else _texts
-                refusals |= judge(taken, columns[one.name], one, self._open_decoder)
+                messages = values if len(part.places) == len(values) else values.take(pa.array(part.places))
+                judge = ambiguous_texts if form == UNKNOWN else _texts_for_numbers
+                refusals |= judge(messages, columns[name], column, self._open_decoder)
             elif form != TEXT:
-                columns[one.name], bad = rescale(columns[one.name], kind, form)
-                text = f"column {one.name}: no bytes of {hive_type_of(kind)}"
-                why = Reason("change_log.decimal", text, one.name)
+                columns[name], bad = rescale(columns[name], kind, form)
+                why = Reason("change_log.decimal", f"column {name}: no bytes of {hive_type_of(kind)}", name)
                 refusals |= dict.fromkeys(np.flatnonzero(bad).tolist(), why)
-        arrays = [_whole(one, columns) for one in self._plan]
-        schema = pa.schema([(one.name, one.type) for one in self._plan])
+        arrays = [_whole(column, columns) for column in self._plan]
+        schema = pa.schema([(column.name, column.type) for column in self._plan])
         rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
-        return ImageRows(rows, part.places, part.refusals).refusing(refusals)
+        return ImageRows(rows, part.places, reasons).refusing(refusals)
 
     def _with_hint(self, reason: Reason) -> Reason:
-        """Return the reason against a text that is no number with a hint if it may be bytes; any other reason unchanged."""
+        """Return the reason; if it is against a text that is no number but may be bytes, add a hint or say so."""
         _, form = self._forms.get(reason.column, (None, TEXT))
         if reason.code != "json.type" or reason.path or not reason.got.endswith(NO_NUMBER):
             return reason
@@ -296,17 +302,17 @@ class _Reader:
             return replace(reason, text=reason.text + hint)
         return reason
 
-    def _wire(self, one: ImageColumns) -> ImageColumns:
+    def _wire(self, column: ImageColumn) -> ImageColumn:
         """Return the column as the decoder must read it."""
-        kind, form = self._forms.get(one.name, (None, TEXT))
+        kind, form = self._forms.get(column.name, (None, TEXT))
         if form < LEAST_SCALE:
-            return one
+            return column
         expects = f"{hive_type_of(kind)} as bytes in base64"
-        return replace(one, type=pa.binary(), source=replace(one.source, expects=expects))
+        return replace(column, type=pa.binary(), source=replace(column.source, expects=expects))
 
 
-def _texts(
-    values: pa.BinaryArray, column: pa.Array, wanted: ImageColumns, open_decoder: OpenDecoder
+def _texts_for_numbers(
+    values: pa.BinaryArray, column: pa.Array, wanted: ImageColumn, open_decoder: OpenDecoder
 ) -> dict[int, Reason]:
     """Return by record the reasons against texts where only numbers are accepted."""
     texts = texts_among(values, column.is_valid(), wanted, open_decoder)
@@ -326,22 +332,26 @@ def _of_before(field: str) -> str:
     return f"{BEFORE}.{field}"
 
 
-def _flat(one: ImageColumns) -> list[ImageColumns]:
-    if one.name != BEFORE:
-        return [one]
-    fields = [ImageColumns(_of_before(f.name), f.type, Source((*one.source.keys, f.name))) for f in one.type]
-    return [replace(one, type=IMAGE), *fields]
+def _flat(column: ImageColumn) -> list[ImageColumn]:
+    """Return a flag and a column for each field of the row before the change; any other column alone."""
+    if column.name != BEFORE:
+        return [column]
+    fields = [
+        ImageColumn(_of_before(f.name), f.type, Source((*column.source.keys, f.name))) for f in column.type
+    ]
+    return [replace(column, type=IMAGE), *fields]
 
 
-def _whole(one: ImageColumns, columns: dict[str, pa.Array]) -> pa.Array:
-    if one.name != BEFORE:
-        return columns[one.name]
-    fields = [columns[_of_before(field.name)] for field in one.type]
-    return pa.StructArray.from_arrays(fields, fields=list(one.type), mask=columns[BEFORE].is_null())
+def _whole(column: ImageColumn, columns: dict[str, pa.Array]) -> pa.Array:
+    """Join what `_flat` has split."""
+    if column.name != BEFORE:
+        return columns[column.name]
+    fields = [columns[_of_before(field.name)] for field in column.type]
+    return pa.StructArray.from_arrays(fields, fields=list(column.type), mask=columns[BEFORE].is_null())
 
 
 def _places_by_forms(forms: Forms, good: Mask) -> list[tuple[tuple[int, ...], Places]]:
-    """Return the good records' places by their forms; without good records one group without places."""
+    """Return the good records' places by their forms; without good records column group without places."""
     places = np.flatnonzero(good)
     if not len(places):
         return [((TEXT,) * forms.shape[1], places)]

@@ -1,8 +1,8 @@
 """Decode records of a change log: a record is an envelope around images, the database's row before and after the change.
 
-One image becomes the table's row, and other values of the envelope fill the columns of the change. The format's own decoder
-reads both; this module decides by the operation, for whole columns at once, which image is the row. So it works with every
-format that fills columns by paths.
+One image becomes the table's row, and other values of the envelope fill the columns of the change. The decoder of the records'
+format reads both; this module decides by the operation which image is the row, for whole columns at once. So it works with
+every format that fills columns by paths.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from kafka2hive.decode import make_decoder
 from kafka2hive.decode.change_logs.canal import CanalDecoder
 from kafka2hive.decode.change_logs.decimal_images import DecimalForm, images_of
 from kafka2hive.decode.change_logs.images import (
-    ImageColumns,
+    ImageColumn,
     ImageRows,
     join_parts,
     missing_images,
@@ -38,10 +38,10 @@ _LSN_DIGITS, _ROW_DIGITS = 20, 10
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """The form of a tool's envelopes. `operation` and `time` are the names of their values.
+    """The form of a tool's envelopes. `operation` and `time` are the keys of these values.
 
-    `operations`: by the tool's name of an operation, our letter for it, and the image that is the row (None: no row).
-    `images`: names of images; the first one is read for every record. `time_ms`: how many milliseconds a unit of `time` has.
+    `operations`: by the tool's name of an operation its letter in the table, and the image that is the row (None: no row).
+    `images`: names of images; the first one is read for every record. `time_ms`: milliseconds in a unit of `time`.
     `position`: paths and Hive types of the values from which `position_of` makes texts that sort in the order of the changes.
     """
 
@@ -66,9 +66,8 @@ def _has_values(column: pa.Array) -> bool:
 def _debezium_position(values: Sequence[pa.Array]) -> pa.StringArray:
     """Return PostgreSQL's lsn, MySQL's file, pos and row, SQL Server's LSNs or Oracle's scn."""
     lsn, file, pos, row, commit_lsn, change_lsn, serial, scn = values
-    positions: list[
-        pa.StringArray
-    ] = []  # usually of one database: texts for all would take longer than decoding
+    # a batch is usually of one database; texts for all of them would take longer than decoding
+    positions: list[pa.StringArray] = []
     if _has_values(lsn):
         positions.append(_padded(lsn, _LSN_DIGITS))
     if _has_values(file):
@@ -168,7 +167,7 @@ class ChangeLogDecoder:
         open_decoder: OpenDecoder,
         decimals: DecimalForm | None = "own",
     ) -> None:
-        """`sources`: relative to the row's image. `decimals`: how the row's decimals are written; None: as each schema says.
+        """`sources`: paths within the row's image. `decimals`: how the row's decimals are written; None: as each schema says.
 
         Raises ValueError; see images_of.
         """
@@ -187,43 +186,43 @@ class ChangeLogDecoder:
         )
         self._usual_prefix = 0
 
-    def _columns(self, prefix: int, image: str) -> list[ImageColumns]:
-        """Return what to read of records whose envelope is at this prefix and whose row is this image.
+    def _columns(self, prefix: int, image: str) -> list[ImageColumn]:
+        """Return the columns to read from records whose envelope is at this prefix and whose row is this image.
 
-        The row's columns keep the names that they have in the table, so that reasons name these.
+        The row's columns keep their names in the table, because reasons name them.
         """
         envelope, path = self._envelope, PREFIXES[prefix]
-        wanted = [ImageColumns(OPERATION, pa.string(), Source((*path, envelope.operation)))]
+        wanted = [ImageColumn(OPERATION, pa.string(), Source((*path, envelope.operation)))]
         if TIME in self.schema.names:
-            wanted.append(ImageColumns(TIME, pa.int64(), Source((*path, envelope.time))))
+            wanted.append(ImageColumn(TIME, pa.int64(), Source((*path, envelope.time))))
         if POSITION in self.schema.names:
             for number, (keys, kind) in enumerate(envelope.position):
                 name = f"{POSITION}.{number}"
-                wanted.append(ImageColumns(name, parse_hive_type(kind), Source((*path, *keys))))
+                wanted.append(ImageColumn(name, parse_hive_type(kind), Source((*path, *keys))))
         if BEFORE in self.schema.names:
-            wanted.append(ImageColumns(BEFORE, self.schema.field(BEFORE).type, Source((*path, "before"))))
+            wanted.append(ImageColumn(BEFORE, self.schema.field(BEFORE).type, Source((*path, "before"))))
         for field, source in self._row:
             keys = (*path, image, *source.keys)
-            wanted.append(ImageColumns(field.name, field.type, replace(source, keys=keys)))
+            wanted.append(ImageColumn(field.name, field.type, replace(source, keys=keys)))
         return wanted
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder.
 
-        All messages are read with the envelope at the prefix that most of the last batch had; those without an operation there
-        are read again at the other prefix. In both steps the first image is read, then the messages whose row is another image
-        are read again with that.
+        All messages are read with the envelope at the prefix that most of the last batch had. Those without an operation there
+        are read again with the other prefix. In both cases the first image is read for all messages, and those whose row is
+        another image are then read again with that one.
         """
         first, other = self._usual_prefix, 1 - self._usual_prefix
         part = self._read(values, np.arange(len(values)), first, 0)
-        without = mask_of(part.rows.column(OPERATION).is_null())
+        lacking = mask_of(part.rows.column(OPERATION).is_null())
         parts = [(part, first)]
-        if without.any():
+        if lacking.any():
             parts = [
-                (part.only(~without), first),
-                (self._read(values, part.places[without], other, 0), other),
+                (part.only(~lacking), first),
+                (self._read(values, part.places[lacking], other, 0), other),
             ]
-            self._usual_prefix = other if 2 * without.sum() > len(values) else first
+            self._usual_prefix = other if 2 * lacking.sum() > len(values) else first
         results = []
         for part, prefix in parts:
             images = self._image_of(part)
@@ -242,7 +241,7 @@ class ChangeLogDecoder:
     def _with_image(self, values: pa.BinaryArray, part: ImageRows, prefix: int) -> ImageRows:
         """Refuse the rows whose operation needs the first image, if their messages lack it.
 
-        A row with any value proves that its image exists; only rows of nulls are looked up in their messages again.
+        A row with any value proves that its image exists; only the messages of rows with nulls alone are read again.
         """
         envelope = self._envelope
         first = envelope.images[0]
@@ -271,10 +270,12 @@ class ChangeLogDecoder:
         return pc.index_in(rows.column(OPERATION), pa.array(self._envelope.operations.keys(), pa.string()))
 
     def _image_of(self, part: ImageRows) -> Places:
-        """Return the number of the image that is the row; 0, the first, for an operation without a row."""
+        """Return for each row the number of the image that it comes from; 0, the first, for an operation without a row."""
         numbers = {name: number for number, name in enumerate(self._envelope.images)}
-        of = pa.array([numbers.get(image or "", 0) for _, image in self._envelope.operations.values()])
-        images: Places = pc.fill_null(of.take(self._operations(part.rows)), 0).to_numpy()
+        by_operation = pa.array(
+            [numbers.get(image or "", 0) for _, image in self._envelope.operations.values()]
+        )
+        images: Places = pc.fill_null(by_operation.take(self._operations(part.rows)), 0).to_numpy()
         return images
 
     def _unpack(self, part: ImageRows) -> ImageRows:
@@ -285,7 +286,7 @@ class ChangeLogDecoder:
         bad = mask_of(known.is_null())
         for at in np.flatnonzero(bad).tolist():
             refusals[int(part.places[at])] = self._reason(operations[at].as_py())
-        beyond = ~bad & self._beyond(rows)
+        beyond = ~bad & self._times_beyond(rows)
         for at in np.flatnonzero(beyond).tolist():
             refusals[int(part.places[at])] = Reason("change_log.time", f"{TIME} does not fit a bigint")
         bad |= beyond
@@ -301,7 +302,7 @@ class ChangeLogDecoder:
             return Reason("change_log.op", f"no operation at {at}")
         return Reason("change_log.op", f"unknown operation {operation[:40]!r}")
 
-    def _beyond(self, rows: pa.RecordBatch) -> Mask:
+    def _times_beyond(self, rows: pa.RecordBatch) -> Mask:
         """Return the mask of rows whose time in milliseconds exceeds a bigint."""
         limit = (2**63 - 1) // self._envelope.time_ms
         if TIME not in self.schema.names or limit == 2**63 - 1:

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from kafka2hive.decode.contract.sources import Source
 from kafka2hive.decode.contract.spec import OpenDecoder
-from kafka2hive.decode.values.batch import Mask, Places, decoded, mask_of
+from kafka2hive.decode.values.batch import Mask, Places, decoder_result, mask_of, refusals_of
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
 IMAGE = pa.struct([("_a_row", pa.bool_())])
-"""A type that is not null for any object, because its only member is in no row."""
+"""A struct that is null only where there is no object: no row has its only member."""
 
 
 def presence_columns(path: tuple[str, ...]) -> tuple[pa.Schema, list[Source]]:
-    """Return the columns and sources of the decoder that `missing_images` needs. `path`: of the image."""
+    """Return the columns and sources of the decoder that `missing_images` needs. `path`: that of the image."""
     return pa.schema([("image", IMAGE)]), [Source(path)]
 
 
@@ -26,14 +26,12 @@ def missing_images(
     decoder: Decoder, values: pa.BinaryArray, operations: pa.StringArray, image: str
 ) -> dict[int, Reason]:
     """Return the reasons against messages without the image, by position. `operations`: one for each message."""
-    read = decoder.decode(values)
-    refusals: dict[int, Reason] = dict(zip(read.rejected.to_pylist(), read.reasons, strict=True))
-    missing = mask_of(read.rows.column("image").is_null())
-    for number in read.accepted.to_numpy()[missing].tolist():
-        refusals[number] = Reason(
-            "change_log.row", f"operation {operations[number]} without an object at {image}"
-        )
-    return refusals
+    part = rows_of(decoder.decode(values))
+    missing = mask_of(part.rows.column("image").is_null())
+    for number in part.places[missing].tolist():
+        text = f"operation {operations[number]} without an object at {image}"
+        part.refusals[number] = Reason("change_log.row", text)
+    return part.refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +46,13 @@ class ImageRows:
     refusals: dict[int, Reason]
 
     def only(self, wanted: Mask) -> "ImageRows":
-        """Return the rows in the mask, and all reasons."""
+        """Return the rows in the mask, with all reasons."""
         if wanted.all():
             return self
         return ImageRows(self.rows.filter(pa.array(wanted)), self.places[wanted], self.refusals)
 
     def refusing(self, refusals: Mapping[int, Reason]) -> "ImageRows":
-        """Return the other rows, with the reasons against these. `refusals`: reasons by row number."""
+        """Return the rows without those in `refusals` (reasons by row number), whose reasons are added."""
         if not refusals:
             return self
         wanted = np.ones(len(self.rows), np.bool_)
@@ -63,15 +61,14 @@ class ImageRows:
         return ImageRows(self.rows, self.places, more | self.refusals).only(wanted)
 
     def at(self, places: Places) -> "ImageRows":
-        """Return the same with positions in a larger batch, in which the messages are at `places`."""
+        """Return the same rows and reasons with positions in a larger batch, in which the messages are at `places`."""
         refusals = {int(places[place]): reason for place, reason in self.refusals.items()}
         return ImageRows(self.rows, places[self.places], refusals)
 
 
 def rows_of(result: Decoded) -> ImageRows:
     """Return a decoder's result as ImageRows."""
-    refusals = dict(zip(result.rejected.to_pylist(), result.reasons, strict=True))
-    return ImageRows(result.rows, result.accepted.to_numpy().astype(np.int64), refusals)
+    return ImageRows(result.rows, result.accepted.to_numpy().astype(np.int64), refusals_of(result))
 
 
 def merge_parts(parts: Sequence[ImageRows]) -> ImageRows:
@@ -89,11 +86,11 @@ def merge_parts(parts: Sequence[ImageRows]) -> ImageRows:
 def join_parts(parts: Sequence[ImageRows]) -> Decoded:
     """Join all parts of a batch in the order of the messages."""
     whole = merge_parts(parts)
-    return decoded(whole.rows, whole.places, whole.refusals)
+    return decoder_result(whole.rows, whole.places, whole.refusals)
 
 
 @dataclass(frozen=True, slots=True)
-class ImageColumns:
+class ImageColumn:
     """A column that is read from records, and where its value is."""
 
     name: str
@@ -101,17 +98,19 @@ class ImageColumns:
     source: Source
 
 
-Plan = Callable[[int, str], list[ImageColumns]]
-"""Returns what to read from records whose envelope is at the prefix with this number and whose row is the image of this name."""
+Plan = Callable[[int, str], list[ImageColumn]]
+"""(number of the envelope's prefix, name of the image that is the row) -> the columns to read from such records."""
 
 
-def decoder_of(wanted: Sequence[ImageColumns], open_decoder: OpenDecoder) -> Decoder:
+def decoder_of(wanted: Sequence[ImageColumn], open_decoder: OpenDecoder) -> Decoder:
     """Return the decoder that reads these columns."""
-    schema = pa.schema([(one.name, one.type) for one in wanted])
-    return open_decoder(schema, [one.source for one in wanted])
+    schema = pa.schema([(column.name, column.type) for column in wanted])
+    return open_decoder(schema, [column.source for column in wanted])
 
 
 class Images(Protocol):
+    """Reads images from records."""
+
     def read(self, values: pa.BinaryArray, prefix: int, image: str) -> ImageRows:
         """Return the columns of the plan. `prefix`: number of the envelope's place, `image`: name of the row's image."""
         ...

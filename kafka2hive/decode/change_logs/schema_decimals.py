@@ -1,4 +1,4 @@
-"""Read from the schema in a record how the row's decimals are written: as texts or numbers, or as bytes of a scale."""
+"""Read from the schema in a record how its decimals are written: as texts or numbers, or as bytes with a scale."""
 
 from collections.abc import Sequence
 
@@ -15,15 +15,22 @@ from kafka2hive.decode.values.connect_decimals import NAME
 from kafka2hive.plugins import Reason
 
 UNKNOWN, TEXT, OTHER, NUMBER = -1001, -1002, -1003, -1004
-"""Codes of a decimal's form: without a schema or its key; a text or a number; bytes that are no decimal; a number only,
-although the schema says bytes. Any other code is the scale of a decimal's bytes."""
+"""Codes of a decimal's form. Any other code is the scale of a decimal that is bytes.
+
+UNKNOWN: the record has no schema, or the schema has no such key. TEXT: a text or a number. OTHER: bytes that are no decimal.
+NUMBER: only a number, although the schema says bytes.
+"""
 LEAST_SCALE = -999
 
 Forms = npt.NDArray[np.int16]
-"""Codes of decimals' forms, a row for each record, a column for each decimal."""
+"""Codes of decimals' forms: one row for each record, one column for each decimal."""
 
-_WORDS = [("type", pa.string()), ("name", pa.string()), ("parameters", pa.struct([("scale", pa.string())]))]
-_FIELD = pa.struct([("field", pa.string()), *_WORDS, ("items", pa.struct([("name", pa.string())]))])
+_TYPE_MEMBERS = [
+    ("type", pa.string()),
+    ("name", pa.string()),
+    ("parameters", pa.struct([("scale", pa.string())])),
+]
+_FIELD = pa.struct([("field", pa.string()), *_TYPE_MEMBERS, ("items", pa.struct([("name", pa.string())]))])
 _FIELDS = pa.list_(pa.struct([("field", pa.string()), ("fields", pa.list_(_FIELD))]))
 """The members of `$.schema.fields` that are read: the images of the row, and the types of their fields."""
 
@@ -46,7 +53,7 @@ class SchemaDecimals:
         self._decoder = open_decoder(pa.schema([("the schema", _FIELDS)]), [Source(("schema", "fields"))])
 
     def forms(self, values: pa.BinaryArray) -> tuple[Forms, dict[int, Reason]]:
-        """Return the forms of each record's decimals, and by position why the schemas of others cannot be read."""
+        """Return the forms of each record's decimals, and by position the reasons against records whose schema cannot be read."""
         forms = np.full((len(values), len(self._keys)), UNKNOWN, np.int16)
         is_open = np.ones(len(values), np.bool_)
         for _ in range(_MOST_HEADS):
@@ -65,9 +72,9 @@ class SchemaDecimals:
         return forms, rows.refusals
 
     def _head(self, message: bytes) -> tuple[bytes, Forms] | None:
-        """Return the bytes before the payload and the forms of that schema; None if they do not hold the whole schema.
+        """Return the bytes up to the payload and the forms of their schema; None if they may not hold the whole schema.
 
-        They do if they are a message with `null` as the payload: then they end in the message's own object, behind its schema.
+        They hold it if `null` as the payload makes them a valid message, because then the schema ends before the payload.
         """
         head, mark, _ = message.partition(_PAYLOAD)
         if not mark or not message.startswith(_SCHEMA):
@@ -90,7 +97,7 @@ class SchemaDecimals:
             if key is None:
                 continue
             same = mask_of(pc.equal(names, key)) & in_row
-            if not same.any():  # Hive's names are in small letters
+            if not same.any():  # Hive's names are in lower case
                 same = mask_of(pc.equal(pc.utf8_lower(names), key.lower())) & in_row
             at = of_row[of_image[np.flatnonzero(same)]]
             forms[:, column] = _agreed(at, codes[same], len(schemas))
@@ -98,7 +105,7 @@ class SchemaDecimals:
 
 
 def _codes(entries: pa.StructArray) -> Forms:
-    """Return the form of each field in a schema."""
+    """Return the form of each entry, which is a field of a schema."""
     kind = pc.struct_field(entries, "type")
     is_decimal = mask_of(pc.equal(pc.struct_field(entries, "name"), NAME))
     is_bytes = mask_of(pc.equal(kind, "bytes"))

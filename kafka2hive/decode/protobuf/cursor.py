@@ -13,7 +13,7 @@ LARGEST_NUMBER = 2**29 - 1
 """Limit of a field's number."""
 
 Range = tuple[int, int]
-"""Where a value's payload begins and ends; the payload is what follows the tag, or the length if there is one."""
+"""Where a value's payload begins and ends. The payload follows the tag, or the length if the value has one."""
 
 _SIZES = {FIXED32: 4, FIXED64: 8}
 _REALS = {32: Struct("<f"), 64: Struct("<d")}
@@ -31,12 +31,13 @@ class ProtobufCursor:
         self._open = 0
 
     def go(self, place: Range) -> None:
+        """Move to the beginning of a range, and read no further than its end."""
         self.at, self.end = place
 
     def take(self, size: int) -> bytes:
         if size > self.end - self.at:
-            rest = self.end - self.at
-            raise BinaryRefusal("protobuf.truncated", f"{size} bytes wanted, {rest} are left")
+            available = self.end - self.at
+            raise BinaryRefusal("protobuf.truncated", f"{size} bytes wanted, {available} are left")
         self.at += size
         return self.message[self.at - size : self.at]
 
@@ -168,7 +169,7 @@ def values_at(cursor: ProtobufCursor, number: int, wire: int, expected: int, rep
 def small_message(
     cursor: ProtobufCursor, ranges: Sequence[Range], wires: Mapping[int, int], others: bool = True
 ) -> dict[int, list[Range]]:
-    """Return the payloads of the fields in `wires` of a message, which may come in several pieces.
+    """Return by number the payloads of the fields in `wires` (number to wire type) of a message, which may be in several pieces.
 
     `others`: skip other fields; otherwise refuse them.
     """

@@ -1,4 +1,4 @@
-"""Format `protobuf`: messages of any number of schemas and message types."""
+"""Format `protobuf`: decode messages of any number of schemas and message types."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -86,7 +86,7 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
         self, plan: ProtobufPlan, schema: pa.Schema, sources: Sequence[Source]
     ) -> Callable[..., list[Any] | Reason]:
         return ProtobufExactDecoder(
-            planned=plan, schema=schema, zone=self._zone, sources=sources, changes=self._changes
+            protobuf_plan=plan, schema=schema, zone=self._zone, sources=sources, changes=self._changes
         ).decode
 
     @staticmethod
@@ -97,9 +97,9 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
 make = ProtobufDecoder.make
 
 
-def finer_times(planned: ProtobufPlan) -> dict[int, TimeForm]:
-    """Return the columns, by number, that are written in nanoseconds or as days."""
-    forms = {number: _form(value) for number, value in _columns(planned.root)}
+def finer_times(protobuf_plan: ProtobufPlan) -> dict[int, TimeForm]:
+    """Return by number the columns whose values are written in nanoseconds or as days."""
+    forms = {number: _form(value) for number, value in _columns(protobuf_plan.root)}
     return {number: form for number, form in forms.items() if form is not None}
 
 

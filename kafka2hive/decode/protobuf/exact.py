@@ -25,7 +25,7 @@ Skip = Callable[[ProtobufCursor, Range], object]
 
 
 def skips(shapes: Sequence[Shape]) -> list[Skip]:
-    """Return for each shape of a plan's table the function that skips its values; they call each other by number."""
+    """Return for each shape in a plan's table the function that skips a value of it; the functions call each other by number."""
     table: list[Skip] = []
     for kind, fields in shapes:
         if kind in ("message", "group"):
@@ -80,7 +80,7 @@ class ProtobufExactDecoder:
 
     def __init__(
         self,
-        planned: plan.ProtobufPlan,
+        protobuf_plan: plan.ProtobufPlan,
         schema: pa.Schema,
         zone: str,
         sources: Sequence[Source],
@@ -90,10 +90,10 @@ class ProtobufExactDecoder:
         self._schema = schema
         self._zone = zone
         self._changes = changes or Changes()
-        self._skips = skips(planned.shapes)
+        self._skips = skips(protobuf_plan.shapes)
         self._columns = names_in_table(schema.names, sources)
         self._labels = labels(schema.names, sources)
-        self._root = self._way(planned.root, ())
+        self._root = self._way(protobuf_plan.root, ())
 
     def decode(self, message: bytes, start: int) -> list[Any] | Reason:
         """Return the row's values in the schema's order, or why the message is refused. Its fields begin at byte `start`."""
@@ -136,7 +136,7 @@ class ProtobufExactDecoder:
         return fill
 
     def _taker(self, slot: plan.Slot, value: plan.Value | plan.Entry, dtype: pa.DataType) -> Read:
-        """Return the function that makes a column's value of all payloads of a field, of which there may be none."""
+        """Return the function that makes a column's value of all payloads of a field; there may be no payload."""
         if isinstance(value, plan.Entry):
             return partial(_entries, value, self._read(value.value, dtype.item_type))
         if slot.label in ("repeated", "map"):
@@ -173,7 +173,7 @@ class ProtobufExactDecoder:
 
 
 class _Gatherer:
-    """Reads all fields of a message. Returns for each slot the payloads that count; checks fields that no column takes."""
+    """Reads all fields of a message, and returns for each slot the payloads that count. Fields without a column are checked."""
 
     def __init__(self, level: plan.ProtobufLevel, skip: Sequence[Skip], label: _Label) -> None:
         self._slots = level.slots
@@ -211,7 +211,9 @@ class _Gatherer:
         if slot.columns or slot.inner:
             places += new
             return
-        places[:] = new[-1:]  # for `required` and oneofs, which ask whether there is one
+        places[:] = new[
+            -1:
+        ]  # enough for `required` and for oneofs, which need to know whether the field occurs
         self._check(cursor, slot, new)
 
     def _clear(self, cursor: ProtobufCursor, slot: plan.Slot, payloads: list[list[Range]]) -> None:

@@ -1,8 +1,8 @@
-"""The plan by which the exact and the compiled decoder read messages: what to do with each field.
+"""The plan that the exact and the compiled decoder follow: what to do with each field of a message.
 
-A plan follows the writer's schema as far as columns lead into it. Fields that no column takes are skipped by their shape,
-which is a row of a table, so that recursive types need no recursive plan. The classes' names and fields are an interface of
-native/src/protobuf/words.rs.
+A plan follows the writer's schema along the paths of columns. Fields that no column takes are skipped by their shape, an
+entry of the plan's table, so recursive types need no recursive plan. native/src/protobuf/words.rs reads the names and fields
+of these classes.
 """
 
 from dataclasses import dataclass

@@ -48,15 +48,15 @@ _WRAPPERS = {
         ("Bytes", "bytes"),
     )
 }
-_OF_SECONDS = ((1, "int64"), (2, "int32"))
-_OF_A_DECIMAL = ((1, "bytes"), (2, "uint32"), (3, "int32"))
-_OF_A_DAY = ((1, "int32"), (2, "int32"), (3, "int32"))
+_SECONDS_FIELDS = ((1, "int64"), (2, "int32"))
+_DECIMAL_FIELDS = ((1, "bytes"), (2, "uint32"), (3, "int32"))
+_DAY_FIELDS = ((1, "int32"), (2, "int32"), (3, "int32"))
 
 
 def single(
     field: ProtobufField, schema: ProtobufSchema, dtype: pa.DataType, unit: str | None
 ) -> plan.Value | None:
-    """Return how one value fills a column; None if it does not, or only as a struct. `unit`: of an epoch number."""
+    """Return how one value fills a column; None if it cannot, or only as a struct. `unit`: that of an epoch number."""
     kind = field.kind
     if kind in INTEGERS:
         if unit is not None:
@@ -117,13 +117,13 @@ def _well_known(
     """Return how a well-known message fills a column; None if its fields are not those of Google's or Confluent's files."""
     fields = tuple((field.number, field.kind) for field in message.fields)
     match message.name:
-        case "google.protobuf.Timestamp" if dtype == NAIVE and fields == _OF_SECONDS and unit is None:
+        case "google.protobuf.Timestamp" if dtype == NAIVE and fields == _SECONDS_FIELDS and unit is None:
             return plan.Stamp()
-        case "google.protobuf.Duration" if pa.types.is_decimal128(dtype) and fields == _OF_SECONDS:
+        case "google.protobuf.Duration" if pa.types.is_decimal128(dtype) and fields == _SECONDS_FIELDS:
             return plan.ProtobufSpan()
-        case "confluent.type.Decimal" if pa.types.is_decimal128(dtype) and fields == _OF_A_DECIMAL:
+        case "confluent.type.Decimal" if pa.types.is_decimal128(dtype) and fields == _DECIMAL_FIELDS:
             return plan.ProtobufUnscaled()
-        case "google.type.Date" if pa.types.is_date32(dtype) and fields == _OF_A_DAY and unit is None:
+        case "google.type.Date" if pa.types.is_date32(dtype) and fields == _DAY_FIELDS and unit is None:
             return plan.ProtobufDay()
         case name if name in _WRAPPERS and fields == ((1, _WRAPPERS[name]),):
             field = message.fields[0]
@@ -157,10 +157,10 @@ class _Resolver:
 
     def way(self, message: Message, wanted: SourceTree, path: tuple[str, ...]) -> plan.ProtobufLevel:
         """Return the way through messages to the columns below `wanted`. `path`: the fields that lead here."""
-        taken = matching_names(message.name, (f.name for f in message.fields), wanted.inner, self._spelling)
+        keys = matching_names(message.name, (f.name for f in message.fields), wanted.inner, self._spelling)
         slots = []
         for field in message.fields:
-            below = wanted.inner[taken[field.name]] if field.name in taken else SourceTree()
+            below = wanted.inner[keys[field.name]] if field.name in keys else SourceTree()
             slots.append(self._slot(message, field, below, (*path, field.name)))
         return plan.ProtobufLevel(tuple(slots), ())
 
@@ -180,9 +180,9 @@ class _Resolver:
             if field.kind not in ("message", "group") or field.label == "repeated":
                 raise SchemaUnresolvable(f"{path_text(path)}: {text_of(field)} has no fields for a path")
             inner = self.way(self._schema.messages[field.type], wanted, path)
-        return self._made(message, field, tuple(columns), inner)
+        return self._new_slot(message, field, tuple(columns), inner)
 
-    def _made(
+    def _new_slot(
         self,
         message: Message,
         field: ProtobufField,
@@ -233,16 +233,16 @@ class _Resolver:
 
     def _row(self, message: Message, dtype: pa.DataType, label: str) -> plan.Value:
         fields = {self._spelling(field.name): number for number, field in enumerate(dtype)}
-        taken = matching_names(message.name, (f.name for f in message.fields), fields, self._spelling)
+        keys = matching_names(message.name, (f.name for f in message.fields), fields, self._spelling)
         slots, filled = [], set()
         for field in message.fields:
             columns: tuple[tuple[int, plan.Value | plan.Entry], ...] = ()
-            if field.name in taken:
-                number = fields[taken[field.name]]
+            if field.name in keys:
+                number = fields[keys[field.name]]
                 inner = dtype.field(number)
                 columns = ((number, self._value(field, inner.type, f"{label}.{inner.name}")),)
                 filled.add(number)
-            slots.append(self._made(message, field, columns, None))
+            slots.append(self._new_slot(message, field, columns, None))
         return plan.ProtobufRow(
             plan.ProtobufLevel(tuple(slots), tuple(n for n in range(dtype.num_fields) if n not in filled))
         )

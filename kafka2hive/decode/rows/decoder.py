@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from kafka2hive.decode.values.batch import Places, decoded, message_bytes
+from kafka2hive.decode.values.batch import Places, decoder_result, message_bytes
 from kafka2hive.model.offsets import AccountingMismatch
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
@@ -94,7 +94,7 @@ class SeveralRowsDecoder:
             rows, places = rows.filter(pa.array(kept)), places[kept]
         has_none = np.ones(len(values), np.bool_)
         has_none[places] = has_none[list(refusals)] = False
-        return decoded(rows, places, refusals, np.flatnonzero(has_none))
+        return decoder_result(rows, places, refusals, np.flatnonzero(has_none))
 
     def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Places, dict[int, Reason]]:
         """Return the rows, the number of the text of each, and by number the reasons against other texts."""

@@ -1,4 +1,4 @@
-"""Whole batches of messages or values: their bytes without a copy, places by key, casts that mark what they cannot do."""
+"""Whole batches of messages or values: their bytes without a copy, places by key, casts that mark what cannot be cast."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ Places = npt.NDArray[np.int64]
 def cast_or_null(array: pa.Array, dtype: pa.DataType) -> tuple[pa.Array, Mask]:
     """Cast by Arrow's strict rules. Return the cast array, with null for values that cannot be cast, and their mask.
 
-    An array without such values costs one cast, one such value about one cast more (halving), n of them 2 n small casts.
+    An array without such values costs one cast. A single one costs about one cast more, because halves of the array are tried;
+    n of them cost 2 n small casts.
     """
     bad = np.zeros(len(array), dtype=np.bool_)
     pieces: list[pa.Array] = []
@@ -60,13 +61,13 @@ def message_bytes(values: pa.BinaryArray) -> MessageBytes:
     return MessageBytes(np.frombuffer(data, dtype=np.uint8)[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
-def decoded(
+def decoder_result(
     rows: pa.RecordBatch,
     places: Places,
     refusals: Mapping[int, Reason],
     without_rows: Places | None = None,
 ) -> Decoded:
-    """Return a decoder's result. `places`: the message of each row; `refusals`: the reasons against others, by position."""
+    """Return a decoder's result. `places`: the message of each row; `refusals`: by position the reasons against others."""
     rejected = sorted(refusals)
     return Decoded(
         rows=rows,
@@ -77,8 +78,13 @@ def decoded(
     )
 
 
+def refusals_of(result: Decoded) -> dict[int, Reason]:
+    """Return by position the reasons against the rejected messages of a decoder's result."""
+    return dict(zip(result.rejected.to_pylist(), result.reasons, strict=True))
+
+
 def places_by_key(keys: Places) -> Iterator[tuple[int, Places]]:
-    """Return each distinct key, ascending, and its places in `keys`, ascending."""
+    """Yield each distinct key and its places in `keys`, both ascending."""
     if not len(keys):
         return
     order = np.argsort(keys, kind="stable")
