@@ -1,4 +1,4 @@
-"""Format `csv`: split messages into fields, fast if they are certainly right and exactly otherwise, and fill the columns."""
+"""Format `csv`: split messages into fields (fast if they are certainly right, exactly otherwise) and fill the columns."""
 
 import re
 from dataclasses import replace
@@ -22,12 +22,12 @@ from kafka2hive.plugins import Decoded, Decoder, Reason
 _CHUNK_BYTES = 4 * 1024 * 1024
 """Bytes that pyarrow.csv reads at once."""
 _MOST_REPEATS = 1_000
-"""Limit of repetitions in RE2."""
+"""RE2's limit for repetitions in a pattern."""
 _LINE_FEED, _CARRIAGE_RETURN = 0x0A, 0x0D
 _MARK = 0xEF
 """First byte of a byte order mark, which pyarrow.csv drops."""
 _DELIMITER, _SPECIAL = 1, 2
-"""Kinds of bytes: the delimiter, and bytes that need a closer look."""
+"""Kinds of bytes: the delimiter, and bytes for which the message must match a pattern."""
 _NO_PLACES = np.empty(0, np.int64)
 _WORDS_AND_DIGITS = "true and false", "true, false, 1 and 0"
 
@@ -38,7 +38,7 @@ def blanks_of(options: CsvOptions) -> str:
 
 
 class FieldSplitter:
-    """Splits messages into fields according to `options`."""
+    """Splits messages into fields, one message at a time: slow and strict."""
 
     def __init__(self, options: CsvOptions) -> None:
         self._options = options
@@ -48,7 +48,7 @@ class FieldSplitter:
         within = {options.quote, options.escape or ""} - {""}
         self._stop_within = re.compile(f"[{re.escape(''.join(sorted(within)))}]") if within else self._stop
 
-    def of(self, text: str) -> list[str | None]:
+    def split(self, text: str) -> list[str | None]:
         """Return the fields of a message, None for NULL. One line break at its end is ignored. Raises ValueRefusal."""
         text = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
         if not text:
@@ -88,11 +88,11 @@ class FieldSplitter:
         end = len(text) if stop is None else stop.start()
         # an escaped blank at the end belongs to the field
         kept = max(at, start + len(text[start:end].rstrip(self._blanks))) if self._blanks else end
-        written = text[start:kept]
-        return None if written == self._options.null_text else self._plain(written), end
+        field = text[start:kept]
+        return None if field == self._options.null_text else self._without_escapes(field), end
 
     def _quoted(self, text: str, start: int, number: int) -> tuple[str, int]:
-        """Return a quoted field, and where it ends. `start`: behind the opening quote."""
+        """Return a quoted field, and where it ends. `start`: the place after the opening quote."""
         at = start
         while (stop := self._stop_within.search(text, at)) is not None:
             at = stop.start()
@@ -110,22 +110,22 @@ class FieldSplitter:
         end = self._past_blanks(text, at + 1)
         if end < len(text) and text[end] != self._options.delimiter:
             raise ValueRefusal("csv.quote", f"field {number}: more text behind the closing quote")
-        return self._plain(field), end
+        return self._without_escapes(field), end
 
     def _escaped(self, text: str, at: int, number: int) -> int:
-        """Return the place behind the escape at `at` and the character that it escapes."""
+        """Return the place after the escape at `at` and the character that it escapes."""
         if at + 1 == len(text):
             raise ValueRefusal("csv.escape", f"field {number}: ends with an escape")
         return at + 2
 
-    def _plain(self, text: str) -> str:
+    def _without_escapes(self, text: str) -> str:
         if self._options.escape is None or self._options.escape not in text:
             return text
         return re.sub(f"{re.escape(self._options.escape)}(.)", r"\1", text, flags=re.DOTALL)
 
 
 class ArrowSplitter:
-    """Splits messages that are certainly right into `count` columns of texts."""
+    """Splits messages that are certainly right into `count` columns of texts, with pyarrow.csv."""
 
     def __init__(self, options: CsvOptions, count: int) -> None:
         self._options = options
@@ -177,25 +177,28 @@ class ArrowSplitter:
         return [pa.array([], pa.string())] * self._count
 
     def _certain(self, texts: pa.StringArray) -> Mask:
+        """Return the mask of messages with the right number of fields that pyarrow.csv reads as the exact path does."""
         messages = message_bytes(texts)
         raw, starts, ends = messages.raw, messages.offsets[:-1], messages.offsets[1:]
         kinds = self._kinds[raw]
         size = ends - starts
-        broken = np.zeros(len(texts), np.bool_)
-        broken[size > 0] = raw[ends[size > 0] - 1] == _LINE_FEED
-        returned = broken & (size > 1)
-        returned[returned] = raw[ends[returned] - 2] == _CARRIAGE_RETURN
-        kinds[ends[broken] - 1] = kinds[ends[returned] - 2] = 0  # the line break at the end
-        good: Mask = _counted(kinds == _DELIMITER, messages.offsets) == self._count - 1
-        special = _counted(kinds == _SPECIAL, messages.offsets) > 0
+        line_feed = np.zeros(len(texts), np.bool_)
+        line_feed[size > 0] = raw[ends[size > 0] - 1] == _LINE_FEED
+        carriage_return = line_feed & (size > 1)
+        carriage_return[carriage_return] = raw[ends[carriage_return] - 2] == _CARRIAGE_RETURN
+        kinds[ends[line_feed] - 1] = kinds[ends[carriage_return] - 2] = (
+            0  # the line break at the end is no special byte
+        )
+        good: Mask = _counts(kinds == _DELIMITER, messages.offsets) == self._count - 1
+        special = _counts(kinds == _SPECIAL, messages.offsets) > 0
         if special.any():
             good &= ~special
             if self._knows_quotes:
                 matched = pc.match_substring_regex(texts.filter(pa.array(special)), self._whole)
                 good[special] = mask_of(matched)
-        good &= size > broken.astype(np.int32) + returned
-        marked = np.flatnonzero(good)
-        good[marked[raw[starts[marked]] == _MARK]] = False
+        good &= size > line_feed.astype(np.int32) + carriage_return
+        candidates = np.flatnonzero(good)
+        good[candidates[raw[starts[candidates]] == _MARK]] = False
         return good
 
     def _table(self, texts: pa.StringArray) -> pa.Table | None:
@@ -216,7 +219,7 @@ class ArrowSplitter:
         return pc.if_else(pc.equal(trimmed, self._options.null_text), pa.scalar(None, pa.string()), trimmed)
 
 
-def _counted(marks: Mask, offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _counts(marks: Mask, offsets: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """Count the marks of each message."""
     return np.diff(np.searchsorted(np.flatnonzero(marks), offsets))
 
@@ -252,8 +255,8 @@ class CsvDecoder:
         self._header = options.header
         self._null_text = options.null_text
         self._takes_digits = options.booleans == "digits"
-        self._fields = FieldSplitter(options)
-        self._parsed = ArrowSplitter(options, len(schema)) if is_fast else None
+        self._splitter = FieldSplitter(options)
+        self._fast_splitter = ArrowSplitter(options, len(schema)) if is_fast else None
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder."""
@@ -287,12 +290,11 @@ class CsvDecoder:
             return _NO_PLACES, columns, places
         is_header = np.ones(len(places), np.bool_)
         for text, fields in zip(self._header, columns, strict=True):
-            written = pc.fill_null(fields, self._null_text)
-            is_header &= mask_of(pc.equal(written, text))
+            is_header &= mask_of(pc.equal(pc.fill_null(fields, self._null_text), text))
             if not is_header.any():
                 return _NO_PLACES, columns, places
-        rest = pa.array(~is_header)
-        return places[is_header], [fields.filter(rest) for fields in columns], places[~is_header]
+        is_record = pa.array(~is_header)
+        return places[is_header], [fields.filter(is_record) for fields in columns], places[~is_header]
 
     def _words(self, column: TextColumn, fields: pa.StringArray) -> pa.StringArray:
         """Replace 0 and 1 by `false` and `true` in a boolean column, if the map allows digits."""
@@ -315,8 +317,8 @@ class CsvDecoder:
         texts = texts if sound.all() else texts.filter(pa.array(sound))
         columns = [pa.array([], pa.string())] * len(self._columns)
         certain = np.zeros(len(texts), np.bool_)
-        if self._parsed is not None:
-            columns, certain = self._parsed.split(texts)
+        if self._fast_splitter is not None:
+            columns, certain = self._fast_splitter.split(texts)
         if certain.all():
             return columns, places
         records: list[list[str | None]] = []
@@ -340,7 +342,7 @@ class CsvDecoder:
 
     def _fields_of(self, text: str) -> list[str | None] | Reason:
         try:
-            fields = self._fields.of(text)
+            fields = self._splitter.split(text)
         except ValueRefusal as refusal:
             return refusal.reason()
         if len(fields) != len(self._columns):

@@ -56,8 +56,8 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueRefusal("json.syntax", f"{name} is not JSON")
 
 
-class _OfColumn(Exception):
-    """The column with this number refuses a value."""
+class _ColumnRefusal(Exception):
+    """Refuses a value for the column with this number."""
 
     def __init__(self, number: int, refusal: ValueRefusal) -> None:
         super().__init__(number)
@@ -94,10 +94,9 @@ class JsonExactDecoder:
         """Return the row's values in the schema's order, or the reason why the message has no row."""
         try:
             return self._row(self._document(message))
-        except _OfColumn as of:
-            return of.refusal.reason(
-                self._columns[of.number], self._labels[of.number], self._expects[of.number]
-            )
+        except _ColumnRefusal as error:
+            number = error.number
+            return error.refusal.reason(self._columns[number], self._labels[number], self._expects[number])
         except ValueRefusal as refusal:
             return refusal.reason()
 
@@ -132,7 +131,7 @@ class JsonExactDecoder:
 
         def of_column(key: str, refusal: ValueRefusal) -> Exception:
             columns = wanted.inner[key].columns
-            return _OfColumn(columns[0], refusal) if columns else refusal
+            return _ColumnRefusal(columns[0], refusal) if columns else refusal
 
         for key, value in once_each(
             members=members, wanted=wanted.inner, spelling=self._spelling, what=what, of_column=of_column
@@ -144,7 +143,7 @@ class JsonExactDecoder:
                 try:
                     row[number] = self._takers[number](value, self._labels[number])
                 except ValueRefusal as refusal:
-                    raise _OfColumn(number, refusal) from None
+                    raise _ColumnRefusal(number, refusal) from None
             if not node.inner:
                 continue
             if type(value) is not Members:
@@ -189,7 +188,7 @@ class JsonDecoder:
         check_columns(spec)
         self.schema = schema = spec.schema
         zone, sources = spec.zone, spec.source_of_each()
-        # the library takes every epoch number for an instant; with_leeway reads numbers of days
+        # the library takes every epoch number for an instant, so with_leeway has to convert numbers of days
         assert all(zone_of(source.unit, zone) == zone for source in sources if source.unit is not None)
         spelling = lower_case_spelling if spec.any_case else exact_spelling
         self._compiled = (
@@ -217,7 +216,7 @@ _TO_THE_END = 2**31 - 1
 
 
 class FramedDecoder:
-    """Decodes each message without its head by `inner`. Rejects with the reasons of `inner`, and with `json.frame`."""
+    """Decodes each message without its head with `inner`. Rejects with the reasons of `inner`, and with `json.frame`."""
 
     def __init__(self, inner: Decoder, framing: Framing = "id4") -> None:
         self.schema = inner.schema
@@ -246,7 +245,7 @@ class FramedDecoder:
         )
 
     def _with_hints(self, decoded: Decoded, values: pa.BinaryArray, places: Places) -> Decoded:
-        """Add hints to the reasons. `places`: of the messages with a head, which were decoded."""
+        """Add hints to the reasons. `places`: those of the messages with a head, which were decoded."""
         if not len(decoded.rejected):
             return decoded
         messages = values.take(pa.array(places[decoded.rejected.to_numpy()])).to_pylist()
@@ -257,7 +256,7 @@ class FramedDecoder:
         return replace(decoded, reasons=reasons)
 
     def _bodies(self, values: pa.BinaryArray) -> tuple[Places, pa.BinaryArray, Places]:
-        """Return the places of messages with a head, their bytes behind it, and the places of the others; all ascending."""
+        """Return the places of messages with a head, their bytes after it, and the places of the others; all ascending."""
         by_length: dict[int, list[Places]] = {}
         for head, places_of_head in heads(values, self._framing):
             by_length.setdefault(head.length, []).append(places_of_head)

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka2hive.decode.contract.spec import DecoderSpec
-from kafka2hive.decode.values.batch import cast_or_null
+from kafka2hive.decode.values.batch import cast_or_null, decoder_result
 from kafka2hive.plugins import Decoded, Decoder, Reason
 
 
@@ -14,7 +14,7 @@ def make(spec: DecoderSpec) -> Decoder:
 
 
 class RawDecoder:
-    """Fills one column: of binary with any bytes, of string with bytes that must be UTF-8."""
+    """Fills one column: a binary one with any bytes, a string one with bytes that must be UTF-8."""
 
     def __init__(self, schema: pa.Schema) -> None:
         if len(schema) != 1 or schema.field(0).type not in (pa.binary(), pa.string()):
@@ -24,12 +24,10 @@ class RawDecoder:
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """See Decoder. Rejects with `raw.utf8` only."""
         column, bad = cast_or_null(values, self.schema.field(0).type)
-        rejected = np.flatnonzero(bad)
-        if len(rejected):
-            column = column.filter(pa.array(~bad))
-        return Decoded(
-            rows=pa.RecordBatch.from_arrays([column], schema=self.schema),
-            accepted=pa.array(np.flatnonzero(~bad), pa.int32()),
-            rejected=pa.array(rejected, pa.int32()),
-            reasons=[Reason("raw.utf8", "the value is not valid UTF-8")] * len(rejected),
+        refusals = dict.fromkeys(
+            np.flatnonzero(bad).tolist(), Reason("raw.utf8", "the value is not valid UTF-8")
         )
+        if refusals:
+            column = column.filter(pa.array(~bad))
+        rows = pa.RecordBatch.from_arrays([column], schema=self.schema)
+        return decoder_result(rows, np.flatnonzero(~bad), refusals)

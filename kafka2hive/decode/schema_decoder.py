@@ -1,4 +1,4 @@
-"""Decode messages by the schemas they were written with: a reader for each schema, one batch of rows for all of them."""
+"""Decode messages by the schemas that they were written with: one reader for each schema, one batch of rows for all."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ MOST_READERS = 1000
 """Limit of readers in memory. At the limit all of them are dropped."""
 
 Type = TypeVar("Type")
-"""What a format resolves against the columns: a schema, or a message type of one."""
+"""What a format resolves against the columns: a schema, or a message type in a schema."""
 Plan = TypeVar("Plan")
 Schema = TypeVar("Schema")
 
@@ -46,9 +46,9 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
 
     format: ClassVar[Literal["avro", "protobuf"]]
     kind: ClassVar[str]
-    """What a registry calls the format's schemas."""
+    """The registry's name for schemas of the format."""
     content: ClassVar[str]
-    """What follows the schema's id in a message, as reasons name it."""
+    """What follows the schema's id in a message, for the texts of reasons."""
 
     def __init__(self, spec: DecoderSpec, library: Any = LIBRARY) -> None:
         """`library`: the compiled library; None: the exact decoder reads everything.
@@ -113,11 +113,11 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
 
     @abstractmethod
     def _only_type(self, writer: WriterSchema) -> Type:
-        """Return the type of all messages. Raises ValueError."""
+        """Return the type of all messages, which the map's schema describes. Raises ValueError."""
 
     @abstractmethod
     def _type_of(self, schema_id: SchemaId, head: Head) -> Type | Reason:
-        """Return the type that the head names, after the check of its schema, or why these messages are refused."""
+        """Check the schema that the head names. Return the type, or the reason against all messages with this head."""
 
     @abstractmethod
     def _resolve(self, writer_type: Type, columns: pa.Schema, sources: Sequence[Source]) -> Plan:
@@ -129,7 +129,7 @@ class SchemaDecoder(ABC, Generic[Type, Plan]):
 
     @abstractmethod
     def _library_decoder(self, types: list[object], words: object, head: int) -> Any:
-        """Return the library's decoder."""
+        """Return the library's decoder of messages whose content begins at byte `head`."""
 
     @abstractmethod
     def _exact(

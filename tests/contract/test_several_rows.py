@@ -167,6 +167,6 @@ def test_a_decoder_that_loses_a_row_is_found_out() -> None:
             return make_decoder(DecoderSpec("json", SCHEMA)).decode(values.slice(1))
 
     with pytest.raises(
-        AccountingMismatch, match="2 rows of messages: 1 were accepted, 0 refused, 0 are none"
+        AccountingMismatch, match="2 rows of messages: 1 were accepted, 0 refused, 0 are header lines"
     ):
         SeveralRowsDecoder(Forgetful(), split_lines).decode(pa.array([f"{ROW}\n{ROW}".encode()]))

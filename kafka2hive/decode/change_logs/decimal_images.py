@@ -291,7 +291,7 @@ class _Reader:
         return ImageRows(rows, part.places, reasons).refusing(refusals)
 
     def _with_hint(self, reason: Reason) -> Reason:
-        """Return the reason; if it is against a text that is no number but may be bytes, add a hint or say so."""
+        """Return the reason, or one that says more if it is against a text that is no number, which may be bytes."""
         _, form = self._forms.get(reason.column, (None, TEXT))
         if reason.code != "json.type" or reason.path or not reason.got.endswith(NO_NUMBER):
             return reason

@@ -1,4 +1,4 @@
-"""Map values of a message to columns, as a tree of keys that every decoder uses."""
+"""Where columns find their values in a message: paths of keys, and the tree of all paths that every decoder follows."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,20 +7,20 @@ from kafka2hive.config.keys.columns import STRICT, Leeway
 from kafka2hive.config.keys.json_path import path_text
 
 Spelling = Callable[[str], str]
-"""Returns a key as it is compared with others: unchanged, or in small letters."""
+"""Returns a key in the spelling in which keys are compared: unchanged, or in lower case."""
 
 
 class SchemaUnresolvable(ValueError):
-    """No message of a schema can fill the columns; the text says which column, and both types."""
+    """No message of a schema can fill the columns. The text names a column and both types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a column's value is: `keys` lead to it from the message's object inward.
+    """Where a column's value is: the path `keys`, from the message's object inward.
 
-    `unit` (`d`, `s`, `ms`, `us` or `ns`): the value is a number that counts from 1970 UTC; None: the column's type says it all.
-    `leeway`: what the map allows beyond the acceptance table. `column`, `expects`: the column's name, and what its values must
-    be, in reasons; empty: as in the decoder's schema.
+    `unit` (`d`, `s`, `ms`, `us` or `ns`): the value is a number of this unit since 1970 UTC; None: it is what the column's type
+    says. `leeway`: what the map allows beyond the acceptance table. `column` and `expects` are for the texts of reasons: the
+    column's name and what its values must be, if these differ from the decoder's schema; otherwise empty.
     """
 
     keys: tuple[str, ...]
@@ -41,7 +41,7 @@ def names_in_table(names: Sequence[str], sources: Sequence[Source]) -> list[str]
 
 
 def labels(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
-    """Return the columns as reasons name them: with the path of a value that is not at the column's name."""
+    """Return the columns' names in the texts of reasons: with the path if it is not just the column's name."""
     return [
         name if source.keys == (name,) else f"{name} (from {path_text(source.keys)})"
         for name, source in zip(names_in_table(names, sources), sources, strict=True)
@@ -50,7 +50,7 @@ def labels(names: Sequence[str], sources: Sequence[Source]) -> list[str]:
 
 @dataclass(slots=True)
 class SourceTree:
-    """A value of a message: the numbers of the `columns` that take it whole, and the keys to look for in it."""
+    """A value of a message: the numbers of the `columns` that take it whole, and the keys of wanted values within it."""
 
     columns: list[int] = field(default_factory=list)
     inner: dict[str, "SourceTree"] = field(default_factory=dict)
@@ -62,12 +62,12 @@ def exact_spelling(key: str) -> str:
 
 
 def lower_case_spelling(key: str) -> str:
-    """Return the key in small letters, to compare it with names of Hive, which have no others.
+    """Return the key in lower case, to compare it with names in Hive, which are all in lower case.
 
-    A key that is not ASCII stays so (the small letter of the Kelvin sign is an ASCII k).
+    A key outside ASCII is not changed to an ASCII one (in lower case the Kelvin sign would be an ASCII k).
     """
-    small = key.lower()
-    return key if small.isascii() and not key.isascii() else small
+    lower = key.lower()
+    return key if lower.isascii() and not key.isascii() else lower
 
 
 def matching_names(
@@ -75,12 +75,12 @@ def matching_names(
 ) -> dict[str, str]:
     """Return the names of a record's fields that are wanted, each with its key in `wanted`.
 
-    Raises SchemaUnresolvable if two of them have the same key, which happens if they differ in case only.
+    Raises SchemaUnresolvable if two of them have the same key, because they differ only in case.
     """
     keys = {name: key for name in names if (key := spelling(name)) in wanted}
     if len(set(keys.values())) < len(keys):
-        twice = sorted(name for name, key in keys.items() if list(keys.values()).count(key) > 1)
-        raise SchemaUnresolvable(f"{record}: {' and '.join(twice)} differ in case only")
+        same = sorted(name for name, key in keys.items() if list(keys.values()).count(key) > 1)
+        raise SchemaUnresolvable(f"{record}: {' and '.join(same)} differ in case only")
     return keys
 
 

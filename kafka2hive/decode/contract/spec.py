@@ -25,7 +25,7 @@ UNKNOWN_ENUM = "unknown_enum"
 
 
 class Changes:
-    """Counts the values that a decoder changes because the map allows it, by kind, until the caller takes the counts."""
+    """Counts by kind the values that a decoder changes because the map allows it, until the caller takes the counts."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -41,12 +41,12 @@ class Changes:
         self._defaults[column] += values
 
     def take(self) -> tuple[tuple[str, int], ...]:
-        """Return the counts by kind since the last call, sorted, and reset them."""
+        """Return the counts since the last call, sorted by kind, and reset them."""
         counts, self._counts = self._counts, Counter()
         return tuple(sorted(counts.items()))
 
     def take_defaults(self) -> Counter[str]:
-        """Return the defaults by column since the last call, and reset them; `take` counts them too."""
+        """Return the number of defaults by column since the last call, and reset it; the counts of `take` include them."""
         defaults, self._defaults = self._defaults, Counter()
         return defaults
 
@@ -57,11 +57,11 @@ class DecoderSpec:
 
     `zone`: the IANA name of the zone whose wall clock the table's timestamps hold.
     `sources`: where the columns' values are; empty: at the columns' names.
-    `any_case`: whether the case of keys and fields is ignored.
+    `any_case`: ignore the case of keys and fields.
     `writers`: schemas for `avro` and `protobuf`, by the ids in messages; or the one schema of all messages.
-    `check`: receives the schemas that messages name. `wire`: where messages name them.
+    `check`: receives the schemas that messages name. `wire`: how messages name them.
     `rows`: how a message holds rows: `one`; `lines` for `json` and `csv`; `array` for `json` and `json_schema`.
-    `change_log`: whose envelope is unpacked, in any format with named fields.
+    `change_log`: the tool whose envelopes are unpacked, in any format with named fields.
     `decimals`: how Debezium writes decimals in JSON; None: as the records' schemas say.
     `table`, `plugin`: for a plug-in's decoder. `changes`: counts the values that leeway changes.
     """

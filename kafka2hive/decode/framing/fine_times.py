@@ -1,6 +1,6 @@
-"""Cut times to microseconds if a schema writes them finer and the map allows it.
+"""Cut times that a schema defines finer than a microsecond, if the map allows it.
 
-The decoder reads the numbers as they are written; they become times afterwards, a whole column at once.
+The decoder reads such times as plain numbers, which become times afterwards, a whole column at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,24 +24,24 @@ SECONDS_AND_NANOS = pa.struct([("seconds", pa.int64()), ("nanos", pa.int32())])
 
 
 class TimeForm(Enum):
-    """How a column's times are written."""
+    """The form of a column's times in the messages."""
 
     INSTANT = "instant"
     WALL_CLOCK = "wall clock"
     STAMP = "stamp"
     DAYS = "days"
-    """A number of days, which a decoder would take for an instant, and move to the table's zone."""
+    """A number of days, which a decoder would take for an instant and move to the table's time zone."""
 
 
 def truncatable_columns(sources: Sequence[Source]) -> list[int]:
-    """Return the numbers of the columns that the map allows to be cut."""
+    """Return the numbers of the columns whose times the map allows to be cut."""
     return [number for number, source in enumerate(sources) if source.leeway.fraction == "truncate"]
 
 
 class FinerTimes:
-    """Makes times of the columns in `forms` (by number), for the messages of one schema.
+    """Converts the columns in `forms` (by number) to times, for the messages of one schema.
 
-    A decoder must read `wire` from `sources`; `finish` makes its rows rows of `schema`.
+    A decoder reads rows of the schema `wire` from `sources`; `finish` converts them to rows of `schema`.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class FinerTimes:
         return field.with_type(SECONDS_AND_NANOS if form is TimeForm.STAMP else pa.int64())
 
     def finish(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, Reason]]:
-        """Return rows of the schema made of rows of `wire`, and by row number why some are refused."""
+        """Return rows of `schema` made of rows of `wire`, and by row number the reasons against some of them."""
         columns = list(rows.columns)
         refusals: dict[int, Reason] = {}
         for number, form in self._forms.items():
@@ -87,7 +87,7 @@ class FinerTimes:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema), refusals
 
     def _times(self, column: pa.Array, form: TimeForm, dtype: pa.DataType) -> tuple[pa.Array, Mask, Mask]:
-        """Return the times, the mask of those out of range, and the mask of those that were finer."""
+        """Return the times, the mask of those out of range, and the mask of those that lost a fraction of a microsecond."""
         if form is TimeForm.STAMP:
             return self._stamps(column)
         if form is TimeForm.DAYS:

@@ -17,9 +17,9 @@ from kafka2hive.plugins import Reason
 HEAD = 5
 """Bytes before the content in Confluent's wire format: byte 0, and the schema's id in four bytes, big-endian."""
 LONG_HEAD = 9
-"""The same with an id in eight bytes."""
+"""Bytes before the content if the id has eight bytes."""
 GUID_HEAD = 17
-"""Byte 1 and the schema's GUID in 16 bytes, which Confluent's newer serializers write into a header."""
+"""Bytes of byte 1 and the schema's GUID in 16 bytes, which Confluent's newer serializers write into a header."""
 MOST_INDEXES = 32
 """Limit of Protobuf's indexes: how deep a type that a message names may be nested in other types."""
 _LONGEST_INDEX = 3
@@ -35,16 +35,16 @@ _GLUE_HEAD = 18
 _SINGLE_OBJECT_HEAD = 10
 _JSON_BEGINS = (b"{", b"[")
 _SHOWN = 24
-"""Bytes that tell one framing from another."""
+"""The number of first bytes of a message that tell one framing from another."""
 Indexes = tuple[int, ...]
 Octets = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What messages of one schema and type begin with.
+    """The first bytes of all messages of one schema and type.
 
-    `schema_id`: None without a known framing. `length`: bytes of the head, 0 if the content cannot be found.
+    `schema_id`: None if the framing is unknown. `length`: that of the head in bytes, 0 if the content cannot be found.
     `indexes`: Protobuf's path to the message type in its file; always empty in other formats.
     """
 
@@ -54,7 +54,7 @@ class Head:
 
 
 def heads(values: pa.BinaryArray, framing: Framing) -> Iterator[tuple[Head, Places]]:
-    """Return each distinct head (without indexes) and the places of its messages in the batch, ascending."""
+    """Yield each distinct head (without indexes) and the places of its messages in the batch, ascending."""
     for number, places in places_by_key(schema_ids(values, framing)):
         if number >= 0:
             yield Head(number, 1 + _ID_BYTES[framing]), places
@@ -81,7 +81,7 @@ def schema_ids(values: pa.BinaryArray, framing: Framing = "id4") -> Places:
 
 
 def _guid_heads(values: pa.BinaryArray, places: Places) -> Iterator[tuple[Head, Places]]:
-    """Return the heads of messages that begin with a GUID, or with no id at all."""
+    """Yield the heads of messages that begin with a GUID, or with no id at all."""
     messages = message_bytes(values)
     starts, lengths = messages.offsets[places], np.diff(messages.offsets)[places]
     framed = lengths >= GUID_HEAD
@@ -97,7 +97,7 @@ def _guid_heads(values: pa.BinaryArray, places: Places) -> Iterator[tuple[Head, 
 
 
 def indexed_heads(values: pa.BinaryArray, wire: WireFormat) -> Iterator[tuple[Head, Places]]:
-    """Return each distinct head and the places of its messages in the batch.
+    """Yield each distinct head of Protobuf messages and the places of its messages in the batch.
 
     A head's length includes the indexes; it is 0 without a schema's id, or if the indexes cannot be read.
     """
@@ -109,13 +109,13 @@ def indexed_heads(values: pa.BinaryArray, wire: WireFormat) -> Iterator[tuple[He
             continue
         at = offsets[places] + head.length
         unread = _Messages(places, at, at, offsets[places + 1], wire.indexes == "zigzag")
-        for indexes, part in _indexed(messages.raw, unread):
+        for indexes, part in _by_indexes(messages.raw, unread):
             length = 0 if indexes is None else head.length + part.bytes_read
             yield Head(head.schema_id, length, indexes or ()), part.places
 
 
-def _indexed(raw: Octets, unread: "_Messages") -> Iterator[tuple[Indexes | None, "_Messages"]]:
-    """Split the messages by their indexes; None for indexes that cannot be read."""
+def _by_indexes(raw: Octets, unread: "_Messages") -> Iterator[tuple[Indexes | None, "_Messages"]]:
+    """Yield groups of messages with equal indexes; None for indexes that cannot be read."""
     for count, part in unread.by_next(raw):
         if count == 0:
             yield (0,), part
@@ -127,25 +127,25 @@ def _indexed(raw: Octets, unread: "_Messages") -> Iterator[tuple[Indexes | None,
 
 @dataclass(frozen=True, slots=True)
 class _Messages:
-    """Messages whose heads are equal as far as they are read.
+    """Messages whose heads are equal in all bytes that were read.
 
-    `began`: where each message's indexes begin, `at`: its next byte, `ends`: where it ends.
+    For each message, `starts`: the byte where its indexes begin; `at`: the next byte; `ends`: the byte behind its last.
     """
 
     places: Places
-    began: Places
+    starts: Places
     at: Places
     ends: Places
     is_zigzag: bool
 
     @property
     def bytes_read(self) -> int:
-        return int(self.at[0] - self.began[0])
+        return int(self.at[0] - self.starts[0])
 
     def by_indexes(
         self, raw: Octets, count: int, indexes: Indexes
     ) -> Iterator[tuple[Indexes | None, "_Messages"]]:
-        """Read until there are `count` indexes."""
+        """Yield groups of messages with equal indexes, after reading up to `count` of them."""
         if len(indexes) == count:
             yield indexes, self
             return
@@ -156,19 +156,19 @@ class _Messages:
                 yield from part.by_indexes(raw, count, (*indexes, index))
 
     def by_next(self, raw: Octets) -> Iterator[tuple[int, "_Messages"]]:
-        """Split the messages by their next varint and its length; -1 without a varint, or for one that is negative."""
+        """Yield groups of messages with the same next varint in the same bytes; -1 if there is none, or a negative one."""
         numbers, lengths = np.zeros_like(self.at), np.zeros_like(self.at)
-        is_open = np.ones(len(self.at), np.bool_)
+        is_unfinished = np.ones(len(self.at), np.bool_)
         for byte in range(_LONGEST_INDEX):
             here = self.at + byte
-            is_open &= here < self.ends
-            places = np.flatnonzero(is_open)
+            is_unfinished &= here < self.ends
+            places = np.flatnonzero(is_unfinished)
             if not len(places):
                 break
             read = raw[here[places]].astype(np.int64)
             numbers[places] |= (read & 0x7F) << 7 * byte
             lengths[places] = np.where(read < 0x80, byte + 1, 0)
-            is_open[places] = read >= 0x80
+            is_unfinished[places] = read >= 0x80
         bad = lengths == 0
         if self.is_zigzag:
             bad |= numbers & 1 == 1  # negative
@@ -181,7 +181,7 @@ class _Messages:
                 replace(
                     self,
                     places=self.places[group],
-                    began=self.began[group],
+                    starts=self.starts[group],
                     at=self.at[group] + length,
                     ends=self.ends[group],
                 ),
@@ -195,7 +195,7 @@ def no_frames(
     places: Places,
     framing: Framing,
 ) -> list[Reason]:
-    """Return the reasons against the messages at `places`, which have no such head. `what`: what should follow the head."""
+    """Return the reasons against the messages at `places`, which lack the framing's head. `what`: what should follow the head."""
     text = f"not in the schema registry's format ({_HEAD_TEXTS[framing]}, {what})"
     return [
         Reason(f"{format}.frame", text + look_alike(begin[:_SHOWN], framing))
@@ -204,7 +204,7 @@ def no_frames(
 
 
 def look_alike(begin: bytes, framing: Framing) -> str:
-    """Return `: ` and what the message may be instead, with the map's key that reads it. `begin`: its first bytes."""
+    """Return what the message may be instead, after a colon, with the key of the map that reads it. `begin`: its first bytes."""
     return f": {_guess(begin, framing)}"
 
 
@@ -229,7 +229,7 @@ def _guess(begin: bytes, framing: Framing) -> str:
 
 
 def json_id_hint(message: bytes, framing: Framing) -> str:
-    """Return a hint for a message that is no JSON behind its id if JSON begins behind an id of the other length."""
+    """Return a hint if there is no JSON after the id, but there is after an id of the other length."""
     own, other = (9, 5) if framing == "id8" else (5, 9)
     if message[own : own + 1] in _JSON_BEGINS or message[other : other + 1] not in _JSON_BEGINS:
         return ""
@@ -238,7 +238,7 @@ def json_id_hint(message: bytes, framing: Framing) -> str:
 
 
 def long_id_hint(schema_id: object, framing: Framing) -> str:
-    """Return a hint for id 0: ids begin with 1, so four bytes of 0 may be the first half of an id in eight bytes."""
+    """Return a hint for id 0. Ids begin at 1, so four zero bytes may be the first half of an id in eight bytes."""
     if schema_id != 0 or framing == "id8":
         return ""
     return ": is it the first half of an id in 8 bytes? framing: id8 reads those"

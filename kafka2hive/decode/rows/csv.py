@@ -1,8 +1,8 @@
 """Split messages into CSV records, which end with a line break (\\n or \\r\\n) outside quotes; empty lines are skipped.
 
-Line breaks behind an even number of quotes are the right ones, because the decoder of one record then accepts quotes in pairs
-only: if it accepts every record, no line break between them is within a field; if a quote is misplaced, it refuses the record,
-and with it the message.
+A line break ends a record if an even number of quotes comes before it in the message. This is safe, because the decoder of
+one record accepts quotes only in pairs: if it accepts every record, no cut was within a field; if a quote is misplaced, it
+refuses the record, and with it the message.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class CsvLines:
-    """Splits messages into records according to `options`; refuses nothing."""
+    """Splits messages into records; refuses nothing."""
 
     def __init__(self, options: CsvOptions) -> None:
         self._quote = ord(options.quote) if options.quote else None
@@ -61,7 +61,7 @@ def _escaped(escape: Mask, bounds: Places) -> Mask:
     """Return the mask of bytes that directly follow an odd number of escapes in their message."""
     at = np.arange(len(escape))
     others = np.maximum.accumulate(np.where(escape, -1, at))
-    # the last byte before `at` that is no escape; the run of escapes begins behind it, or with the message
+    # the last byte before `at` that is no escape; the run of escapes begins after it, or with the message
     before = np.concatenate([np.full(1, -1), others[:-1]])
     starts = np.repeat(bounds[:-1], np.diff(bounds))
     escaped: Mask = (at - 1 - np.maximum(before, starts - 1)) % 2 == 1

@@ -1,4 +1,4 @@
-"""Decode messages of several rows by the decoder of one row."""
+"""Decode messages of several rows with the decoder of a single row."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,10 +14,10 @@ MOST_ROWS = 250_000
 """Limit of rows in one message. All of them are in memory together, because none is written before all are decoded."""
 
 ROWS_AT_ONCE = 50_000
-"""Rows that a decoder receives at once; a single message may hold more."""
+"""Limit of rows that the decoder of a single row receives at once."""
 
 LINE_END, OBJECT = b"\n", b"{"
-"""Marks by which rows are counted: every line but the last ends with one; every object begins with one."""
+"""Bytes that bound the number of rows: every line but the last ends with the one, every object begins with the other."""
 
 
 def too_many(rows: int) -> Reason:
@@ -26,7 +26,7 @@ def too_many(rows: int) -> Reason:
 
 
 def most_rows(values: pa.BinaryArray, mark: bytes) -> Places:
-    """Return an upper bound of the rows of each message: its number of marks plus one."""
+    """Return an upper bound of each message's rows: the number of `mark` bytes in it, plus one."""
     messages = message_bytes(values)
     marks = np.flatnonzero(messages.raw == mark[0])
     counts: Places = np.diff(np.searchsorted(marks, messages.offsets)) + 1
@@ -34,7 +34,10 @@ def most_rows(values: pa.BinaryArray, mark: bytes) -> Places:
 
 
 def groups(most: Places, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
-    """Group messages in order, each group of at most `at_once` rows; a message that may hold more is a group by itself."""
+    """Yield slices of consecutive messages with at most `at_once` rows; a message that may hold more is alone in its slice.
+
+    `most`: the upper bound of each message's rows.
+    """
     ends = np.cumsum(most)
     start = 0
     while start < len(most):
@@ -46,9 +49,9 @@ def groups(most: Places, at_once: int = ROWS_AT_ONCE) -> Iterator[slice]:
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Texts of rows, in the order of the messages; message i has `counts[i]` of them.
+    """The texts of single rows, in the order of the messages; message i has `counts[i]` of them.
 
-    `refusals`: by position the reasons against messages, which have no texts.
+    `refusals`: by position the reasons against messages that were not split; these have no texts.
     """
 
     texts: pa.BinaryArray
@@ -97,7 +100,7 @@ class SeveralRowsDecoder:
         return decoder_result(rows, places, refusals, np.flatnonzero(has_none))
 
     def _decode(self, texts: pa.BinaryArray) -> tuple[pa.RecordBatch, Places, dict[int, Reason]]:
-        """Return the rows, the number of the text of each, and by number the reasons against other texts."""
+        """Return the rows, for each the number of its text, and by number of the text the reasons against others."""
         parts: list[pa.RecordBatch] = []
         accepted: list[Places] = []
         refusals: dict[int, Reason] = {}
@@ -107,10 +110,10 @@ class SeveralRowsDecoder:
             good, bad = (
                 places.to_numpy().astype(np.int64) + start for places in (part.accepted, part.rejected)
             )
-            headers = 0 if part.without_rows is None else len(part.without_rows)  # header lines
+            headers = 0 if part.without_rows is None else len(part.without_rows)
             if len(good) + len(bad) + headers != len(piece):
                 raise AccountingMismatch(
-                    f"{len(piece)} rows of messages: {len(good)} were accepted, {len(bad)} refused, {headers} are none"
+                    f"{len(piece)} rows of messages: {len(good)} were accepted, {len(bad)} refused, {headers} are header lines"
                 )
             parts.append(part.rows)
             accepted.append(good)

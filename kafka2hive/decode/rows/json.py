@@ -1,9 +1,9 @@
 """Split messages into the elements of a JSON array, or into lines; each of them is a row.
 
 The fast path finds quotes, brackets and commas in a whole batch, and replaces a message's outer brackets and the commas between
-its elements by blanks. It accepts nothing wrong, because the decoder then accepts JSON objects with white space around them
-and nothing else: a message whose elements are all accepted is `[`, objects with commas between them, and `]`. Any other
-message goes to the exact path, which alone refuses.
+its elements by blanks. This accepts nothing wrong: the decoder of a row accepts only JSON objects with white space around
+them, so a message whose elements are all accepted consists of `[`, objects with commas between them, and `]`. All other
+messages go to the exact path; only this refuses messages.
 """
 
 import itertools
@@ -40,7 +40,7 @@ def split_arrays(values: pa.BinaryArray, exact: Exact | None = None) -> Elements
 
     Refuses with `json.empty`, `json.utf8`, `json.depth`, `json.syntax`, `json.array` and `rows.many`.
     """
-    parts, counts, certain = _plain(values)
+    parts, counts, certain = _split_certain(values)
     if certain.all():
         return Elements(parts, counts, {})
     refusals: dict[int, Reason] = {}
@@ -90,8 +90,8 @@ def exact_elements(message: bytes) -> list[bytes] | Reason:
     return [message[a + 1 : b] for a, b in itertools.pairwise(cuts)] if document else []
 
 
-def _plain(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Places, Mask]:
-    """Return the elements of the certain messages, the count for each message (0 for others), and the mask of the certain."""
+def _split_certain(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Places, Mask]:
+    """Return the elements of the messages that are certainly right, each message's count (0 for others), and their mask."""
     messages = message_bytes(values)
     raw, bounds = messages.raw, messages.offsets.astype(np.int64)
     at = np.flatnonzero(_STRUCTURE[raw])
@@ -137,9 +137,8 @@ def _escaped(at: Places, kind: npt.NDArray[np.uint8]) -> Mask:
     if not escape.any():
         return escape
     numbers = np.arange(len(at))
-    begins = np.ones(
-        len(at), np.bool_
-    )  # whether a run begins: adjacent escapes, and the mark that follows them
+    # whether a run begins here; a run consists of adjacent escapes and the mark that follows them
+    begins = np.ones(len(at), np.bool_)
     begins[1:] = ~escape[:-1] | (at[1:] != at[:-1] + 1)
     escaped: Mask = (numbers - np.maximum.accumulate(np.where(begins, numbers, 0))) % 2 == 1
     return escaped
@@ -174,10 +173,10 @@ def split_lines(values: pa.BinaryArray) -> Elements:
         [None, pa.py_buffer(starts.astype(np.int32)), pa.py_buffer(raw)],
     )
     firsts = starts[:-1]
-    filled = _IS_TEXT[raw[firsts]]
-    if not filled.all():  # of lines that begin with a blank all bytes count
-        filled = np.logical_or.reduceat(_IS_TEXT[raw], firsts)
-    if not filled.all():
-        lines, firsts = lines.filter(pa.array(filled)), firsts[filled]
+    has_text = _IS_TEXT[raw[firsts]]
+    if not has_text.all():  # a line that begins with a blank may hold text later
+        has_text = np.logical_or.reduceat(_IS_TEXT[raw], firsts)
+    if not has_text.all():
+        lines, firsts = lines.filter(pa.array(has_text)), firsts[has_text]
     counts = np.diff(np.searchsorted(firsts, bounds))
     return Elements(lines, counts, {})

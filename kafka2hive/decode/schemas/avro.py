@@ -18,7 +18,7 @@ class Decimal:
 
 
 Logical = str | Decimal | None
-"""A logical type on a type where the specification allows it; it says to ignore any other."""
+"""A logical type that the specification allows for the type; by the specification any other is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ Type = AvroPrimitive | Fixed | AvroEnum | Array | AvroMap | Union | Record | Nam
 
 @dataclass(frozen=True, slots=True)
 class AvroSchema:
-    """`names`: the definitions of named types, in the schema and in what it refers to; other types hold only their names."""
+    """`names`: the definitions of all named types, including those of referenced schemas; elsewhere a named type is a Named."""
 
     root: Type
     names: Mapping[str, Definition]
@@ -93,7 +93,7 @@ class AvroSchema:
 
 
 def text_of(described: Type) -> str:
-    """Return what reasons call the type."""
+    """Return the type's description in the texts of reasons."""
     match described:
         case AvroPrimitive(kind, logical):
             return _with_logical(kind, logical)
@@ -122,7 +122,7 @@ def _with_logical(kind: str, logical: Logical) -> str:
 
 
 DEEPEST = 100
-"""Limit of types that are nested in a schema's text."""
+"""Limit of nesting in a schema's text."""
 
 _PRIMITIVE = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
 _LOGICAL = {
@@ -153,9 +153,7 @@ def _json(text: str) -> Any:
         return text.strip()
     try:
         node = json.loads(text)
-        json.dumps(
-            node, ensure_ascii=False
-        ).encode()  # raises for half of a surrogate pair, which no name may hold
+        json.dumps(node, ensure_ascii=False).encode()  # raises for half of a surrogate pair
         return node
     except (ValueError, RecursionError) as error:
         raise SchemaInvalid(f"the schema is not JSON: {error}") from error

@@ -55,18 +55,7 @@ BUILT_IN = {
     "google/type/timeofday.proto": 'syntax = "proto3";\npackage google.type;\n'
     "message TimeOfDay { int32 hours = 1; int32 minutes = 2; int32 seconds = 3; int32 nanos = 4; }\n",
 }
-"""Files that schemas of a registry import without a reference; the compiler itself has google/protobuf/*.proto."""
-BUILT_IN = {
-    "confluent/meta.proto": 'syntax = "proto3";\npackage confluent;\nimport "google/protobuf/descriptor.proto";\n'
-    f"message Meta {{ string doc = 1; map<string, string> params = 2; repeated string tags = 3; }}\n{_META}",
-    "confluent/type/decimal.proto": 'syntax = "proto3";\npackage confluent.type;\n'
-    "message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }\n",
-    "google/type/date.proto": 'syntax = "proto3";\npackage google.type;\n'
-    "message Date { int32 year = 1; int32 month = 2; int32 day = 3; }\n",
-    "google/type/timeofday.proto": 'syntax = "proto3";\npackage google.type;\n'
-    "message TimeOfDay { int32 hours = 1; int32 minutes = 2; int32 seconds = 3; int32 nanos = 4; }\n",
-}
-"""Files that schemas of a registry import without a reference; the compiler itself has google/protobuf/*.proto."""
+"""Files that schemas import without a reference in the registry; google/protobuf/*.proto come with the compiler."""
 _FAULTS_OF_NAMES = frozenset(
     (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.EILSEQ)
 )
@@ -186,7 +175,7 @@ def _name_at(declarations: Sequence[Declaration], indexes: Sequence[int], counts
 
 
 def text_of(field: ProtobufField) -> str:
-    """Return what reasons call the type."""
+    """Return the description of the field's type in the texts of reasons."""
     kind = f"{field.kind} {field.type}" if field.type else field.kind
     return f"repeated {kind}" if field.label == "repeated" else kind
 
@@ -213,7 +202,7 @@ def parse(writer: WriterSchema) -> ProtobufSchema:
 
 
 def read(descriptor_set: bytes) -> ProtobufSchema:
-    """Return the schema of a FileDescriptorSet that has the schema's own file. Raises as `parse` does."""
+    """Return the schema of a FileDescriptorSet that contains the file OWN. Raises as `parse` does."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool
     except ImportError as error:
@@ -287,11 +276,11 @@ def descriptors(writer: WriterSchema) -> bytes:
 
     Raises SchemaInvalid, and TableError if the compiler cannot be run.
     """
-    given: dict[str, str] = {}
+    imports: dict[str, str] = {}
     for reference in writer.references:
-        if given.setdefault(reference.name, reference.text) != reference.text:
+        if imports.setdefault(reference.name, reference.text) != reference.text:
             raise SchemaInvalid(f"{reference.name[:80]!r} is imported in two versions")
-    files = BUILT_IN | given
+    files = BUILT_IN | imports
     for name in files:
         path = PurePosixPath(name)
         if not name or "\0" in name or path.is_absolute() or ".." in path.parts or name == OWN:
@@ -323,12 +312,12 @@ def _compiled(root: Path) -> bytes:
     command = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={root}", "--include_imports"]
     command += [f"--descriptor_set_out={result}", OWN]
     try:
-        ran = subprocess.run(command, capture_output=True, timeout=_COMPILER_SECONDS, check=False)
+        process = subprocess.run(command, capture_output=True, timeout=_COMPILER_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TableError("decode.protoc", f"the compiler of Protobuf schemas: {error}", _INSTALL) from error
-    if ran.returncode:
-        lines = ran.stderr.decode(errors="replace").splitlines()
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").splitlines()
         errors = [line for line in lines if " warning: " not in line]
-        why = errors[0].replace(f"{root}/", "") if errors else f"the compiler ended with {ran.returncode}"
+        why = errors[0].replace(f"{root}/", "") if errors else f"the compiler ended with {process.returncode}"
         raise SchemaInvalid(f"no Protobuf schema: {why[:300]}")
     return result.read_bytes()

@@ -1,4 +1,4 @@
-"""Schemas that messages were written with: how decoders get them, and how they are compared."""
+"""Writers' schemas: the interfaces by which decoders get and report them, and their comparison."""
 
 import json
 from collections.abc import Callable
@@ -29,18 +29,18 @@ class SchemaCheck(Protocol):
 
 
 class WriterSchemas(Protocol):
-    """Returns schemas by the ids in messages or headers. An id means the same schema for ever."""
+    """Returns schemas by the ids in messages or headers. The schema of an id never changes."""
 
     def get(self, schema_id: SchemaId) -> WriterSchema | None:
         """Return the schema; None if the registry answers that the id does not exist.
 
-        Raises SchemaRegistryUnavailable when the registry does not answer and the id is not cached.
+        Raises SchemaRegistryUnavailable if the registry does not answer and the schema is not cached.
         """
         ...
 
 
 def same_schema(one: WriterSchema, other: WriterSchema) -> bool:
-    """Compare two schemas as a decoder reads them, or by their texts if one cannot be read."""
+    """Return whether two schemas mean the same to a decoder; compare their texts if one of them is invalid."""
     if one.kind != other.kind:
         return False
     if one == other:

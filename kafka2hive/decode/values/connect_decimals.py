@@ -12,13 +12,13 @@ MOST_DIGITS = 38
 
 
 def rescale(values: pa.BinaryArray, dtype: pa.Decimal128Type, scale: int) -> tuple[pa.Array, Mask]:
-    """Return bytes of decimals with this scale as `dtype`, never rounded, and the mask of those that do not fit."""
+    """Return decimals of this scale, given as bytes, as `dtype`, and the mask of those that do not fit; none is rounded."""
     if scale == dtype.scale:
         return decimals_of(values, dtype)
     if abs(scale) > MOST_DIGITS:
         return pa.nulls(len(values), dtype), mask_of(values.is_valid())
     digits = min(dtype.precision - dtype.scale + scale, MOST_DIGITS)
-    # with more digits Arrow's cast to a larger scale returns another number, and no error
+    # with more digits, Arrow's cast to a larger scale returns a wrong number without an error
     unscaled, bad = decimals_of(values, pa.decimal128(max(digits, 1), scale))
     if digits < 1:
         bad |= mask_of(pc.not_equal(unscaled, pa.scalar(0, unscaled.type)))
@@ -28,7 +28,7 @@ def rescale(values: pa.BinaryArray, dtype: pa.Decimal128Type, scale: int) -> tup
 
 
 def decimals_of(values: pa.BinaryArray, dtype: pa.Decimal128Type) -> tuple[pa.Array, Mask]:
-    """Return big-endian numbers in two's complement as unscaled values of `dtype`, and the mask of those that do not fit."""
+    """Return decimals whose unscaled numbers are big-endian two's complement, and the mask of those that `dtype` cannot hold."""
     messages = message_bytes(values.fill_null(b"\0") if values.null_count else values)
     starts, ends = messages.offsets[:-1].astype(np.int64), messages.offsets[1:].astype(np.int64)
     size = ends - starts

@@ -8,11 +8,11 @@ from kafka2hive.decode.values.batch import Mask, mask_of
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock
 
 UNITS = {"d": (86_400_000_000, 1), "s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
-"""For each unit two factors: microseconds are number * first // second."""
+"""For each unit a factor and a divisor: microseconds are number * factor // divisor."""
 
 
 def zone_of(unit: str, zone: str) -> str:
-    """Return the zone whose wall clock a number becomes. A number of days is the same calendar day in every zone."""
+    """Return the zone whose wall clock a number becomes; UTC for a number of days, which is the same day in every zone."""
     return "UTC" if unit == "d" else zone
 
 

@@ -49,9 +49,9 @@ class Members(list[tuple[str, Any]]):
 
 
 class ValueRefusal(Exception):
-    """Refuses a message. `at`: the column's label and the path within it, empty if it is no column's.
+    """Refuses a message. `at`: the column's label and the path of the value within it; empty if no column is the cause.
 
-    `got`: what the message has instead of what the column expects.
+    `got`: the kind of value that the message has instead of what the column expects.
     """
 
     def __init__(self, code: str, text: str, at: str = "", got: str = "") -> None:
@@ -62,7 +62,7 @@ class ValueRefusal(Exception):
         self.got = got
 
     def reason(self, column: str = "", label: str = "", expects: str = "") -> Reason:
-        """Return the reason. `label`: the column in texts; `expects`: what it takes, if this decoder reads something else."""
+        """Return the reason. `label`: the column's name in texts; `expects`: what it takes, if the decoder reads another type."""
         text = self.text
         if expects and self.got and self.at == label:
             text = expectation(label, expects, self.got)
@@ -72,7 +72,7 @@ class ValueRefusal(Exception):
 
 
 def syntax_fault(error: json.JSONDecodeError) -> str:
-    """Return what is wrong and where; drop the colon or "at" with which some of Python's messages end."""
+    """Return what is wrong and where, without the colon or "at" with which some of Python's messages end."""
     return f"{error.msg.rstrip(': ').removesuffix(' at')} at character {error.pos}"
 
 
@@ -109,9 +109,9 @@ def once_each(
     what: Callable[[str], str],
     of_column: Callable[[str, ValueRefusal], Exception] = lambda _, refusal: refusal,
 ) -> Iterator[tuple[str, Any]]:
-    """Return the wanted members of an object, each with its key in `wanted`.
+    """Yield the wanted members of an object, each with its key in `wanted`.
 
-    Refuse two members with the same key; `of_column` returns what is raised then. `what` names a key in the text.
+    Two members with the same key are refused: `of_column` returns the exception to raise, `what` names the key in its text.
     """
     seen: dict[str, str] = {}
     for name, value in members:
@@ -131,17 +131,17 @@ def once_each(
 def deeper_than(message: bytes, limit: int) -> bool:
     """Return whether more than `limit` objects and arrays are open at once, as far as the message is valid JSON."""
     if message.count(b"{") + message.count(b"[") <= limit:
-        return False  # there are too few brackets
+        return False  # too few brackets, even if each is nested in the one before
     if b"\\" in message:
         message = _ESCAPE.sub(b"", message)
     outside_strings = message.translate(None, _NOT_STRUCTURE).split(b'"')[::2]
     brackets = b"".join(outside_strings).translate(_ONE_BRACKET)
-    rest = brackets
+    nested = brackets
     for _ in range(limit):  # each round removes the innermost level
-        rest = rest.replace(b"{}", b"")
-        if not rest:
+        nested = nested.replace(b"{}", b"")
+        if not nested:
             return False
-    depth = 0  # brackets nest too deep, or are not balanced
+    depth = 0  # the brackets nest too deep, or are not balanced: count which comes first
     for bracket in brackets:
         depth += 1 if bracket == ord("{") else -1
         if depth < 0:

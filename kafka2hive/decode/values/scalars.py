@@ -1,4 +1,4 @@
-"""Make one JSON value a column's value, by the acceptance table."""
+"""Convert one JSON value to the value of a column, by the acceptance table."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ from kafka2hive.decode.values.json_values import (
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock_of
 
 NO_NUMBER = " that is no number"
-"""What reasons add for a string in a column of decimals."""
+"""The end of the reason against a string that is no number in a column of decimals."""
 
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
@@ -82,7 +82,7 @@ def floating(dtype: pa.DataType) -> Take:
 
 
 def _nearest_float32(text: str) -> float:
-    """Parse by Arrow, which finds the nearest float32; by way of a double it would be rounded twice."""
+    """Parse with Arrow, which returns the nearest float32. By way of a double the number would be rounded twice."""
     number: float = pa.array([str(text)]).cast(pa.float32())[0].as_py()
     return number
 
@@ -217,7 +217,7 @@ def epoch_number(dtype: pa.DataType, zone: str, unit: str, truncate: bool = Fals
 def taker(
     dtype: pa.DataType, zone: str, spelling: Spelling = exact_spelling, unit: str | None = None
 ) -> Take:
-    """Return the function that makes a JSON value a value of `dtype`. `unit`: of an epoch number; None: by the type."""
+    """Return the function that converts a JSON value to `dtype`. `unit`: of an epoch number; None: the type decides."""
     if unit is not None:
         return epoch_number(dtype, zone, unit)
     if pa.types.is_integer(dtype):

@@ -46,9 +46,10 @@ class KernelColumn:
 
 
 class TextColumn:
-    """Makes texts a column of `dtype`. Raises ValueError for an array, a map or a struct.
+    """Converts texts to a column of `dtype`. Raises ValueError for an array, a map or a struct.
 
-    `label`: the column in texts of reasons; None: its name. `family`: what reasons' codes begin with, as `csv` in `csv.range`.
+    `label`: the column's name in the texts of reasons; None: its own name. `family`: the first part of reasons' codes, as `csv`
+    in `csv.range`.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class TextColumn:
         self._changes = changes or Changes()
 
     def read(self, texts: pa.StringArray) -> tuple[pa.Array, dict[int, Reason]]:
-        """Return the column, with null for a text that is null or refused, and by position the reasons against texts."""
+        """Return the column, with null where a text is null or refused, and by position the reasons against refused texts."""
         if self.dtype == pa.string():
             return texts, {}
         if self._truncates:
@@ -98,7 +99,7 @@ class TextColumn:
         return self._exactly(texts, column, np.flatnonzero(doubtful))
 
     def read_bytes(self, values: pa.BinaryArray) -> tuple[pa.Array, dict[int, Reason]]:
-        """Do the same for bytes: a column of binary takes them unchanged, any other as UTF-8."""
+        """Return as `read` the column made of bytes: a binary column takes them unchanged, any other as UTF-8."""
         if self.dtype == pa.binary():
             return values, {}
         texts, bad = cast_or_null(values, pa.string())
@@ -110,7 +111,7 @@ class TextColumn:
         return column, refusals
 
     def _fast(self, texts: pa.StringArray) -> KernelColumn:
-        """Return the column as kernels convert it; rows that are not doubtful are right."""
+        """Convert with Arrow's kernels; rows that are not marked as doubtful are right."""
         dtype = self.dtype
         if pa.types.is_boolean(dtype):
             column = pc.equal(texts, "true")
@@ -129,7 +130,7 @@ class TextColumn:
 
     def _whole_numbers(self, texts: pa.StringArray) -> KernelColumn:
         numbers, doubtful = cast_or_null(texts, self.dtype if self._unit is None else pa.int64())
-        # equal to the number's own text: no extra sign, zero or blank, and no form that only Arrow accepts
+        # a text that is not the number's own has an extra sign, zero or blank, or a form that only Arrow accepts
         doubtful = doubtful | mask_of(pc.not_equal(numbers.cast(pa.string()), texts))
         if self._unit is None:
             return KernelColumn(numbers, doubtful)
@@ -157,15 +158,15 @@ class TextColumn:
 
 
 def _plain_decimal(dtype: pa.Decimal128Type) -> str:
-    """Return the pattern of decimals whose digits fit before and behind the point; beyond 38 digits Arrow is silently wrong."""
+    """Return the pattern of decimals whose digits fit before and after the point; beyond 38 digits Arrow is silently wrong."""
     before, after = dtype.precision - dtype.scale, dtype.scale
     return f"^-?{f'[0-9]{{1,{before}}}' if before else '0'}{f'([.][0-9]{{1,{after}}})?' if after else ''}$"
 
 
 def text_taker(dtype: pa.DataType, zone: str, unit: str | None = None, truncate: bool = False) -> TakeText:
-    """Return the function that makes a text a value of a type without parts.
+    """Return the function that converts a text to a value of a type that is not nested.
 
-    `unit`: of an epoch number; `truncate`: cut fractions of a microsecond.
+    `unit`: that of an epoch number; `truncate`: cut fractions of a microsecond.
     """
     take = taker(dtype, zone, unit=unit) if unit is None else epoch_number(dtype, zone, unit, truncate)
     if unit is not None or pa.types.is_integer(dtype) or pa.types.is_floating(dtype):
@@ -192,7 +193,7 @@ def _boolean(text: str, column: str) -> bool:
 
 
 def cut_to_micros(texts: pa.StringArray) -> tuple[pa.StringArray, Mask]:
-    """Cut ISO times to microseconds. Return the texts, and the mask of those that were finer."""
+    """Cut ISO times to microseconds. Return the texts, and the mask of those that lost digits other than 0."""
     if (pc.max(pc.binary_length(texts)).as_py() or 0) < _SHORTEST:
         return texts, np.zeros(len(texts), np.bool_)
     finer = mask_of(pc.match_substring_regex(texts, _FINER))
@@ -219,12 +220,12 @@ def parse_timestamps(texts: pa.StringArray, zone: str) -> tuple[pa.Array, Mask]:
     """Return naive timestamps, and the mask of rows that only the exact path can decide."""
     zoned = _has_offset(texts)
     if not zoned.any():
-        parsed, bad = cast_or_null(_without_idle_zeros(texts), NAIVE)
+        parsed, bad = cast_or_null(_without_trailing_zeros(texts), NAIVE)
     elif zoned.all():
         parsed, bad = _parse_zoned(texts, zone)
     else:
         bad = np.zeros(len(texts), dtype=np.bool_)
-        naive, bad[~zoned] = cast_or_null(_without_idle_zeros(texts.filter(pa.array(~zoned))), NAIVE)
+        naive, bad[~zoned] = cast_or_null(_without_trailing_zeros(texts.filter(pa.array(~zoned))), NAIVE)
         moved, bad[zoned] = _parse_zoned(texts.filter(pa.array(zoned)), zone)
         order = np.empty(len(texts), dtype=np.int64)
         order[np.concatenate([np.flatnonzero(~zoned), np.flatnonzero(zoned)])] = np.arange(len(texts))
@@ -233,11 +234,11 @@ def parse_timestamps(texts: pa.StringArray, zone: str) -> tuple[pa.Array, Mask]:
 
 
 def _parse_zoned(texts: pa.StringArray, zone: str) -> tuple[pa.Array, Mask]:
-    instants, bad = cast_or_null(_without_idle_zeros(texts), pa.timestamp("us", tz="UTC"))
+    instants, bad = cast_or_null(_without_trailing_zeros(texts), pa.timestamp("us", tz="UTC"))
     return wall_clock(instants, zone), bad
 
 
-def _without_idle_zeros(texts: pa.StringArray) -> pa.StringArray:
+def _without_trailing_zeros(texts: pa.StringArray) -> pa.StringArray:
     """Shorten fractions such as `.123456000` to `.123456`, which is the same time."""
     longest = pc.max(pc.binary_length(texts)).as_py() or 0
     if longest <= len("2013-01-01T05:00:00.123456"):
@@ -246,7 +247,7 @@ def _without_idle_zeros(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _has_offset(texts: pa.StringArray) -> Mask:
-    """Return the mask of texts with an offset. Nulls count as most other rows do, so that a uniform column needs one cast."""
+    """Return the mask of texts with an offset. Nulls count as texts with one if any text has one, to save a second cast."""
     utc = pc.ends_with(texts, "Z")
     if pc.all(utc, min_count=0).as_py():
         return np.ones(len(texts), dtype=np.bool_)

@@ -104,7 +104,7 @@ def _text(value: bytes) -> str | None:
 
 def _row(fields: FieldSplitter, text: str) -> list[str | None] | None:
     try:
-        return fields.of(text)
+        return fields.split(text)
     except ValueRefusal:
         return None
 
