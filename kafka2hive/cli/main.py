@@ -42,7 +42,7 @@ objects of a large epoch, again and again."""
 
 
 def _documents() -> str | None:
-    """Return the line that says where an installed package keeps its documents; None in a checkout, which has none."""
+    """Return the line that says where an installed package keeps its documents; None in a checkout."""
     directory = Path(sys.prefix) / "share" / "kafka2hive"
     return f"Documents, examples and the map's JSON schema: {directory}" if directory.is_dir() else None
 

@@ -128,7 +128,7 @@ def _check_names(
 def _check_nesting(places: list[tuple[str, str, Path]], problems: Problems) -> None:
     """Check that no directory is within another one; `places` holds owner, directory and path in the map of each.
 
-    Sorted by their steps, directories come right before all that is within them.
+    Sorted by its steps, a directory comes right before everything within it.
     """
     outer: list[tuple[str, str]] = []
     for owner, directory, path in sorted(places, key=lambda place: place[1].split("/")):

@@ -60,7 +60,7 @@ class Child:
         self._process.wait()
 
     def end(self, seconds: float = 5.0) -> None:
-        """Send SIGTERM, wait for up to `seconds`, then send SIGKILL to it and all that it started.
+        """Send SIGTERM, wait for up to `seconds`, then send SIGKILL to it and every process that it started.
 
         A second call does nothing.
         """

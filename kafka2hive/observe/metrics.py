@@ -87,7 +87,7 @@ class ServiceMetrics:
         )
         self._corrected = self._counter(
             "locations_corrected_total",
-            "Locations in Hive that somebody put back and that were set again",
+            "Locations of Hive partitions that were changed back by others, and set again",
             "table",
         )
         self._uncertified = self._gauge(
@@ -192,7 +192,7 @@ class ServiceMetrics:
             self._through.labels(table).set(through)
 
     def observe_location_corrected(self, table: str) -> None:
-        """Count a location in Hive that somebody had put back."""
+        """Count a location in Hive that was changed back by others, and set again."""
         self._corrected.labels(table).inc()
 
     def observe_never_filled(self, table: str, before: Iterable[str], columns: Iterable[str]) -> None:

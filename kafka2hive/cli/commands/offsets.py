@@ -91,7 +91,7 @@ def init(
     log_level: Level = None,
     audit_log: AuditLog = None,
 ) -> None:
-    """Create the ledgers of the map's tables without starting a run, also with the positions of another tool."""
+    """Create the ledgers of the map's tables without starting a run, optionally at the positions of another tool."""
     from kafka2hive.cli.render.offsets import init_document, render_init
     from kafka2hive.cli.terminal.outcome import show, with_changes
     from kafka2hive.config.keys import ServiceMap

@@ -16,7 +16,7 @@ AcceptLoss = Annotated[
     typer.Option(
         "--accept-loss",
         metavar="PATH",
-        help="Go on without this lost file; `*` in it stands for any text (repeatable).",
+        help="Give this lost file up and continue; `*` matches any text (repeatable).",
     ),
 ]
 Refetch = Annotated[
@@ -32,7 +32,7 @@ AcceptGap = Annotated[
     typer.Option(
         "--accept-gap",
         metavar="TOPIC:PARTITION",
-        help="Accept the offsets that Kafka lost as a gap, and go on. TOPIC:* for all (repeatable).",
+        help="Accept the offsets that Kafka lost as a gap, and continue. TOPIC:* for all (repeatable).",
     ),
 ]
 ForgetRegistration = Annotated[

@@ -11,7 +11,7 @@ from kafka2hive.cli.terminal import options
 from kafka2hive.cli.terminal.options import KafkaTimeout, Log
 from kafka2hive.observe.log import LogFormat
 
-EXIT_CODES = options.exit_codes(options.UNREADABLE, config="78 no such topic, a wrong property")
+EXIT_CODES = options.exit_codes(options.UNREADABLE, config="78 no such topic, or a wrong property")
 
 Brokers = Annotated[
     str, typer.Option("--kafka", metavar="HOST:PORT", help="Brokers to start from (bootstrap.servers).")

@@ -24,7 +24,7 @@ def top(
     ] = 2.0,
     once: Annotated[
         bool,
-        typer.Option("--once", help="Read every table, print one frame as text, and end; also into a pipe."),
+        typer.Option("--once", help="Read every table, print one frame as text, and end; works in a pipe."),
     ] = False,
     kafka_timeout: KafkaTimeout = options.KAFKA_SECONDS,
     color: Color = True,

@@ -58,7 +58,7 @@ _KEYS = (
 
 
 class Figures(Protocol):
-    """The source of the figures. Its methods may take long, and are called by other threads than the view's."""
+    """The source of readings and dead letters. Other threads than the view's call it, because a call may take long."""
 
     def read(self, visible: Collection[str]) -> Reading: ...
 
@@ -116,18 +116,19 @@ class TableList(Widget):
 
     def render(self) -> RenderableType:
         if not self.rows:
-            return Text(
-                f"no table has {self.order.filter!r}" if self.order.filter else "no table was read yet"
-            )
+            text = self.order.filter
+            return Text(f"no table has {text!r}" if text else "no table was read yet")
         return tables(self.window, self.order, self._now(), self.size.width, self.rows[self._place].name)
 
     def move(self, by: int = 0, pages: int = 0) -> None:
         """Select the table so many lines and pages further down."""
-        by += pages * self._height
         if self.rows:
-            self.selected = self.rows[min(max(self._place + by, 0), len(self.rows) - 1)].name
-            self._follow()
-            self.post_message(TableList.Moved())
+            self._select(self._place + by + pages * self._height)
+
+    def _select(self, place: int) -> None:
+        self.selected = self.rows[min(max(place, 0), len(self.rows) - 1)].name
+        self._follow()
+        self.post_message(TableList.Moved())
 
     def on_resize(self) -> None:
         self._follow()
@@ -140,9 +141,7 @@ class TableList(Widget):
 
     def on_click(self, event: events.Click) -> None:
         if 0 < event.y <= len(self.window):
-            self.selected = self.window[event.y - 1].name
-            self._follow()
-            self.post_message(TableList.Moved())
+            self._select(self._first + event.y - 1)
 
 
 class FilterBox(Input):

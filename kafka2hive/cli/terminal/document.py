@@ -37,6 +37,7 @@ def error_of(error: Kafka2HiveError | Trouble) -> Document:
 
 
 def hive_partition(partition: HivePartition) -> Document:
+    """Return a Hive partition as a document; `partition` is its path, such as `dt=2013-01-17`."""
     return {"table": partition.table, "partition": partition.path, "location": partition.location}
 
 

@@ -18,9 +18,7 @@ Map = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Color = Annotated[
     bool,
-    typer.Option(
-        "--color/--no-color", help="Colour the output on a terminal (NO_COLOR turns this off, too)."
-    ),
+    typer.Option("--color/--no-color", help="Colour the output on a terminal (off if NO_COLOR is set)."),
 ]
 Log = Annotated[
     LogFormat,

@@ -48,6 +48,7 @@ class BucketPath:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The partition columns, the outermost first."""
         return tuple(name for name, _ in self.levels)
 
     @property

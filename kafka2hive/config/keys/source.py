@@ -218,6 +218,7 @@ def change_log_of(source: SourceKind) -> ChangeLog | None:
 
 
 def keeps_before(source: SourceKind) -> bool:
+    """Return whether the table has the column BEFORE."""
     return isinstance(source, ChangeLogKeys) and source.debezium is not None and source.debezium.before
 
 

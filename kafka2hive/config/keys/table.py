@@ -178,7 +178,7 @@ class SharedOptions:
             more="`add`: columns of the map that Hive's table lacks are added, and narrower ones widened, "
             "before the first file that has them; so are fields of the records' schema that the map "
             "does not name (`avro` and `protobuf` with the registry). `ignore`: a table that lacks "
-            "columns is set aside until somebody has altered it. `stop`: the same, and so is one "
+            "columns is set aside until it is altered. `stop`: the same, and so is one "
             "whose records' schema has fields that no column takes.",
         ),
     ] = "ignore"
@@ -202,7 +202,7 @@ class SharedOptions:
         return self.rows != "one" or self.format == "plugin" or change_log_of(self.source) is ChangeLog.CANAL
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots, so that a value may have these keys beside its own
+@dataclass(frozen=True, kw_only=True)  # without slots: its subclasses inherit slots from another class
 class SelectOptions:
     """The options about SQL that a table's keys and its rule have in common, but not `defaults`."""
 
@@ -240,7 +240,7 @@ class SelectOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions(SharedOptions):
-    """Options of a table that `defaults` may have, too.
+    """Options of a table that may also be in `defaults`.
 
     `given` holds the fields whose keys are in the map.
     """
@@ -356,6 +356,7 @@ class RowOptions(SelectOptions, SharedOptions):
         return self.records or self.columns
 
     def writer_of(self, kind: FileKind) -> WriterOptions:
+        """Return the options for files of this kind."""
         return self.writer if kind is FileKind.DATA else self.writer.of_dead_letters()
 
 
@@ -363,7 +364,7 @@ class RowOptions(SelectOptions, SharedOptions):
 class TableSettings(RowOptions):
     """A concrete table as its tasks use it.
 
-    `columns` are Hive's if the map has none; then names have lost their case, and `any_case` says that the case of JSON keys
+    `columns` are Hive's if the map has none. Hive keeps names in lower case, so `any_case` then says that the case of JSON keys
     is ignored. `location` is the table's directory. `added` holds the names, in lower case, of columns that schema evolution
     added.
     """

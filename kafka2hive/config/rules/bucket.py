@@ -114,6 +114,7 @@ def _within(column: DeclaredColumn, inner: tuple[str, ...], field: str) -> Event
 
 
 def check_bucket(check: TableCheck) -> None:
+    """Check the path, the zone, the columns and the event time of the bucket."""
     bucket, path = check.table.bucket, check.path("bucket")
     template = read_bucket_path(bucket.path)
     for fault in template.faults[:1]:
@@ -207,6 +208,7 @@ def check_compact(check: TableCheck, has_hive: bool) -> None:
 
 
 def check_completion(check: TableCheck) -> None:
+    """Check that each bucket is a period of time that ends, or that a plug-in decides."""
     completion = check.table.completion
     if completion is None:
         return
@@ -258,6 +260,7 @@ def _is_date(check: TableCheck) -> bool:
 
 
 def check_late(check: TableCheck) -> None:
+    """Check that something says when a period is over, so that records can be late."""
     if check.table.late == "append":
         return
     completion, path = check.table.completion, check.path("late")

@@ -32,6 +32,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def check_columns(check: TableCheck, has_hive: bool) -> None:
+    """Check names, types and sources of the declared columns; a table without any needs those of Hive."""
     table = check.table
     seen: set[str] = set()
     for column in declared_columns(table) if table.columns else ():
@@ -202,6 +203,7 @@ def _check_type(check: TableCheck, path: Path, text: str) -> None:
 
 
 def check_metadata(check: TableCheck) -> None:
+    """Check the names of the metadata columns."""
     columns = {name.lower() for name in columns_of(check.table)}
     seen: set[str] = set()
     for position, (kind, name) in enumerate(metadata_names(check.table.metadata)):
@@ -241,6 +243,7 @@ def check_record_parts(check: TableCheck, has_registry: bool) -> None:
 
 
 def uses_registry_for_keys(check: TableCheck) -> bool:
+    """Return whether the records' keys name their schemas in the registry."""
     keys = any(column.part is RecordPart.KEY for column in declared_columns(check.before_sql().table))
     return keys and check.table.key_format in _NAMED_BY_ID
 

@@ -96,6 +96,7 @@ def hive_auth(parts: SplitResult) -> str:
 
 
 def check_service(sections: MapSections, problems: Problems) -> None:
+    """Check the sections other than tables and registry."""
     _check_kafka(sections.kafka, problems)
     if sections.storage:
         _check_storage(sections.storage, problems)

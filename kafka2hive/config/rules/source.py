@@ -21,6 +21,7 @@ from kafka2hive.model.entry_points import PluginKind
 
 
 def check_source(check: TableCheck) -> None:
+    """Check that the envelope of a change log fits the format and the columns."""
     table, path = check.table, check.path("source")
     if isinstance(table.source, ChangeLogKeys):
         keys = (table.source.debezium, table.source.maxwell, table.source.canal)
@@ -127,6 +128,7 @@ def check_latest(check: TableCheck, has_hive: bool) -> None:
 
 
 def check_csv(check: TableCheck) -> None:
+    """Check the section csv and the columns of a table with format csv."""
     table = check.table
     if table.format != "csv":
         if "csv" in check.map_keys.given:
@@ -175,6 +177,7 @@ def _check_characters(check: TableCheck) -> None:
 
 
 def check_decoder(check: TableCheck) -> None:
+    """Check the decoder of format plugin."""
     table = check.table
     if table.format != "plugin":
         if "plugin" in check.map_keys.given:

@@ -153,6 +153,7 @@ def _source(keys: ColumnKeys) -> tuple[RecordPart, str | None, tuple[str, ...]]:
 
 
 def columns_of(table: TableKeys) -> dict[str, str]:
+    """Return the Hive types of the declared columns by name."""
     return {column.name: column.type for column in declared_columns(table)}
 
 

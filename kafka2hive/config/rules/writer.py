@@ -20,6 +20,7 @@ _OF_METADATA = {MetadataColumn.HEADERS: "array"}
 
 
 def check_writer(check: TableCheck) -> None:
+    """Check that the options of the writer fit its format, and the columns that they name."""
     _check_level(check)
     _check_format(check)
     _check_text(check)

@@ -63,7 +63,7 @@ def read_document(text: str, problems: Problems) -> object:
         problems.add_at(place, (), f"not YAML: {_harmless(error)}")
         return None
     except yaml.YAMLError:
-        problems.add((), "not YAML: a character that cannot stand in a text file")
+        problems.add((), "not YAML: a character that YAML does not allow")
         return None
     data = None if root is None else _NodeReader(problems).value(root, ())
     if data is None and not problems.all():

@@ -41,7 +41,7 @@ _EXPECTED: dict[object, str] = {
     dict: "expected keys with values",
 }
 _TYPE_ENDS_HERE = (
-    "is the end of the type before it: within { } YAML takes a comma for the next key;"
+    "is the end of the type before it: within { } a comma begins the next key;"
     ' quote types that hold a comma, as in {price: "decimal(10,2)"}'
 )
 
