@@ -123,7 +123,7 @@ class ChunkDecoder:
 
     def unmapped_fields(self) -> UnmappedFields:
         """Return the fields that no column takes, over all chunks so far."""
-        return self._unmapped.found()
+        return self._unmapped.fields()
 
     def changed(self) -> tuple[tuple[str, int], ...]:
         """Return how many values the map's leeway changed since the last call, by kind."""

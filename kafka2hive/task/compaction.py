@@ -32,7 +32,7 @@ _WORD = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class UnitOrder:
-    """What a unit writes: the rows of the early files `sources` (full paths, in order), at the `home` of their partition."""
+    """What a unit writes: the rows of the early files `sources` (full paths, in order), in the `home` of their Hive partition."""
 
     sources: Sequence[str]
     home: HivePartition
@@ -66,7 +66,7 @@ class RowSum:
 
 
 class SourceUnreadable(TableError):
-    """The rows of an early file cannot be read, or not be written as they are, so its partition cannot be compacted."""
+    """The rows of an early file cannot be read, or cannot be written unchanged, so its Hive partition cannot be compacted."""
 
 
 class UnitDiffers(Kafka2HiveError):
@@ -87,10 +87,10 @@ class UnitWriter:
         self._format = encoding_of(settings.writer).extension.partition(".")[0]
 
     def write(self, order: UnitOrder) -> WrittenUnit:
-        """Stage the unit's files, whose rows are those of its first sources that have the same columns.
+        """Stage the unit's files, which hold the rows of its sources up to the first one that has other columns.
 
-        So a unit neither adds nor drops a column; the other sources are another unit. The staged files of a unit that failed
-        are orphans. Raises TableError (`compact.source`: a file cannot be read whole, or its rows cannot be written),
+        So a unit neither adds nor drops a column; the remaining sources need another unit. If it fails, its staged files are
+        orphans. Raises TableError (`compact.source`: a file cannot be read whole, or its rows cannot be written),
         StorageError, UnitDiffers.
         """
         limits = TaskLimits(self._memory_bytes, 2, max(self._target_bytes * 2, 1))
@@ -117,7 +117,7 @@ class UnitWriter:
         return WrittenUnit(tuple(written), sources, read.rows)
 
     def _copy(self, order: UnitOrder, first: FileReader, writer: TableWriter) -> tuple[int, RowSum]:
-        """Write the rows. Return of how many sources they are, and their sum."""
+        """Write the rows. Return how many sources were copied, and the sum of their rows."""
         total, reader = RowSum(), first
         for number, path in enumerate(order.sources):
             if number and (reader := self._open(path)).schema != first.schema:

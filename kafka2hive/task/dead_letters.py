@@ -1,6 +1,6 @@
 """The dead letters of one table in one task: files with every byte of the records, and counts of the reasons.
 
-`StoredLetters` are the letters of such a file, as records that are decoded again.
+`StoredLetters` are the letters of such a file, as records to be decoded again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -81,7 +81,7 @@ class Reasons:
     """
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str], Refusal] = {}
+        self._refusals: dict[tuple[str, str], Refusal] = {}
 
     def add(self, chunk: Chunk, positions: Positions, reasons: Sequence[Reason]) -> None:
         """Count the messages at `positions`; `reasons` has one per position."""
@@ -92,11 +92,11 @@ class Reasons:
             counts[key] = counts.get(key, 0) + 1
             first.setdefault(key, (position, reason.text))
         for key, count in counts.items():
-            known = self._found.get(key)
+            known = self._refusals.get(key)
             if known is None:
                 (code, column), (position, detail) = key, first[key]
                 topic_partition, offset = chunk.address(position)
-                self._found[key] = Refusal(
+                self._refusals[key] = Refusal(
                     code=code,
                     column=column,
                     count=count,
@@ -105,19 +105,19 @@ class Reasons:
                     detail=detail,
                 )
             else:
-                self._found[key] = known.more(count)
+                self._refusals[key] = known.more(count)
 
     def most_frequent(self) -> tuple[Refusal, ...]:
         """Return at most MOST_REASONS, the most frequent first."""
-        return tuple(sorted(self._found.values(), key=lambda one: -one.count)[:MOST_REASONS])
+        return tuple(sorted(self._refusals.values(), key=lambda one: -one.count)[:MOST_REASONS])
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLetters:
-    """Records (see there) as dead letters keep them; `rows` are rows of a dead-letter file, of one topic partition or several.
+    """See Records. `rows` are rows of a dead-letter file, of one topic partition or several.
 
-    Two things of a record are not in its letter: header names that are not UTF-8, and a timestamp beyond the years 1 to
-    9999, which is null.
+    A letter lacks two things that its record may have: header names that are not UTF-8, and a timestamp outside the years 1
+    to 9999, which is null.
     """
 
     rows: pa.Table
@@ -183,20 +183,20 @@ def letter_chunks(
     table: str, rows: pa.Table, ranges: Sequence[OffsetRange], most_bytes: int
 ) -> Iterator[Chunk]:
     """Yield the letters as chunks, each of one of the ranges. Raises TableError if one is in none of them."""
-    found = 0
+    inside_ranges = 0
     for source in ranges:
         at = source.topic_partition
         inside = pc.and_(pc.equal(rows["topic"], at.topic), pc.equal(rows["partition"], at.number))
         inside = pc.and_(inside, pc.greater_equal(rows["offset"], source.start))
         part = rows.filter(pc.and_(inside, pc.less(rows["offset"], source.end))).sort_by("offset")
         if len(part):
-            found += len(part)
+            inside_ranges += len(part)
             records = StoredLetters(part)
             segment = Segment(source, len(part), records.value_bytes(), -1)
             yield from Chunk(table, (segment,), records).split(most_bytes)
-    if found != len(rows):
+    if inside_ranges != len(rows):
         raise TableError(
             "replay.damaged",
-            f"{table}: {len(rows) - found} dead letters are of other offsets than their file says",
+            f"{table}: {len(rows) - inside_ranges} dead letters are of other offsets than their file says",
             "`kafka2hive verify --deep` names them; nothing was changed",
         )

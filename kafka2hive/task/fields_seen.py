@@ -35,7 +35,8 @@ MOST_FIELDS = 100
 LONGEST_NAME = 128
 SAMPLE = 100
 LEAST_SAMPLE = 20
-"""Messages of a batch that are parsed, evenly spaced: an eighth of a small batch, so less than 1 % of a task."""
+"""The most and the least messages of a batch that are parsed, evenly spaced: an eighth of a small batch, so that parsing
+takes less than 1 % of a task's time."""
 
 Shape = tuple[str, ...]
 """The keys of an object, in their order."""
@@ -136,7 +137,8 @@ class UnmappedFieldsOfTask:
             if name[:LONGEST_NAME] not in self._records:
                 self._search(name=name, messages=messages, accepted=accepted, chunk=chunk, chosen=chosen)
 
-    def found(self) -> UnmappedFields:
+    def fields(self) -> UnmappedFields:
+        """Return the fields so far, each with one record as an example."""
         fields = (
             UnmappedField(name=name, records=records, topic_partition=place, offset=offset)
             for name, records in self._records.items()

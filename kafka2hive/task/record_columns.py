@@ -201,7 +201,7 @@ class HeaderColumns:
 
 
 class KeyAndHeaderColumns:
-    """Reads keys and headers if a column needs them."""
+    """The columns of a table that its records' keys and headers fill; it reads keys and headers only if there are any."""
 
     def __init__(
         self, table: TableSettings, writers: WriterSchemas | None, changes: Changes | None = None
@@ -240,8 +240,8 @@ class KeyAndHeaderColumns:
             return rows, positions, None
         columns = {name: rows.column(name) for name in rows.schema.names}
         rejected: dict[int, Reason] = {}
-        for found, bad in self._read(chunk, positions):
-            columns |= found
+        for of_part, bad in self._read(chunk, positions):
+            columns |= of_part
             rejected = bad | rejected  # the first reason stands
         whole = pa.RecordBatch.from_arrays(
             [columns[name] for name in self._schema.names], schema=self._schema

@@ -36,7 +36,7 @@ from kafka2hive.task.fetch.consumer import forget_consumer, process_consumer
 from kafka2hive.task.fetch.delivery_count import FetchBug
 from kafka2hive.task.fetch.fetch import Fetch, TableUnreadable
 from kafka2hive.task.fetch.reader import Event, RangeReader, TableDelivered
-from kafka2hive.task.letters import LettersTask
+from kafka2hive.task.letter_replay import LettersTask
 from kafka2hive.task.part import TablePart, TaskEnvironment, task_environment
 from kafka2hive.task.table import BucketedRows, OpenEnd, TableRun
 from kafka2hive.task.watchdog import Watchdog

@@ -28,9 +28,9 @@ from kafka2hive.task.write.bucket_split import RowSources
 
 @dataclass(frozen=True, slots=True)
 class Fates:
-    """The fates of the messages of one chunk, as positions.
+    """What becomes of the messages of one chunk, as positions.
 
-    `rows` has the position of each row's message; all rows of a message are in one item.
+    `rows` has the position of each row's message; all rows of a message are in one item of the list.
     """
 
     rejections: list[Rejections] = field(default_factory=list)

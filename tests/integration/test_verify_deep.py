@@ -110,7 +110,7 @@ def test_a_right_dump_passes_and_every_kind_of_difference_is_named(dumped: Dumpe
     for table in (dumped.places, dumped.plain, dumped.raw, dumped.copy, dumped.lines, dumped.text):
         done, audited = dumped.verify(table)
         assert (done.code, audited["findings"]) == (0, []), audited
-        processing = ["buckets: they are of the time of processing, which no record tells"]
+        processing = ["buckets: they are by processing time, which no record has"]
         assert audited["not_checked"] == (processing if table == dumped.raw else [])
         assert audited["rows"] >= COUNT - 24
 

@@ -137,7 +137,8 @@ class _ConnectTypes(SchemaTypes):
                 case str(kind) if kind in _PRIMITIVES:
                     return _PRIMITIVES[kind]
             return self.left_out(
-                place, "has a type that Kafka Connect's schemas have not, or a map's keys are no texts"
+                place,
+                "has a type that Kafka Connect's schemas do not have, or is a map whose keys are not strings",
             )
 
     def _within(self, text: str, schema: object, place: str) -> str | None:

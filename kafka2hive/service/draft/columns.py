@@ -24,7 +24,7 @@ _FAMILY = {"whole": "number", "fraction": "number", "string": "text", "date": "t
 
 
 class Names:
-    """Names for columns that Hive accepts; adds a note for each key that another one differs from by case alone."""
+    """Names for columns that Hive accepts; adds a note for each key whose name differs from another one by case alone."""
 
     def __init__(self, notes: list[str]) -> None:
         self._notes = notes
@@ -67,9 +67,8 @@ class Columns:
             self.notes.append(f"{path_text(keys)} cannot be a path: left out")
             return
         if set(shape.kinds) == {"object"} and not _is_map(shape) and not _is_struct(shape):
-            yield from self._of_members(
-                shape, keys
-            )  # Hive's structs cannot have such keys, but columns can read them
+            # Hive's structs cannot have such keys, but columns can read them
+            yield from self._of_members(shape, keys)
             return
         counts = _counts(shape)
         unit = counts if counts != "d" and _TIME_NAME.search(_plain(keys[-1])) else None

@@ -29,7 +29,8 @@ _BOOLEANS = {"true": True, "false": False}
 def fields_of(values: Sequence[bytes]) -> tuple[str, list[list[str | None]]] | None:
     """Return the delimiter, and the fields of the records with the usual number of fields; None if it is not CSV.
 
-    At least a SHARE of the records must have two fields or more. Of several delimiters the one with most fields is taken.
+    At least a SHARE of the records must have the same number of fields, two or more. If several delimiters fit, the one with
+    the most fields is taken.
     """
     texts = [text for value in values if (text := _text(value)) is not None]
     best: tuple[str, list[list[str | None]]] | None = None
@@ -82,7 +83,7 @@ def documents_of_fields(rows: Sequence[Sequence[str | None]]) -> list[dict[str, 
 
 
 def _are_names(row: Sequence[str]) -> bool:
-    """Whether all are distinct names; the first may be empty, as pandas writes the name of an index."""
+    """Whether all are distinct names; the first may be empty, because pandas writes an index without a name so."""
     names = row[1:] if not row[0] else row
     return len(set(row)) == len(row) and all(map(_NAME.fullmatch, names))
 

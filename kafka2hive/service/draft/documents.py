@@ -1,4 +1,7 @@
-"""The JSON objects in sampled values (one per value, or several as lines or an array), their shape, and why there are none."""
+"""The JSON objects in sampled values, their shape, and why there are none.
+
+A value is one object, or holds several as lines or as an array.
+"""
 
 import json
 import re
@@ -49,9 +52,9 @@ def documents_of(values: Sequence[bytes]) -> Documents:
 
 
 def several_per_value(values: Sequence[bytes], known: Documents) -> tuple[str, Documents] | None:
-    """Return the map's `rows` (`lines` or `array`) and all objects, if most values hold several objects.
+    """Return the map's `rows` (`lines` or `array`) and all objects, if most values hold several objects; otherwise None.
 
-    Returns None if reading each value as one object fits at least as many values; `known` has those objects.
+    `known` has the values read as one object each; the result is None, too, if that fits at least as many values.
     """
     singles = sum(document is not None for document in known)
     for rows, split in (("lines", split_lines), ("array", split_arrays)):
@@ -66,7 +69,7 @@ def several_per_value(values: Sequence[bytes], known: Documents) -> tuple[str, D
 
 
 def reasons_for_none(values: Sequence[bytes]) -> list[str]:
-    """Return a note that names the format of most values if it is known, or why those that begin as objects are invalid."""
+    """Return at most one note: the format of most values if it is known, or why those that begin as objects are invalid."""
     heads = Counter(name for value in values for head, name in _HEADS.items() if value.startswith(head))
     for name, count in heads.most_common(1):
         if 2 * count > len(values):

@@ -60,9 +60,9 @@ class DraftRequest:
 
 @dataclass(slots=True)
 class TopicSample:
-    """The sampled records: for each but the tombstones its value, topic partition's number and timestamp.
+    """The sampled records: the value, partition number and timestamp of each except the tombstones.
 
-    `partitions` is the number of the topic's partitions. A timestamp is in milliseconds, None if the record has none.
+    `partitions` is how many partitions the topic has. A timestamp is in milliseconds, None if the record has none.
     """
 
     ranges: tuple[OffsetRange, ...]
@@ -167,7 +167,7 @@ def draft_table(
 
 
 def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> TopicSample:
-    """Read about `records` records; the wiring's map has a raw table of the topic with metadata `number` and `time`.
+    """Read about `records` of the newest records; the map must have a raw table of the topic with metadata `number` and `time`.
 
     Raises ConfigError (no such topic), ServiceUnavailable, TableError (not readable).
     """
@@ -258,7 +258,7 @@ def _reading_map(draft: Draft) -> str:
     registry = {"registry": {"url": draft.registry}} if draft.registry else {}
     hive = {"hive": {"url": draft.hive}} if draft.hive else {}
     # a map must not name a registry that no table uses
-    more = (
+    user = (
         [{"table": "sample.avro", "topics": [draft.topic], "format": "avro", "columns": {"a": "int"}}]
         if registry
         else []
@@ -270,7 +270,7 @@ def _reading_map(draft: Draft) -> str:
         **registry,
         **hive,
     }
-    return json.dumps({**service, "tables": [table, *more]})
+    return json.dumps({**service, "tables": [table, *user]})
 
 
 def _without_secret(key: str, value: str) -> str:

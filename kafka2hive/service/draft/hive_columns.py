@@ -105,6 +105,6 @@ def _path(names: Sequence[str], notes: list[str]) -> str:
     if len(hours) == 1 and hours[0].lower() in _HOURS:
         return f"{day}=%Y-%m-%d/{hours[0]}=%H"
     notes.append(
-        f"the contents of the partition columns {', '.join(names)} are not known: correct bucket.path, which has days in all"
+        f"what the partition columns {', '.join(names)} hold is not known: bucket.path has a day in each, correct it"
     )
     return "/".join(f"{name}=%Y-%m-%d" for name in names)

@@ -15,8 +15,8 @@ _NOT_PLAIN = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "nu
 class DraftColumn:
     """A column whose value is at the path `keys`; `empty` is the share of records without a value.
 
-    `unit` is that of a number which counts from 1970. `counts` is the unit that a number of this size would have, whether
-    it is a time or not.
+    `unit` is that of a number that counts from 1970. `counts` is the unit in which a number of this size would count from
+    1970, even if it is not a time.
     """
 
     name: str

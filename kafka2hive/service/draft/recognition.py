@@ -1,4 +1,7 @@
-"""The format of sampled values: JSON, JSON, Avro or Protobuf with a registry's schema id, CSV, a change log, or raw bytes."""
+"""The format of sampled values.
+
+It is JSON (plain, a change log, or after the id of a registry's schema), Avro or Protobuf after such an id, CSV, or raw bytes.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -64,7 +67,7 @@ def recognise(values: Sequence[bytes], writers: WriterSchemas | None) -> Recogni
 
 
 def _without_change_columns(recognition: Recognition) -> Recognition:
-    """Rename columns of the row that have the name of a column which every table of changes has."""
+    """Rename the row's columns that have the name of a column of every change log."""
     names = {column.name.lower() for column in recognition.columns} | {*CHANGE_COLUMNS, BEFORE}
     columns, notes = [], list(recognition.notes)
     for column in recognition.columns:

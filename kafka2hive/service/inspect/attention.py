@@ -1,4 +1,4 @@
-"""What a table needs from people, in words: for the page of `report`. Pure."""
+"""What each table needs from people, in words, for `report`. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from kafka2hive.service.inspect.status import NotBegun, StatusResult, TableStatu
 from kafka2hive.service.tables.condition import Retrying, Stopped, Trouble
 
 LATE_SECONDS = 900.0
-"""A table whose records wait is behind if its newest epoch is older than this; a pending registration is late then, too."""
+"""A table with waiting records is behind if its newest epoch is older than this, and a pending registration is then late."""
 
 
 class Urgency(IntEnum):
@@ -32,7 +32,7 @@ class Urgency(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """One table for people: the state in a few words, what is known about it, and what to do (empty: nothing).
+    """What one table needs: its state in a few words, what is known about it, and what to do (empty: nothing).
 
     Commands in `remedy` are in backquotes.
     """
@@ -57,7 +57,7 @@ def attention_of(result: StatusResult, now: float) -> tuple[Attention, ...]:
 
 
 def unix_time(written_at: str) -> float | None:
-    """Return an ISO 8601 time in UTC in Unix seconds; None for a text that is no time (an older writer's)."""
+    """Return an ISO 8601 time in UTC in Unix seconds; None if the text, of an older writer, is not a time."""
     try:
         moment = datetime.fromisoformat(written_at)
     except ValueError:
@@ -78,7 +78,7 @@ def _of_missing(one: NotBegun) -> Attention:
 
 
 def _of_table(table: TableStatus, now: float, *, died: bool) -> Attention:
-    """The first that holds counts: a trouble, a pause, no run, a backlog, a note."""
+    """Return the first of these that applies: a trouble, a pause, no run, a backlog, a note."""
     if trouble := _trouble(table.name, table.state, table.last):
         return trouble
     state, waiting = table.view.state, _waiting(table)
@@ -104,20 +104,20 @@ def _trouble(table: str, state: object, last: LastOutcome | None) -> Attention |
     """Return the trouble of the live run, otherwise that of the last run; None if there was none."""
     when = ""
     if isinstance(state, NotRunning) and last is not None:
-        state, when = last.condition.state, f" (said by the last run at {last.at}; no run is alive)"
+        state, when = last.condition.state, f" (reported by the last run at {last.at}; no run is alive)"
     match state:
         case Stopped(trouble):
             remedy = (
                 trouble.remedy or f"`kafka2hive recover --plan --table {table} -c MAP` shows what can be done"
             )
-            return Attention(table, Urgency.ACT, "Stopped: needs you", _said(trouble) + when, remedy)
+            return Attention(table, Urgency.ACT, "Stopped: needs you", _text_of(trouble) + when, remedy)
         case Retrying(trouble, next_try):
             headline = "Fails: the next run tries again" if when else f"Fails: retried at {next_try}"
-            return Attention(table, Urgency.FAILS, headline, _said(trouble) + when, trouble.remedy)
+            return Attention(table, Urgency.FAILS, headline, _text_of(trouble) + when, trouble.remedy)
     return None
 
 
-def _said(trouble: Trouble) -> str:
+def _text_of(trouble: Trouble) -> str:
     return f"[{trouble.code}] {trouble.message}"
 
 

@@ -184,7 +184,7 @@ def _table_preview(
         return TablePreview(table.name, error=error)
     collector = _Collector()
     try:
-        outcome = _look(wiring=wiring, table=settings, ranges=ranges, collector=collector, selects=selects)
+        outcome = _dry_run(wiring=wiring, table=settings, ranges=ranges, collector=collector, selects=selects)
     except TableError as error:
         return TablePreview(table.name, ranges, error=error)
     return TablePreview(
@@ -202,7 +202,7 @@ def _misspelled(columns: ColumnsSeen, table: TableSettings) -> tuple[NeverFilled
     return tuple(column for column in empty if column.nearest)
 
 
-def _look(
+def _dry_run(
     wiring: Wiring,
     table: TableSettings,
     ranges: tuple[OffsetRange, ...],

@@ -36,9 +36,9 @@ MOST_REASONS = 20
 
 @dataclass(frozen=True, slots=True)
 class ReportScope:
-    """What a report covers: these tables (empty: all), details of so many of them, from their newest `epochs` epochs.
+    """What a report covers: `tables` (empty: all), and the newest `epochs` epochs of at most `details` of them.
 
-    `with_hive`: Hive's tables are compared with the map.
+    `with_hive` is true if Hive's tables are compared with the map.
     """
 
     tables: tuple[str, ...] = ()
@@ -49,10 +49,10 @@ class ReportScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochPoint:
-    """One finalised epoch. `age_seconds`: how old the newest record was when the epoch was written; None if unknown.
+    """One finalised epoch. `age_seconds` is how old the newest record was when the epoch was written; None if unknown.
 
-    The two clocks are the writer's and the producers', so the age may be negative. `taken_over_by`: the process, in the first
-    epoch of a generation.
+    The writer's clock and the producers' may differ, so the age may be negative. `taken_over_by` is the process that took
+    the table over, in the first epoch of a generation.
     """
 
     epoch: int
@@ -68,7 +68,8 @@ class EpochPoint:
 class RunEpoch:
     """One epoch of the live run: when it was published, how long its phases took, and what was left in Kafka then.
 
-    `fresh_seconds` is that of the stalest table in it; None if it is not known. Ledgers do not record these numbers.
+    `fresh_seconds` is how old the newest record was in the table where it was oldest; None if unknown. Ledgers do not record
+    these numbers.
     """
 
     number: int
@@ -106,7 +107,7 @@ class PartitionFiles:
 class Coverage:
     """What became of a topic partition's offsets in the epochs that were read: `ranges`, in order, and their `account`.
 
-    `place` is the table's position next to the ends of Kafka's log. `gaps` were accepted as lost, ever.
+    `place` is the table's position next to the ends of Kafka's log. `gaps` are all that were accepted as lost, in any epoch.
     """
 
     place: PlacedOffset
@@ -127,8 +128,9 @@ class CertificateGiven:
 class TableHistory:
     """A table's recorded history: the newest epochs, oldest first, and what they hold.
 
-    `older_epochs`: the ledger has more epochs than were read. `letters` is None without dead letters; `letter_files_left`
-    counts files that were not read. `plan` is None if Hive was not asked. `failures` say what could not be read.
+    `older_epochs` is true if the ledger has more epochs than were read. `letters` is None without dead letters;
+    `letter_files_left` counts files that were not read. `plan` is None if Hive was not asked. `failures` say what could not
+    be read.
     """
 
     name: str
@@ -145,9 +147,11 @@ class TableHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A service at `made_at` (Unix seconds). `attention` has every table, the most urgent first, and `tables` the details
-    of the first of them. `drift_failure` says why Hive's tables were not compared with the map. `run_epochs` are the live
-    run's last ones, oldest first, if it made this.
+    """A service at `made_at` (Unix seconds).
+
+    `attention` has every table, the most urgent first, and `tables` the details of the first ones. `drift_failure` says why
+    Hive's tables were not compared with the map. `run_epochs` are the last epochs of the live run that made this report,
+    oldest first; empty if no run made it.
     """
 
     service: str
@@ -246,7 +250,7 @@ def _details(
     table: TableStatus,
     scope: ReportScope,
     places: Sequence[PlacedOffset],
-    its_plan: "TablePlan | None",
+    plan: "TablePlan | None",
 ) -> TableHistory:
     """Read one table's history; an error becomes a failure in the table's report, with what was read before it."""
     reading = _Reading(table.view)
@@ -273,7 +277,7 @@ def _details(
         certificates=tuple(reversed(reading.certificates)),
         letters=letters,
         letter_files_left=max(len(reading.letters) - MOST_LETTER_FILES, 0),
-        plan=its_plan,
+        plan=plan,
         failures=tuple(failures),
     )
 

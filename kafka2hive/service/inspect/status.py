@@ -91,7 +91,7 @@ class TableStatus:
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """A table that has no ledger yet; `condition` is what a live run reports of it, `last` what the last run did."""
+    """A table that has no ledger yet; `condition` is what a live run reports of it, `last` what the last run reported."""
 
     table: str
     condition: TableCondition | None = None
@@ -110,11 +110,11 @@ class NotBegun:
 class StatusResult:
     """All tables of a service, and its runs.
 
-    `errors` are of tables whose ledger cannot be read or is gone. `kafka_error` says why no lag is known.
+    `errors` has the tables whose ledger cannot be read or is gone. `kafka_error` says why no lag is known.
     `last_run` is None while a run is alive. `most_tasks` is the most tasks that an epoch of the live run can have.
     `map_differs` is true if a live run has loaded another map. `decoder` is empty if no run has reported it.
-    `waiting_orders` are in the service's inbox: no owner has answered them yet. `runs` has what its runs report, also of
-    tables that were not wanted.
+    `waiting_orders` are in the service's inbox: no owner has answered them yet. `runs` has what the service's runs report,
+    also about tables that were not asked for.
     """
 
     tables: tuple[TableStatus, ...]

@@ -1,7 +1,7 @@
 """`kafka2hive top`: repeated readings of a service's tables by the code of `status`, in bounded time. Only reads.
 
-A reading of `status` costs several NameNode calls a table, so one reading covers the tables on the screen, and of the others
-those whose figures are oldest, as many as fit in READ_SECONDS. What did not answer keeps its earlier figures.
+A reading costs several NameNode calls per table, so it covers the tables on the screen, and as many others, those with the
+oldest figures first, as fit in READ_SECONDS. Figures of a system that does not answer stay as they were.
 """
 
 import re
@@ -29,7 +29,7 @@ READ_SECONDS = 1.0
 FIRST_TABLES = 20
 """How many tables the first reading covers; how long it takes decides about the next one."""
 RATE_SECONDS = 600.0
-"""Epochs that are older do not count in a rate."""
+"""A rate does not count epochs that are older."""
 LETTERS = 20
 METRICS_SECONDS = 1.0
 
@@ -47,10 +47,10 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True)
 class TopRow:
-    """One table, as last read at `read_at` (Unix seconds; 0: never, then only the run's report is known).
+    """One table, as last read at `read_at` (Unix seconds; 0: never, so that only the run's report is known).
 
-    `table` is None if it has no ledger or was not read yet. `lag` is kept while Kafka does not answer. `error`: why the
-    ledger could not be read the last time.
+    `table` is None if it has no ledger or was not read yet. `lag` is kept while Kafka does not answer. `error` is set if the
+    last reading could not read the ledger.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Silence:
 class Reading:
     """All tables of a service at `at` (Unix seconds), and what did not answer.
 
-    `phases`: mean seconds of each phase in the epochs since the reading before, or the last that had epochs.
+    `phases` has the mean seconds of each phase in the epochs between the last two readings; if there were none, in earlier ones.
     """
 
     service: str
@@ -91,7 +91,7 @@ class Reading:
 
 
 def rate_of(epochs: Sequence[EpochStatus], now: float) -> Throughput | None:
-    """Return what these epochs (the newest first) read per second up to `now`; the oldest only gives the beginning.
+    """Return what these epochs (the newest first) read per second from the oldest one's end up to `now`.
 
     Epochs of more than RATE_SECONDS ago do not count. None if fewer than two epochs are known.
     """
@@ -101,10 +101,10 @@ def rate_of(epochs: Sequence[EpochStatus], now: float) -> Throughput | None:
     if any(moment is None for moment in times):
         return None
     begin = max(times[-1] or 0.0, now - RATE_SECONDS)
-    counted = [e for e, moment in zip(epochs[:-1], times, strict=False) if (moment or 0.0) > begin]
+    recent = [e for e, moment in zip(epochs[:-1], times, strict=False) if (moment or 0.0) > begin]
     seconds = max(now - begin, 1.0)
     return Throughput(
-        sum(e.account.read for e in counted) / seconds, sum(e.account.bytes for e in counted) / seconds
+        sum(e.account.read for e in recent) / seconds, sum(e.account.bytes for e in recent) / seconds
     )
 
 
@@ -133,7 +133,7 @@ class TopReader:
         self._rows: dict[str, TopRow] = {}
         self._foreign: set[str] = set()  # ledgers of other services below the same root
         self._last = Reading(wiring.map.service, 0.0)
-        self._good: dict[str, float] = {}
+        self._answered_at: dict[str, float] = {}
         self._room = FIRST_TABLES
         self._phases = _Phases(wiring.map.metrics, wiring.map.service)
 
@@ -150,7 +150,7 @@ class TopReader:
         try:
             return self._read(chosen, self._heartbeats)
         except Kafka2HiveError as error:
-            silence = Silence("HDFS", self._good.get("HDFS", 0.0), str(error))
+            silence = Silence("HDFS", self._answered_at.get("HDFS", 0.0), str(error))
             self._last = replace(self._last, silences=(silence,))
             return self._last
 
@@ -215,11 +215,11 @@ class TopReader:
         return replace(row, state=condition.state) if condition else row
 
     def _silences(self, result: StatusResult, now: float) -> Iterable[Silence]:
-        self._good["HDFS"] = now
+        self._answered_at["HDFS"] = now
         if result.kafka_error is None:
-            self._good["Kafka"] = now
+            self._answered_at["Kafka"] = now
         else:
-            yield Silence("Kafka", self._good.get("Kafka", 0.0), result.kafka_error)
+            yield Silence("Kafka", self._answered_at.get("Kafka", 0.0), result.kafka_error)
 
 
 def _report(result: StatusResult, owner: str) -> Iterable[NotBegun]:

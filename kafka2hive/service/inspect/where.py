@@ -113,7 +113,7 @@ def _not_begun(
 
 
 def _after_compaction(answer: PlaceAnswer, snapshots: list[Snapshot]) -> PlaceAnswer:
-    """Return the answer with the files that were written of its early files, in the place of those."""
+    """Return the answer with each early file that was compacted replaced by the files of its compaction unit."""
     files: dict[str, DataFile] = {}
     epochs = set[int]()
     for file in answer.files:

@@ -41,7 +41,7 @@ from kafka2hive.service.tables.replays import (
     search_letters,
 )
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.task.letters import stage_letters, try_letters
+from kafka2hive.task.letter_replay import stage_letters, try_letters
 from kafka2hive.task.part import TablePart
 from kafka2hive.task.run import seldom_collected
 

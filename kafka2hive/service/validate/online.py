@@ -53,7 +53,7 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = 
     checks: list[Check] = []
     brokers = dict(wiring.map.kafka.properties).get("bootstrap.servers", "")
     routes: TopicRoutes | None = None
-    answers = False
+    kafka_answers = False
     try:
         cluster = kafka.cluster()
         routes = topic_routes(wiring, cluster.topics)
@@ -67,7 +67,7 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = 
         )
         checks += (Check("kafka", f"topic {c.topic}", Failed(c.error)) for c in routes.conflicts)
         checks += check_kafka(kafka, routes.tables, cluster)
-        answers = True
+        kafka_answers = True
     except (ServiceUnavailable, ConfigError) as error:
         checks.append(Check("kafka", brokers, Failed(error)))
         named = {topic for rule in wiring.map.tables for topic in rule.topics}
@@ -77,7 +77,7 @@ def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = 
         checks.append(check_registry(registry, wiring.map.registry.url))
     storage = check_storage(wiring, tables)
     checks += storage
-    checks += check_ledgers(wiring, tables_without_failure(storage, tables), kafka if answers else None)
+    checks += check_ledgers(wiring, tables_without_failure(storage, tables), kafka if kafka_answers else None)
     metastore = wiring.hive()
     catalogue = Catalogue(wiring.map, metastore)
     if metastore is not None:

@@ -122,7 +122,7 @@ def changed_files(expected: Iterable[DataFile], lengths: Mapping[str, int]) -> I
 
 
 def _not_hidden(finals: Sequence[Snapshot], lengths: Mapping[str, int]) -> Iterator[Finding]:
-    """Yield a finding for each dead-letter file that readers see beside what its letters became."""
+    """Yield a finding for each dead-letter file that readers see although its letters were replayed."""
     for path in sorted({one.path for snapshot in finals for one in snapshot.replayed} & lengths.keys()):
         text = "its letters were replayed, and readers see it again: move it away"
         yield Finding("verify.replay", path, text)
@@ -137,7 +137,7 @@ def _epoch_in(path: str, tags: Collection[str]) -> int | None:
 def _untracked(
     unnamed: Mapping[str, int | None], newest: int, newest_now: Callable[[], int]
 ) -> Iterator[Finding]:
-    """Return a finding for each visible file of this ledger that no snapshot names.
+    """Yield a finding for each visible file of this ledger that no snapshot names.
 
     A live run may have published files since the history was read, but only of epochs up to `newest_now()`.
     """
@@ -155,7 +155,7 @@ def _untracked(
 
 
 def _foreign(unnamed: Mapping[str, int | None], directories: Collection[str]) -> list[str]:
-    """Note files of other writers: Hive reads every file of a partition that is not hidden."""
+    """Return a note on files of other writers, because Hive reads every file of a partition that is not hidden."""
     paths = [
         path
         for path, epoch in unnamed.items()

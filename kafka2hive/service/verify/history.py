@@ -1,7 +1,7 @@
 """The audit of a ledger's snapshots among themselves. Pure.
 
 What must hold (docs/protocol.md, I3): there is a snapshot of every epoch, each epoch begins at the offsets at which the
-one before ended, and every offset between has an account, or belongs to an accepted gap. A dead letter is replayed at most
+one before ended, and every offset in between has an account, or belongs to an accepted gap. A dead letter is replayed at most
 once, and is then a row, filtered, a tombstone, or a letter of the epoch that replayed it.
 """
 
@@ -116,9 +116,9 @@ def _losses(snapshot: Snapshot, earlier: Mapping[str, DataFile]) -> Iterator[Fin
 def _replay(
     snapshot: Snapshot, one: ReplayedFile, earlier: Mapping[str, DataFile], replayed: Collection[str]
 ) -> Iterator[Finding]:
-    """Audit that the letters are those of a file of an earlier epoch, which no other epoch replayed, and where they went.
+    """Audit that `one` is a dead-letter file of an earlier epoch, that no other epoch replayed it, and what became of it.
 
-    The task that replayed them must have read the same offsets, and its files hold what the letters became.
+    The files of the task that replayed it must be of the same offsets, and hold as many rows as its letters became.
     """
     file = earlier.get(one.path)
     problem = None
@@ -149,10 +149,10 @@ def _replay(
 
 
 def _rows(snapshot: Snapshot, earlier: Mapping[str, DataFile]) -> Iterator[Finding]:
-    """Audit that the files have as many rows as the accounts of offsets and of replayed letters, plus the rows of lost files
-    that this epoch refetched.
+    """Audit that the files have as many rows as the accounts say.
 
-    A rebuilt ledger has files without accounts: those of offsets that were accepted as a gap.
+    To the accounts of offsets and of replayed letters come the rows of lost files that this epoch refetched. A rebuilt ledger
+    has files without accounts: those of offsets that were accepted as a gap.
     """
     gaps = set(_inner_gaps(snapshot))
     accounts = [a.account for a in snapshot.accounts] + [one.account for one in snapshot.replayed]
@@ -175,7 +175,7 @@ def _lost_now(snapshot: Snapshot) -> list[AcceptedLoss]:
 
 
 def _inner_gaps(snapshot: Snapshot) -> list[OffsetRange]:
-    """Return the gaps within the offsets by which this epoch's positions moved; only a rebuilt ledger has such."""
+    """Return the gaps within the offsets by which this epoch's positions moved; only a rebuilt ledger has any."""
     positions = {p.topic_partition: p for p in snapshot.positions}
     return [
         gap.range

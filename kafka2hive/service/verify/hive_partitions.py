@@ -26,8 +26,8 @@ def audit_certificates(
 ) -> list[Finding]:
     """Compare every certificate with its snapshot; `finals` are ordered by epoch. Raises StorageError.
 
-    Certificates of the newest epoch may not be written yet. The certificate of a reopened partition may be missing or empty,
-    as late calls leave it, but otherwise it must be right.
+    Certificates of the newest epoch may not be written yet. The certificate of a reopened partition may be missing, or empty
+    because of a delayed RPC; otherwise it must be right.
     """
     reopened = {
         (before.epoch, partition) for before, after in pairwise(finals) for partition in after.reopened
@@ -62,17 +62,18 @@ def audit_registrations(
 ) -> list[Finding]:
     """Return partitions with data that Hive does not have, or has elsewhere. Raises MetastoreUnavailable.
 
-    A live run may be registering a partition that is pending in the ledger, so it is looked up again after a while.
-    If it is still missing, it is a finding as well: nobody registers it, or Hive refuses it.
+    A live run may be registering a partition that is pending in the ledger, so it is looked up again after PENDING_SECONDS.
+    If it is still missing, it is a finding as well: no run registers it, or Hive refuses it.
     """
     given_up = {f.partition for f in newest.forgotten}
     units = {unit.partition for snapshot in finals for unit in snapshot.units}
-    left = {replace(home, location=other_place(home.location, home.path)) for home in units}
-    filled = {f.hive_partition for s in finals for f in s.files if f.hive_partition.path} - given_up - left
+    early_places = {replace(home, location=other_place(home.location, home.path)) for home in units}
+    with_data = {f.hive_partition for s in finals for f in s.files if f.hive_partition.path}
+    expected = with_data - given_up - early_places
     pending = {p for p in newest.unregistered if p.path}
     findings = [
         Finding("verify.hive", _name(p), problem)
-        for p in sorted(filled - pending)
+        for p in sorted(expected - pending)
         if (problem := wrong_registration(p, metastore))
     ]
     missing = [p for p in sorted(pending) if wrong_registration(p, metastore)]

@@ -102,7 +102,7 @@ class KafkaAudit:
                 self._advance(len(unit.files), unit.rows)
         except ServiceUnavailable as error:
             self._audit.no_answer.append(f"Kafka: {error.message}")
-        self._report_left_out(unassigned)
+        self._report_not_checked(unassigned)
         return self._audit
 
     def _unit(self, unit: Unit, logs: Logs) -> None:
@@ -264,7 +264,8 @@ class KafkaAudit:
                 common.pop(name, None)
         return common
 
-    def _report_left_out(self, unassigned: Sequence[DataFile]) -> None:
+    def _report_not_checked(self, unassigned: Sequence[DataFile]) -> None:
+        """Add what was not compared, and the columns that no row fills."""
         from_value = [column.name for column in self._table.columns if column.name in self._schema.names]
         empty = [name for name in from_value if name not in self._filled] if self._rows else []
         self._audit.notes += [f"column {name} is NULL in every row" for name in empty]
@@ -279,7 +280,7 @@ class KafkaAudit:
             )
         not_checked += [f"{why} {counted(files, 'file')}" for why, files in sorted(self._uncompared.items())]
         if not self._by_bucket:
-            not_checked.append("buckets: they are of the time of processing, which no record tells")
+            not_checked.append("buckets: they are by processing time, which no record has")
 
 
 def _rows_gone(unit: Unit, part: OffsetRange, now: OffsetAccounting) -> int:

@@ -143,7 +143,7 @@ class OtherTableAudit:
     def _read(self, files: Sequence[DataFile]) -> list[bytes | None]:
         """Read the files; the last ones are cached, because several of our tasks need the same files of the other dump."""
 
-        def one(file: DataFile) -> bytes | None:
+        def content(file: DataFile) -> bytes | None:
             data = self._cache.get(file.final)
             if data is not None:
                 return data
@@ -152,7 +152,7 @@ class OtherTableAudit:
             except NotFound:
                 return None  # the audit of its own table reports it
 
-        contents = self._concurrency.map(one, files)
+        contents = self._concurrency.map(content, files)
         for file, data in zip(files, contents, strict=True):
             if data is not None:
                 self._cache[file.final] = data

@@ -24,8 +24,8 @@ def of_epoch(snapshot: Snapshot, code: str, message: str) -> Finding:
 class AuditResult:
     """The result of one part of an audit.
 
-    `not_checked` names what cannot be compared, `no_answer` the services that did not answer. `notes` are what agrees with
-    map and ledger but may be unintended.
+    `not_checked` names what could not be compared, `no_answer` the services that did not answer. `notes` name what agrees
+    with map and ledger but may be unintended.
     """
 
     findings: list[Finding] = field(default_factory=list)

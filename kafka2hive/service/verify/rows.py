@@ -22,9 +22,10 @@ NO_FILE = -1
 
 @dataclass(frozen=True, slots=True)
 class PlaceColumns:
-    """The names of the columns with a row's origin. `topic` or `partition` is None if the table does not have it.
+    """The names of the columns with a row's origin.
 
-    The rows then belong to the only topic, or the only topic partition, of the span.
+    `topic` or `partition` is None if the table does not have it: all rows then are of the only topic, or of the only
+    partition number, of the span.
     """
 
     offset: str

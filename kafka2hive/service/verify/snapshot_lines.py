@@ -179,13 +179,13 @@ def _replaying(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 def _registrations(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Audit the pending registrations.
 
-    They must be those of the epoch before without the ones registered since and early places that were left, plus the Hive
-    partitions of this epoch's files, without forgotten ones.
+    They must be those of the epoch before and the Hive partitions of this epoch's files, but not those that were registered
+    since or given up, nor early places whose partition was compacted.
     """
     own = {file.hive_partition for file in after.files}
     earlier, registered, pending = map(frozenset, (before.unregistered, after.registered, after.unregistered))
-    left = {e.partition for e in before.early} - {e.partition for e in after.early}
-    expected = (earlier - registered - left | own) - {f.partition for f in after.forgotten}
+    compacted = {e.partition for e in before.early} - {e.partition for e in after.early}
+    expected = (earlier - registered - compacted | own) - {f.partition for f in after.forgotten}
     for tag, lines, distinct in (
         ("unregistered", after.unregistered, pending),
         ("registered", after.registered, registered),
@@ -208,7 +208,7 @@ def _registration(snapshot: Snapshot, partition: HivePartition, message: str) ->
 
 
 def _completeness(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Audit open partitions and certificates against the snapshot before, this epoch's data files, and its losses."""
+    """Audit open partitions and certificates against the snapshot before, and this epoch's files and losses."""
     if after.tracking is None:
         if after.open or after.certificates:
             yield of_epoch(after, _COMPLETENESS, "partitions are open or complete, though none are tracked")
@@ -253,6 +253,7 @@ def _completeness(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _tracking(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
+    """Audit since when partitions are tracked, and that the time through which the table is read never goes back."""
     assert after.tracking is not None
     since = after.epoch if before.tracking is None else before.tracking.since
     if after.tracking.since != since:
@@ -266,7 +267,7 @@ def _tracking(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
 
 
 def _bounds(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
-    """Audit the bounds of event time: those of an epoch without records are the ones before, and no period opens again.
+    """Audit the bounds of event time: they change only if records are read, and no closed period opens again.
 
     A rebuilt ledger's epochs have the accounts of many, and no bounds.
     """
@@ -303,7 +304,7 @@ def _opened_at(snapshot: Snapshot, path: str) -> str | None:
 
 
 def _uncertified_counts(before: Snapshot, after: Snapshot) -> dict[str, Counts]:
-    """Return by path of the Hive partition what the certificates and open lines of `after` must add up to."""
+    """Return, by path of the Hive partition, what its certificate or open line in `after` must say."""
     parts = [
         (each.partition.path, (each.since, each.files, each.rows))
         for each in (before.open if before.tracking is not None else ())
@@ -349,9 +350,9 @@ def _file_problem(
 ) -> str | None:
     """Compare a file's line with the file's name, its Hive partition, and the offsets of its epoch.
 
-    `refetched` has the offsets of the files that were lost in this epoch: a file with the same offsets replaces one of
-    them (`--refetch`) and may be staged elsewhere, where the map says. `replayed` has those of the dead-letter files that it
-    replayed. A rebuilt ledger lists the files of many epochs.
+    `refetched` has the offsets of the files that this epoch gave up: a file with the same offsets replaces one of them
+    (`--refetch`), and is staged where the map says, which may be elsewhere. `replayed` has the offsets of the dead-letter
+    files that this epoch replayed. A rebuilt ledger lists the files of many epochs.
     """
     parsed = DataFileName.parse(base_name(file.final))
     partition = file.hive_partition

@@ -22,8 +22,8 @@ Advance = Callable[[int, int], None]
 class Unit:
     """One task's offset ranges with their accounts (without empty ranges), and the files with their rows.
 
-    `bounds` are those of event time by which the task decided. A file that replaces a lost one (`recover --refetch`), or
-    replayed letters, belongs to the unit of that file.
+    `bounds` are the bounds of event time by which the task decided. A file that replaces a lost one (`recover --refetch`), or
+    that holds what dead letters became, belongs to the unit of the file that it replaces.
     """
 
     epoch: int
@@ -83,7 +83,7 @@ def units_of(finals: Sequence[Snapshot]) -> tuple[list[Unit], list[DataFile]]:
 def without_refetched(
     unit: Unit, contents: Sequence[bytes | None], refetched: Collection[str]
 ) -> tuple[Unit, list[bytes | None]]:
-    """Drop the lost files that were refetched or replayed: their rows are in newer files, and none is missing because of them."""
+    """Drop the missing files that were refetched or replayed, because their rows are in newer files, which the unit has, too."""
     kept = [
         (file, data)
         for file, data in zip(unit.files, contents, strict=True)

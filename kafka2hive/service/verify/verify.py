@@ -108,8 +108,8 @@ def _no_other_dump(wiring: Wiring, request: VerifyRequest, names: set[str]) -> l
 class TableAudit:
     """Audits the tables of `request`.
 
-    `kafka` and `metastore` are None if they are not to be asked. `settings` returns the task settings of a table; `deep`
-    needs it and `kafka`, `against` needs it.
+    `kafka` and `metastore` are None if they are not to be asked. `settings` returns the task settings of a table: `deep`
+    needs `settings` and `kafka`, `against` needs `settings`.
     """
 
     wiring: Wiring
@@ -129,7 +129,7 @@ class TableAudit:
         rows = sum(file.rows for file in files if file.kind is not FileKind.COMPACTED)
         self.progress.table(newest.table, len(files), rows)
         result = AuditResult(
-            [*audit_history(history.all), *audit_place(self.wiring.ports.files, history.view)]
+            [*audit_history(history.all), *audit_ownership(self.wiring.ports.files, history.view)]
         )
         self._files(history, result)
         if self.request.against is not None and self.settings is not None:
@@ -156,7 +156,7 @@ class TableAudit:
         return history.newest.table in names or service_map.service in {s.service for s in history.all}
 
     def _files(self, history: History, result: AuditResult) -> None:
-        """Audit names and lengths; also the contents if requested, with `deep` against Kafka's records."""
+        """Audit the files' names and lengths, their contents if requested, and with `deep` their rows against Kafka's records."""
         request, lost = self.request, lost_paths(history.all)
         files, concurrency = self.wiring.ports.files, self.wiring.ports.concurrency
         result.extend(
@@ -218,7 +218,7 @@ class TableAudit:
     def _with_other_table(
         self, history: History, name: str, settings: "Callable[[str], TaskSettings]"
     ) -> AuditResult:
-        """Compare with the table `name`. Raises ConfigError if one of them keeps no offsets, or `name` has no ledger."""
+        """Compare with the table `name`. Raises ConfigError if one of the two keeps no offsets, or `name` has no ledger."""
         from kafka2hive.service.verify.other_table import OtherTableAudit, Side
         from kafka2hive.service.verify.row_sources import place_columns
 
@@ -229,26 +229,26 @@ class TableAudit:
             raise ConfigError(
                 "usage.no_such_table", f"{name} has no ledger below {self.wiring.paths('').ledgers}"
             ) from error
-        mine = settings(table).tables[table]
+        own = settings(table).tables[table]
         try:
-            theirs = settings(name).tables[name]
+            others = settings(name).tables[name]
         except ConfigError:  # it is in another map: assume that its columns have the same names
-            theirs = mine
-        ours_place, their_place = place_columns(mine), place_columns(theirs)
-        if not (ours_place and their_place and ours_place.complete and their_place.complete):
+            others = own
+        place, other_place = place_columns(own), place_columns(others)
+        if not (place and other_place and place.complete and other_place.complete):
             raise ConfigError(
                 "usage.no_offsets",
                 f"{table} and {name} cannot be compared row by row: both must keep topic, partition and offset",
                 "`verify --deep` compares each of them with Kafka",
             )
-        same = mine.bucketing == theirs.bucketing and mine.zone == theirs.zone and theirs is not mine
-        by_bucket = same and mine.bucketing.time is not BucketTime.PROCESSING
-        sides = Side(table, history.finals, ours_place), Side(name, other.finals, their_place)
+        same = own.bucketing == others.bucketing and own.zone == others.zone and others is not own
+        by_bucket = same and own.bucketing.time is not BucketTime.PROCESSING
+        sides = Side(table, history.finals, place), Side(name, other.finals, other_place)
         audit = OtherTableAudit(ports.files, ports.concurrency, *sides, by_bucket, self.progress.advance)
         return audit.audit()
 
 
-def audit_place(files: FileSystem, view: View) -> list[Finding]:
+def audit_ownership(files: FileSystem, view: View) -> list[Finding]:
     """Audit the generation's number against the snapshot's, and the table's owner marker. Raises StorageError.
 
     A ledger that never wrote anything (generation 0) has no marker yet.

@@ -31,7 +31,7 @@ _DEFAULTS: dict[str, str | int | bool] = {
     "check.crcs": True,
     "fetch.queue.backoff.ms": 10,
     "fetch.wait.max.ms": 20,  # the records exist already; waiting only delays the end of a compacted range
-    "queued.max.messages.kbytes": 8 * 1024,  # a longer queue takes memory and reads no faster
+    "queued.max.messages.kbytes": 8 * 1024,  # a longer queue takes more memory and is no faster
     "topic.metadata.propagation.max.ms": 5_000,
     "reconnect.backoff.ms": 500,  # librdkafka's default of 100 ms means ten tries a second
     "reconnect.backoff.max.ms": 5_000,

@@ -78,7 +78,10 @@ class _Held:
     compact: int = 0
 
     def compact_new(self) -> None:
-        """Let go of the deliveries of which the new records are a small part; `compact` says how many are not new."""
+        """Copy the new records out of their deliveries if they are a small part of them, so that these can be freed.
+
+        `compact` is how many items of `records` are not new.
+        """
         if new := self.records[self.compact :]:
             self.records[self.compact :] = [new[0].joined(new[1:]).compact()]
             self.compact = len(self.records)
@@ -162,17 +165,17 @@ class Fetch:
 
         Each release takes a round trip to the client's thread, and the client keeps fetching what is not released.
         """
-        found: list[Event] = []
+        produced: list[Event] = []
         tables = {self._readings[run.key].table for run in runs if run.key in self._readings}
         for run in runs:
-            found += self._take(run.key, run.records)
+            produced += self._take(run.key, run.records)
         for event in events:
-            found += self._on_event(event, now)
+            produced += self._on_event(event, now)
         for table in tables & self._held.keys():
             self._held[table].compact_new()
         ended, self._read_to_end = self._read_to_end, []
         self._release(ended)
-        yield from found
+        yield from produced
 
     def _take(self, key: Key, run: Records) -> Iterator[Event]:
         reading = self._readings.get(key)

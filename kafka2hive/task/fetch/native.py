@@ -22,7 +22,7 @@ from kafka2hive.task.fetch.records import DeliveryRun, HeaderPairs, Headers, Key
 log = logging.getLogger(__name__)
 
 _BATCH_BYTES = 16 * 1024 * 1024
-# Levels of Python's logging by those of syslog, as confluent_kafka has them.
+# Python's logging level by syslog's, as confluent_kafka maps them
 _LEVELS = (50, 50, 50, 40, 30, 20, 20, 10)
 
 
@@ -32,8 +32,8 @@ def librdkafka(library: Any = LIBRARY) -> Any:
     if library is None:
         return None  # a run's first line names the missing library
     try:
-        found = library.Librdkafka(cimpl.__file__, os.RTLD_LAZY | os.RTLD_NOLOAD)
-        why = "" if found.version == libversion()[1] else f"it is not librdkafka {libversion()[0]}"
+        loaded = library.Librdkafka(cimpl.__file__, os.RTLD_LAZY | os.RTLD_NOLOAD)
+        why = "" if loaded.version == libversion()[1] else f"it is not librdkafka {libversion()[0]}"
     except OSError as error:
         why = str(error)
     if why:
@@ -41,7 +41,7 @@ def librdkafka(library: Any = LIBRARY) -> Any:
             "the Python client reads the records, which costs more CPU: librdkafka does not fit (%s)", why
         )
         return None
-    return found
+    return loaded
 
 
 def needs_python(config: Mapping[str, object]) -> str:
@@ -66,33 +66,32 @@ class NativeClient:
             name: str(value).lower() if isinstance(value, bool) else str(value)
             for name, value in config.items()
         }
-        self._consumer = _called(librdkafka().consumer, list(({"log.queue": "true"} | texts).items()))
+        self._consumer = _call(librdkafka().consumer, list(({"log.queue": "true"} | texts).items()))
 
     def assign(self, assignments: Sequence[Assignment]) -> None:
-        _called(self._consumer.assign, _words(assignments))
+        _call(self._consumer.assign, _triples(assignments))
 
     def assignment(self) -> list[Assignment]:
         return [
-            Assignment(topic, number, offset)
-            for topic, number, offset, _ in _called(self._consumer.assignment)
+            Assignment(topic, number, offset) for topic, number, offset, _ in _call(self._consumer.assignment)
         ]
 
     def incremental_unassign(self, assignments: Sequence[Assignment]) -> None:
-        _called(self._consumer.incremental_unassign, _words(assignments))
+        _call(self._consumer.incremental_unassign, _triples(assignments))
 
     def unassign(self) -> None:
-        _called(self._consumer.unassign)
+        _call(self._consumer.unassign)
 
     def position(self, assignments: Sequence[Assignment]) -> list[Assignment]:
-        found = _called(self._consumer.position, _words(assignments))
-        return [Assignment(topic, number, offset) for topic, number, offset, _ in found]
+        positions = _call(self._consumer.position, _triples(assignments))
+        return [Assignment(topic, number, offset) for topic, number, offset, _ in positions]
 
     def errors_of_offsets(self, asked: Sequence[Assignment], seconds: float) -> dict[Key, KafkaError | None]:
-        found = _called(self._consumer.offsets_for_times, _words(asked), seconds)
-        return {(topic, number): KafkaError(code) if code else None for topic, number, _, code in found}
+        answers = _call(self._consumer.offsets_for_times, _triples(asked), seconds)
+        return {(topic, number): KafkaError(code) if code else None for topic, number, _, code in answers}
 
     def consume(self, count: int, seconds: float) -> "NativeBatch":
-        batch = _called(self._consumer.consume, count, _BATCH_BYTES, seconds)
+        batch = _call(self._consumer.consume, count, _BATCH_BYTES, seconds)
         lines, errors = self._consumer.heard()
         for level, facility, client, text in lines:
             self._logger.log(_LEVELS[level], "%s [%s] %s", facility, client, text)
@@ -101,14 +100,15 @@ class NativeClient:
         return NativeBatch(batch)
 
     def close(self) -> None:
-        _called(self._consumer.close)
+        _call(self._consumer.close)
 
 
-def _words(assignments: Sequence[Assignment]) -> list[tuple[str, int, int]]:
+def _triples(assignments: Sequence[Assignment]) -> list[tuple[str, int, int]]:
     return [(a.topic, a.partition, a.offset) for a in assignments]
 
 
-def _called(function: Callable[..., Any], *arguments: object) -> Any:
+def _call(function: Callable[..., Any], *arguments: object) -> Any:
+    """Call the library. Raises KafkaException with the client's error."""
     try:
         return function(*arguments)
     except LIBRARY.ClientError as error:

@@ -233,8 +233,8 @@ def values_and_times(
     """
     if library is None:
         return _values(messages), _times(messages)
-    found = library.values_and_times(messages, Message.value, Message.timestamp, value_bytes)
-    binary, integers = map(CArray, (pa.binary(), pa.int64()), found)
+    arrays = library.values_and_times(messages, Message.value, Message.timestamp, value_bytes)
+    binary, integers = map(CArray, (pa.binary(), pa.int64()), arrays)
     return pa.array(binary), pa.array(integers)
 
 

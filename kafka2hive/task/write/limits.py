@@ -78,7 +78,7 @@ class TaskLimits:
             except WRITE_ERRORS as error:
                 largest.fail(error)
 
-    def opening(self, writer: Relievable, bucket: int) -> None:
+    def note_opening(self, writer: Relievable, bucket: int) -> None:
         """Note that a file of this bucket will be opened, and end the least recently used files beyond the limit."""
         while len(self._open) >= self._open_files:
             (_, oldest_bucket), owner = self._open.popitem(last=False)
@@ -90,10 +90,10 @@ class TaskLimits:
                 owner.fail(error)
         self._open[id(writer), bucket] = writer
 
-    def used(self, writer: Relievable, bucket: int) -> None:
+    def note_use(self, writer: Relievable, bucket: int) -> None:
         self._open.move_to_end((id(writer), bucket))
 
-    def ended(self, writer: Relievable, bucket: int) -> None:
+    def note_end(self, writer: Relievable, bucket: int) -> None:
         """Note that the bucket's file has ended; a second call does nothing."""
         self._open.pop((id(writer), bucket), None)
 

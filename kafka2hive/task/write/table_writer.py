@@ -113,7 +113,7 @@ class TableWriter:
         """End the bucket's file, and close the file that ended before it."""
         held = self._buckets[bucket]
         file, held.file = held.file, None
-        self._limits.ended(self, bucket)
+        self._limits.note_end(self, bucket)
         if file is not None:
             self._keep_back((held.path, file))
 
@@ -226,7 +226,7 @@ class TableWriter:
         if held.file is None:
             held.file = self._open(number, held.path, rows)
         else:
-            self._limits.used(self, number)
+            self._limits.note_use(self, number)
         most = self._options.row_group_rows
         for group in [rows] if len(rows) <= 1.5 * most else _slices(rows, most):
             held.file.write(group)
@@ -234,7 +234,7 @@ class TableWriter:
             self.end_file(number)
 
     def _open(self, number: int, path: str, first: pa.Table) -> StagedFile:
-        self._limits.opening(self, number)
+        self._limits.note_opening(self, number)
         new_name = functools.partial(self._destination.new_name, path, self._encoding.extension)
         return StagedFile(self._place, new_name, lambda stream: self._encoding.open(stream, first))
 

@@ -162,7 +162,7 @@ CRASH = RunConditions((), WRITTEN)
                 table_of(NotRunning(), last=LastOutcome(WRITTEN, True, TableCondition(TABLE, Stopped(LOST))))
             ),
             Urgency.ACT,
-            "Stopped: needs you: [kafka.offsets_lost] 5 offsets are gone unread (said by the last run at",
+            "Stopped: needs you: [kafka.offsets_lost] 5 offsets are gone unread (reported by the last run at",
         ),
     ],
 )

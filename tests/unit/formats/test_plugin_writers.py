@@ -241,8 +241,8 @@ def test_a_failure_of_another_tables_writer_is_not_this_ones_error() -> None:
         if act == "settle":
             limits.settle()
         else:
-            limits.opening(other, 0)
-            limits.opening(Other(limits), 0)
+            limits.note_opening(other, 0)
+            limits.note_opening(Other(limits), 0)
         assert isinstance(other.failure, TableError), act
 
 

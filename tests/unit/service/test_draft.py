@@ -659,7 +659,7 @@ def test_what_cannot_be_told_of_hives_table_is_said() -> None:
     text, _ = _with_table(
         [b'{"id": 1}'] * 2, _in_hive("id bigint", "a string; b string", input_format="x.RCFileInputFormat")
     )
-    assert "the contents of the partition columns a, b are not known" in text
+    assert "what the partition columns a, b hold is not known" in text
     assert "by x.RCFileInputFormat, which kafka2hive cannot write" in text
     empty, _ = _with_table([], _in_hive("id bigint; num int"))
     assert "holds no record" in empty and "num: int" in empty

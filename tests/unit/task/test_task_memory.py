@@ -14,7 +14,7 @@ import pytest
 from kafka2hive.config.keys import FileFormat, WriterOptions
 from kafka2hive.config.keys.units import MIB
 from kafka2hive.task.fetch.fetch import CHUNK_BYTES
-from kafka2hive.task.letters import stored_letters
+from kafka2hive.task.letter_replay import stored_letters
 from tests.harness.fake_consumer import FakeConsumer, FakeLog
 from tests.harness.one_task import run_on
 from tests.harness.task_files import (

@@ -348,7 +348,7 @@ def test_a_key_that_the_decoder_met_is_looked_for_among_all_records_of_the_batch
     decoded = Decoded(pa.record_batch({}), every, none, none.cast(pa.string()), new_keys=("rare", "gone"))
     of_task = UnmappedFieldsOfTask(table_settings("db.t", "json", COLUMNS))
     of_task.note(chunk.values(), decoded, chunk, None)
-    assert of_task.found() == UnmappedFields(SAMPLE + 1, (one("rare", 1, 998),))
+    assert of_task.fields() == UnmappedFields(SAMPLE + 1, (one("rare", 1, 998),))
 
 
 @needs_compiled

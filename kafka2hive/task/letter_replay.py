@@ -1,8 +1,10 @@
-"""Decode the letters of a dead-letter file again, as a task of its ranges that reads nothing else (rule R11's task)."""
+"""Replay a dead-letter file: decode its letters again, as a task of the file's ranges that reads nothing else (rule R11).
+
+A replay is tried before it is staged, because most letters stay letters, and then nothing is written.
+"""
 
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -56,7 +58,7 @@ class LettersTask:
         )
 
     def outputs(self) -> Iterator[TableManifest]:
-        """Yield the manifests; that of a file without a letter that becomes something else has no files."""
+        """Yield the manifests; a manifest has no files if all letters of its file stay letters."""
         try:
             for part in self._parts:
                 yield self._manifest(part)
@@ -66,28 +68,29 @@ class LettersTask:
     def _manifest(self, part: TablePart) -> TableManifest:
         files, progress = self._environment.files, self._environment.progress
         with TableErrors() as errors:
-            tried = try_letters(part, files, progress)
-            if tried.failure is not None or not changes(tried):
-                return tried
+            trial = try_letters(part, files, progress)
+            if trial.failure is not None or not _has_changes(trial):
+                return trial
             return stage_letters(part, files, progress)
         assert errors.failure is not None
         return part.failed(errors.failure)
 
 
-def changes(manifest: TableManifest) -> bool:
-    """Return whether any letter becomes something else."""
+def _has_changes(manifest: TableManifest) -> bool:
+    """Return whether any letter becomes a row, or is filtered or a tombstone now."""
     return any(each.account.read > each.account.dead_lettered for each in manifest.accounts)
 
 
 def try_letters(
     part: TablePart, files: FileSystem, progress: Callable[[], None] = lambda: None
 ) -> TableManifest:
-    """Decode the file's letters without writing; the accounts of the manifest have no files.
+    """Decode the file's letters without writing; the manifest has accounts or a failure, and no files.
 
-    Its failure is LETTERS_MISSING or LETTERS_DAMAGED if the file is not the one that was committed. Raises as replay_letters.
+    Its failure is LETTERS_MISSING or LETTERS_DAMAGED if the file is not the one that was committed. Raises TableError if the
+    table's task failed.
     """
     try:
-        return _decoded(part, files, progress, lambda _place, _schema: PassingSink(_ignore))
+        return _replay_file(part, files, progress, lambda _place, _schema: PassingSink(_ignore))
     except NotFound:
         return part.failed(TableFailure(LETTERS_MISSING, "is not there"))
     except _DamagedLetters as error:
@@ -103,7 +106,7 @@ def stage_letters(
 
     Raises TableError (also if the file is not the one that was committed), NotFound, pa.ArrowException.
     """
-    return _decoded(part, files, progress, None)
+    return _replay_file(part, files, progress, None)
 
 
 class _DamagedLetters(TableError):
@@ -115,10 +118,51 @@ class _DamagedLetters(TableError):
         super().__init__("replay.damaged", f"{file.path} {why}", remedy)
 
 
-def _decoded(
+def _replay_file(
     part: TablePart, files: FileSystem, progress: Callable[[], None], open_sink: OpenSink | None
 ) -> TableManifest:
-    file = _file_of(part)
+    """Decode the file's letters again; files are staged unless `open_sink` takes the rows.
+
+    The accounts of the manifest count an offset without a letter as absent. A crash leaves orphans. Raises TableError if the
+    table's task failed; its staged files are then orphans, too.
+    """
+    file = part.task.replay
+    assert file is not None
+    reader = _open(file, files)
+    if part.table.sql is not None:
+        raise needs_spark(part.task.table)
+    consumer = partial(process_consumer, part.settings.kafka)  # never called
+    environment = task_environment(part.settings, files, consumer, progress, other_sink=open_sink)
+    counts, chosen = dict.fromkeys(part.ranges, 0), 0
+    with TableErrors() as errors:
+        run = TableRun(part, environment)
+        try:
+            for rows in stored_letters(reader):
+                mask = _chosen_letters(part, file, rows)
+                chosen += pc.sum(mask).as_py() or 0
+                for chunk in letter_chunks(part.task.table, rows.filter(mask), part.ranges, CHUNK_BYTES):
+                    counts[chunk.segments[0].range] += len(chunk)
+                    for _ in run.take(chunk):
+                        pass  # rows go to the sink
+                others = rows.filter(pa.array(~np.asarray(mask)))
+                for chunk in letter_chunks(part.task.table, others, part.ranges, CHUNK_BYTES):
+                    counts[chunk.segments[0].range] += len(chunk)
+                    assert isinstance(chunk.records, StoredLetters)
+                    run.keep(chunk, chunk.records.reasons())
+            run.complete([_as_delivered(source, count) for source, count in counts.items()])
+            manifest = replace(run.manifest(), chosen=chosen)
+        except BaseException:
+            run.abandon()
+            raise
+        finally:
+            environment.close()
+    if errors.failure is not None:
+        raise errors.failure.error
+    return manifest
+
+
+def _open(file: LetterFile, files: FileSystem) -> pq.ParquetFile:
+    """Raise _DamagedLetters if the file is not the one that was committed, NotFound, pa.ArrowException."""
     data = files.read(file.path)
     checksum = checksum_text(zlib.crc32(data))
     if file.checksum not in (UNKNOWN_CHECKSUM, checksum):
@@ -128,29 +172,14 @@ def _decoded(
         raise _DamagedLetters(
             file, f"holds {reader.metadata.num_rows} letters, but {file.rows} were committed"
         )
-    counts = Counter[str]()
-
-    def choose(rows: pa.Table) -> pa.Array:
-        mask = chosen_letters(part, file, rows)
-        counts["chosen"] += pc.sum(mask).as_py() or 0
-        return mask
-
-    manifest = replay_letters(
-        part, stored_letters(reader), choose, files, open_sink=open_sink, progress=progress
-    )
-    return replace(manifest, chosen=counts["chosen"])
+    return reader
 
 
-def _file_of(part: TablePart) -> LetterFile:
-    assert part.task.replay is not None
-    return part.task.replay
+def _chosen_letters(part: TablePart, file: LetterFile, rows: pa.Table) -> pa.Array:
+    """Return the mask of the letters that are decoded again: those that `file` asks for by reason and time, with two exceptions.
 
-
-def chosen_letters(part: TablePart, file: LetterFile, rows: pa.Table) -> pa.Array:
-    """Return the mask of the letters that are decoded again.
-
-    Not among them: letters that bounds refused which a rebuilt ledger does not have, and letters without the record's
-    timestamp if the table keeps it, because it may be one that no letter can hold.
+    Late and out-of-range letters stay letters if the ledger was rebuilt, because it does not have the bounds that refused
+    them. Letters without a timestamp stay letters if the table keeps the record's: it may be one that no letter can hold.
     """
     mask = pc.not_equal(rows["reason"], _TIMES)
     if file.reason:
@@ -169,55 +198,6 @@ def chosen_letters(part: TablePart, file: LetterFile, rows: pa.Table) -> pa.Arra
 
 def _ignore(_rows: object, _ids: object, _paths: object) -> None:
     """Take rows that are only counted."""
-
-
-Chosen = Callable[[pa.Table], pa.Array]
-"""Returns a mask of the letters that are decoded again; the others stay letters, with their reasons."""
-
-
-def replay_letters(
-    part: TablePart,
-    letters: Iterable[pa.Table],
-    chosen: Chosen,
-    files: FileSystem,
-    *,
-    open_sink: OpenSink | None = None,
-    progress: Callable[[], None] = lambda: None,
-) -> TableManifest:
-    """Decode the letters of a dead-letter file, which come in batches, as a task of its ranges that reads nothing else.
-
-    The accounts of the manifest count an offset without a letter as absent. Files are staged unless `open_sink` takes the
-    rows. A crash leaves orphans. Raises TableError if the table's task failed; its staged files are then orphans, too.
-    """
-    if part.table.sql is not None:
-        raise needs_spark(part.task.table)
-    no_kafka = partial(process_consumer, part.settings.kafka)
-    environment = task_environment(part.settings, files, no_kafka, progress, other_sink=open_sink)
-    counts = dict.fromkeys(part.ranges, 0)
-    with TableErrors() as errors:
-        run = TableRun(part, environment)
-        try:
-            for rows in letters:
-                mask = chosen(rows)
-                for chunk in letter_chunks(part.task.table, rows.filter(mask), part.ranges, CHUNK_BYTES):
-                    counts[chunk.segments[0].range] += len(chunk)
-                    for _ in run.take(chunk):
-                        pass  # rows go to the sink
-                rest = rows.filter(pa.array(~np.asarray(mask)))
-                for chunk in letter_chunks(part.task.table, rest, part.ranges, CHUNK_BYTES):
-                    counts[chunk.segments[0].range] += len(chunk)
-                    assert isinstance(chunk.records, StoredLetters)
-                    run.keep(chunk, chunk.records.reasons())
-            run.complete([_as_delivered(source, count) for source, count in counts.items()])
-            manifest = run.manifest()
-        except BaseException:
-            run.abandon()
-            raise
-        finally:
-            environment.close()
-    if errors.failure is not None:
-        raise errors.failure.error
-    return manifest
 
 
 def stored_letters(file: pq.ParquetFile) -> Iterator[pa.Table]:
