@@ -85,10 +85,9 @@ def _format_text(spec: TableSpec) -> str:
     return spec.format if spec.format != "text" else f"text {spec.text}"
 
 
-def partition_columns(path: str, types: Sequence[Column] = ()) -> tuple[Column, ...]:
-    """Return the partition columns of a bucket path template, of type string unless `types` gives another type."""
-    given = {column.name: column.type for column in types}
-    return tuple(Column(name, given.get(name, "string")) for name in read_bucket_path(path).names)
+def partition_columns(path: str) -> tuple[Column, ...]:
+    """Return the partition columns of a bucket path template, all of type string."""
+    return tuple(Column(name, "string") for name in read_bucket_path(path).names)
 
 
 def create_statements(spec: TableSpec, ledger_id: str) -> tuple[str, str]:

@@ -62,8 +62,8 @@ class KafkaAdmin:
         self._client_log = ClientLog(log)
         self._leaderless: set[TopicPartition] = set()
 
-    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
-        """Return the cluster's id and its topics without the internal ones; only `wanted` topics have topic ids."""
+    def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+        """Return the cluster's id and its topics without the internal ones; only those for which `is_wanted` have topic ids."""
         for seconds in self._tries():
             metadata = self._metadata()
             cluster_id = metadata.cluster_id or UNKNOWN_ID
@@ -75,7 +75,7 @@ class KafkaAdmin:
             if is_mock(cluster_id):
                 ids: dict[str, str] | None = {}
             else:
-                ids = self._topic_ids([name for name in numbers if wanted(name)], seconds)
+                ids = self._topic_ids([name for name in numbers if is_wanted(name)], seconds)
             if ids is not None:
                 views = {name: TopicView(name, ids.get(name, UNKNOWN_ID), n) for name, n in numbers.items()}
                 return ClusterView(cluster_id, views)
@@ -109,8 +109,8 @@ class KafkaAdmin:
         """Return the high watermark, also behind an open transaction. Omits what `earliest` omits."""
         from confluent_kafka.admin import OffsetSpec
 
-        asked = dict.fromkeys(topic_partitions, OffsetSpec.latest())
-        return self._list_offsets(asked, read_committed=False)
+        specs = dict.fromkeys(topic_partitions, OffsetSpec.latest())
+        return self._list_offsets(specs, read_committed=False)
 
     def offsets_for_times(
         self, topic_partitions: Collection[TopicPartition], timestamp_ms: int
@@ -141,14 +141,14 @@ class KafkaAdmin:
         """Return a context manager for a caller that sets the group's offsets after each epoch."""
         return groups.KafkaGroupCommits(self._options, group, self._timeout)
 
-    def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+    def record_epochs(self, addresses: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
         """Return the leader epoch of the record at each address; None if the record is gone or its epoch is unknown.
 
         A topic partition may occur with several offsets. If the epoch of an offset that was read differs from the
         ledger's, the log was truncated and rewritten (an unclean leader election). Topic partitions that are gone,
         refused, or not answered in time are left out. Raises ServiceUnavailable only if none is answered.
         """
-        return leader_epochs.record_epochs(self._options, asked, self._timeout)
+        return leader_epochs.record_epochs(self._options, addresses, self._timeout)
 
     @property
     def _timeout(self) -> float:
@@ -205,8 +205,8 @@ class KafkaAdmin:
         if not names:
             return {}
         ids: dict[str, str] = {}
-        asked = self._admin().describe_topics(TopicCollection(list(names)), request_timeout=seconds)
-        for name, future in asked.items():
+        futures = self._admin().describe_topics(TopicCollection(list(names)), request_timeout=seconds)
+        for name, future in futures.items():
             try:
                 ids[name] = _as_kafka_prints(str(future.result(seconds + GRACE_SECONDS).topic_id))
             except KafkaException as error:
@@ -219,7 +219,7 @@ class KafkaAdmin:
         return ids
 
     def _list_offsets(
-        self, asked: Mapping[TopicPartition, Any], read_committed: bool = True
+        self, specs: Mapping[TopicPartition, Any], read_committed: bool = True
     ) -> dict[TopicPartition, Watermark]:
         """Return the offsets that Kafka answers.
 
@@ -229,24 +229,24 @@ class KafkaAdmin:
         offsets: dict[TopicPartition, Watermark] = {}
         errors: dict[TopicPartition, Exception] = {}
         gone: set[TopicPartition] = set()
-        if not self._leaderless.isdisjoint(asked):  # it may have a leader by now
+        if not self._leaderless.isdisjoint(specs):  # it may have a leader by now
             self._metadata()
         for number, seconds in enumerate(self._tries()):
             waiting = [
-                tp for tp in asked if tp not in offsets and tp not in gone and tp not in self._leaderless
+                tp for tp in specs if tp not in offsets and tp not in gone and tp not in self._leaderless
             ]
             if not waiting or (offsets and number >= _TRIES_FOR_THE_REST):
                 break
             if number:
                 self._metadata()
             answers = offsets_of(
-                self._admin(), {tp: asked[tp] for tp in waiting}, seconds, read_committed=read_committed
+                self._admin(), {tp: specs[tp] for tp in waiting}, seconds, read_committed=read_committed
             )
             offsets |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Watermark)}
             errors |= {tp: answer for tp, answer in answers.items() if isinstance(answer, Exception)}
             if number:  # librdkafka's first answer may come from metadata that is older than the topic
                 gone = {tp for tp, error in errors.items() if is_gone(error)}
-        unanswered = [tp for tp in asked if tp not in offsets]
+        unanswered = [tp for tp in specs if tp not in offsets]
         for tp in unanswered:
             if tp in self._leaderless:
                 # this may last for long, and the table reports it once

@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 
 
 def offsets_of(
-    admin: Any, asked: Mapping[TopicPartition, Any], seconds: float, read_committed: bool = True
+    admin: Any, specs: Mapping[TopicPartition, Any], seconds: float, read_committed: bool = True
 ) -> Answers:
-    """Return an offset, or the error, for each topic partition and its OffsetSpec; `seconds` bounds each request.
+    """Return the offset, or the error, of each topic partition; `specs` has the OffsetSpecs. `seconds` bounds each request.
 
     With `read_committed` a log ends at its last stable offset, otherwise at its high watermark.
     """
@@ -32,7 +32,7 @@ def offsets_of(
 
     level = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
     answers: Answers = {}
-    pairs = list(asked.items())
+    pairs = list(specs.items())
     for start in range(0, len(pairs), _BATCH):
         answers |= _one_call(admin, dict(pairs[start : start + _BATCH]), seconds, level)
     return answers
@@ -45,13 +45,13 @@ def is_gone(error: Exception) -> bool:
     return isinstance(error, KafkaException) and is_missing(error.args[0])
 
 
-def _one_call(admin: Any, asked: Mapping[TopicPartition, Any], seconds: float, level: Any) -> Answers:
+def _one_call(admin: Any, specs: Mapping[TopicPartition, Any], seconds: float, level: Any) -> Answers:
     from confluent_kafka import KafkaException
 
     deadline = time.monotonic() + seconds + GRACE_SECONDS
     answers: Answers = {}
     futures = admin.list_offsets(
-        {kafka_partition(tp): spec for tp, spec in asked.items()},
+        {kafka_partition(tp): spec for tp, spec in specs.items()},
         isolation_level=level,
         request_timeout=seconds,
     )
@@ -93,10 +93,10 @@ def _configs(client: Any, topics: Collection[str], seconds: float) -> dict[str, 
     from confluent_kafka.admin import ConfigResource, ResourceType
 
     values: dict[str, dict[str, str]] = {}
-    asked = client.describe_configs(
+    futures = client.describe_configs(
         [ConfigResource(ResourceType.TOPIC, name) for name in topics], request_timeout=seconds
     )
-    for resource, future in asked.items():
+    for resource, future in futures.items():
         try:
             values[resource.name] = {
                 key: entry.value for key, entry in future.result(seconds + GRACE_SECONDS).items()
@@ -111,10 +111,10 @@ def _may_read(client: Any, topics: Collection[str], seconds: float) -> dict[str,
     from confluent_kafka.admin import AclOperation
 
     readable: dict[str, bool] = {}
-    asked = client.describe_topics(
+    futures = client.describe_topics(
         TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=seconds
     )
-    for name, future in asked.items():
+    for name, future in futures.items():
         try:
             allowed = future.result(seconds + GRACE_SECONDS).authorized_operations
         except KafkaException as error:

@@ -59,7 +59,7 @@ def put_in_place(ports: Ports, paths: LedgerPaths, final: Snapshot, pending: Sna
         draft = paths.draft(ports.new_uuid())
         generation = join(draft, directory)
         try:
-            for each in (pending or final).early:  # K2: the lost ledger may not have come to it
+            for each in (pending or final).early:  # K2, which the lost ledger may not have done
                 ports.files.mkdirs(other_place(each.partition.location, each.partition.path))
             ports.files.mkdirs(generation)
             for name, text in texts.items():

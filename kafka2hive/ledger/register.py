@@ -46,8 +46,8 @@ def register(
     """Add each partition of `unregistered` to Hive and compare its location, unless `checked` has it (compared before).
 
     They may be of data and dead-letter tables. Unpartitioned tables (path '') count as registered. A call may be repeated, also
-    after a crash: those in `registered` are in Hive at their location, the others may be. Hive's errors are in the result,
-    not raised. After the first outage Hive is not asked again, so a server that hangs costs one time limit.
+    after a crash, which leaves some partitions added. Hive's errors are in the result, not raised. After the first outage Hive
+    is not asked again, so a server that hangs costs one time limit.
     """
     work = _Work(metastore, checked)
     work.registered.update(partition for partition in unregistered if not partition.path)
@@ -112,7 +112,7 @@ class _Work:
         except MetastoreRefused as error:
             self.refused[partition] = str(error)
         else:
-            if where is None:  # somebody dropped it since, so it is still a pending registration
+            if where is None:  # somebody dropped it since, so it stays a pending registration
                 self.unavailable.add(partition)
             elif same_location(where, partition.location):
                 self.registered.add(partition)
@@ -140,9 +140,9 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class LocationCheck:
-    """The partitions that a look found at the place that the ledger does not have; `corrected` has those set right.
+    """The outcome of keep_locations: `corrected` partitions were at the other place in Hive, and are at the ledger's again.
 
-    `outage` is the first error; the partitions after it were not looked at.
+    `outage` is the first error; the partitions after it were not compared.
     """
 
     corrected: frozenset[HivePartition] = frozenset()
@@ -158,7 +158,8 @@ def keep_locations(
     """Compare the location of each watched partition, and set it again if somebody put it back (K7).
 
     Partitions that Hive does not have, or has elsewhere, stay as they are: somebody dropped or moved them on purpose. A
-    partition that `is_watched` denies by then is left out. It may be repeated at any time; a crash leaves some corrected.
+    partition for which `is_watched` is false when its turn comes is left out. It may be repeated at any time; a crash leaves
+    some corrected.
     """
     corrected: set[HivePartition] = set()
     refused: dict[HivePartition, str] = {}

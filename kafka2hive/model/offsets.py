@@ -36,6 +36,14 @@ class OffsetRange:
     def __str__(self) -> str:
         return f"{self.topic_partition}@[{self.start}, {self.end})"
 
+    def is_within(self, whole: "OffsetRange") -> bool:
+        """Return whether every offset of this range is in `whole`."""
+        return (
+            self.topic_partition == whole.topic_partition
+            and whole.start <= self.start
+            and self.end <= whole.end
+        )
+
 
 def first_ranges(ranges: Collection[OffsetRange]) -> str:
     """Return the first ten ranges as text, for a message."""

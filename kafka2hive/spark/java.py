@@ -61,8 +61,10 @@ def released_version(launcher: Path) -> int:
 def java_version(launcher: str) -> int:
     """Return the major version from `java -version`, 0 if it is unknown."""
     try:
-        done = subprocess.run([launcher, "-version"], capture_output=True, text=True, timeout=30, check=False)
+        completed = subprocess.run(
+            [launcher, "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    match = _VERSION.search(done.stderr + done.stdout)
+    match = _VERSION.search(completed.stderr + completed.stdout)
     return int(match[1]) if match else 0

@@ -24,15 +24,15 @@ class SqlRunner(Protocol):
 def split_by_sql(
     tasks: Sequence[TaskPlan], has_sql: Callable[[str], bool]
 ) -> tuple[list[TaskPlan], dict[str, list[TaskPlan]]]:
-    """Return the plans without the tables with SQL, and the shares of each of these, with the indexes of their plans."""
+    """Return the plans of the tables without SQL; and for each table with SQL its shares, with the indexes of their plans."""
     plain: list[TaskPlan] = []
     by_table: dict[str, list[TaskPlan]] = {}
     for plan in tasks:
         for task in plan.tables:
             if has_sql(task.table):
                 by_table.setdefault(task.table, []).append(TaskPlan(plan.index, (task,)))
-        if rest := tuple(task for task in plan.tables if not has_sql(task.table)):
-            plain.append(TaskPlan(plan.index, rest))
+        if without_sql := tuple(task for task in plan.tables if not has_sql(task.table)):
+            plain.append(TaskPlan(plan.index, without_sql))
     return plain, by_table
 
 

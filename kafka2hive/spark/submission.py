@@ -52,8 +52,8 @@ class Submission:
 
 def submit_conf(submission: Submission) -> dict[str, str]:
     """Return Spark's settings: the defaults, overridden by the map's, except what makes the pack and the files arrive."""
-    given = dict(submission.map.spark.conf)
-    cores = given.get("spark.executor.cores", "1")
+    map_conf = dict(submission.map.spark.conf)
+    cores = map_conf.get("spark.executor.cores", "1")
     worker = submission.map.limits.task_memory_bytes // MIB + _WORKER_MIB
     overhead = _WORKER_MIB + (int(cores) if cores.isdecimal() else 1) * worker
     defaults = {
@@ -68,7 +68,7 @@ def submit_conf(submission: Submission) -> dict[str, str]:
     }
     archives = [f"{submission.pack}#{ENVIRONMENT}", f"{submission.files}#{FILES_DIRECTORY}"]
     fixed = {
-        ARCHIVES: ",".join([*archives, *filter(None, [given.get(ARCHIVES)])]),
+        ARCHIVES: ",".join([*archives, *filter(None, [map_conf.get(ARCHIVES)])]),
         "spark.yarn.appMasterEnv.PYSPARK_PYTHON": _PYTHON,
         "spark.yarn.appMasterEnv.PYSPARK_DRIVER_PYTHON": _PYTHON,
         "spark.executorEnv.PYSPARK_PYTHON": _PYTHON,
@@ -77,7 +77,7 @@ def submit_conf(submission: Submission) -> dict[str, str]:
     }
     if submission.request.attempts is not None:
         fixed["spark.yarn.maxAppAttempts"] = str(submission.request.attempts)
-    return defaults | given | fixed
+    return defaults | map_conf | fixed
 
 
 def submit_command(submission: Submission, spark_home: Path, properties: Path | None) -> tuple[str, ...]:

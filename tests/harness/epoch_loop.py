@@ -65,7 +65,7 @@ class Kafka(FakeKafka):
         self.ends = {EARLY: 7, LATE: 11}
         self.silent_for = 0  # times that `late` is not answered for
 
-    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+    def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         topics = {tp.topic: TopicView(tp.topic, f"id-{tp.topic}", (0,)) for tp in self.ends}
         return ClusterView("cluster", topics)
 

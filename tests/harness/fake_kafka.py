@@ -17,7 +17,7 @@ from kafka2hive.model.offsets import TopicPartition
 class FakeKafka:
     """See kafka2hive.kafka.port.Kafka."""
 
-    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+    def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         raise NotImplementedError
 
     def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> Mapping[str, TopicSettings]:
@@ -51,5 +51,5 @@ class FakeKafka:
     def group_commits(self, group: str) -> AbstractContextManager[GroupCommits]:
         raise NotImplementedError
 
-    def record_epochs(self, asked: Collection[RecordAddress]) -> Mapping[RecordAddress, int | None]:
+    def record_epochs(self, addresses: Collection[RecordAddress]) -> Mapping[RecordAddress, int | None]:
         raise NotImplementedError

@@ -6,6 +6,7 @@ The names of data files and certificates show it: they have the generation and e
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from kafka2hive.ledger.look import View, look
 from kafka2hive.ledger.ports import Ports, log
@@ -22,12 +23,12 @@ from kafka2hive.model.paths.table_directory import (
 from kafka2hive.storage.port import Denied, FileStatus, StorageError, children
 
 TOUCHED = 32
-"""The number of Hive partitions of the newest snapshot that are listed, the newest by name, and of homes."""
+"""How many Hive partitions of the newest snapshot are listed (the greatest names), and how many homes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Trace:
-    """A file or certificate of this ledger. A staged file may be of the epoch after the newest snapshot, others may not."""
+    """A file or certificate of this ledger. Only a staged file may be of the epoch after the newest snapshot."""
 
     path: str
     generation: int
@@ -42,10 +43,10 @@ class _Trace:
 def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
     """Raise ManualActionRequired if the table has files that are newer than the ledger of `view`.
 
-    Lists the staging directory, the newest Hive partition by name, also among the early ones, those in the newest snapshot,
-    and the homes of the early partitions that are compacted next. A name that seems too new is compared with a second look
-    at the ledger: a live owner may have committed meanwhile, and it creates no name before the ledger has its epoch. A file
-    of a fenced owner has an older name. Raises AmbiguousOutcome (no answer).
+    This lists the staging directory, the Hive partitions with the greatest names at home and among the early ones, those of
+    the newest snapshot, and the homes of the early partitions that are compacted next. A file that seems too new is compared
+    with a second look at the ledger, because a live owner may have committed meanwhile; an owner creates no file for an epoch
+    before the ledger has the one below it. A file of a fenced owner has an older name. Raises AmbiguousOutcome (no answer).
     """
     try:
         newer = [file for file in _files(ports, view, location) if file.is_newer(view)]
@@ -79,19 +80,19 @@ def _files(ports: Ports, view: View, location: str) -> Iterator[_Trace]:
     touched = sorted(locations - {location}, key=_by_number)[-TOUCHED:]
     places = [staging, *touched, *_next_homes(view)]
     listings = ports.concurrency.map(lambda path: _children(ports, path), places)
-    for child in (*(c for c in listings[0]), *(c for listing in listings[1:] for c in listing)):
-        yield from _own(child, tag, staged=child.path.startswith(staging))
+    for child in chain.from_iterable(listings):
+        yield from _traces(child, tag, staged=child.path.startswith(staging))
     for child in _newest_partition(ports, location):
-        yield from _own(child, tag, staged=False)
+        yield from _traces(child, tag, staged=False)
 
 
 def _next_homes(view: View) -> list[str]:
-    """Return the homes of the early partitions that the next compaction moves, which have files if it was done since."""
+    """Return the homes of the early partitions that are compacted next; one with files was compacted after the snapshot."""
     early = sorted(view.state.early, key=lambda each: (not each.certified, each.closes))[:TOUCHED]
     return [other_place(each.partition.location, each.partition.path) for each in early]
 
 
-def _own(child: FileStatus, tag: str, *, staged: bool) -> Iterator[_Trace]:
+def _traces(child: FileStatus, tag: str, *, staged: bool) -> Iterator[_Trace]:
     parsed = DataFileName.parse(child.name)
     name = CertificateName.parse(child.name) if parsed is None else parsed[0]
     if name is not None and name.ledger == tag:

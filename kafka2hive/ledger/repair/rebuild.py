@@ -43,7 +43,7 @@ class LedgerFile:
 
 @dataclass(slots=True)
 class CommittedTask:
-    """The files of one attempt of one task; `refetched` replace files of it that were lost, or letters that were replayed."""
+    """The files of one attempt of one task; `refetched` replace its lost files, or dead letters that were replayed."""
 
     files: list[LedgerFile]
     refetched: list[LedgerFile] = field(default_factory=list)
@@ -119,9 +119,9 @@ def _attempts(files: Iterable[LedgerFile]) -> list[CommittedTask]:
 def _with_staged(
     files: Sequence[LedgerFile], attempts: Sequence[CommittedTask], newest: tuple[int, int]
 ) -> list[CommittedTask]:
-    """Return all attempts, with the staged files of the newest committed epoch, which are committed, too.
+    """Return all attempts with the staged files of the newest epoch with a visible file, which are committed, too.
 
-    For a task with a visible file only that attempt counts, for another one any whole attempt of the same plan. Two files that
+    If a task has a visible file, only its attempt counts; otherwise any attempt of the same plan that is whole. Two files that
     were refetched in one epoch are two attempts of task 0.
     """
     visible = {a.first.attempt: a for a in attempts if a.epoch == newest}
@@ -150,8 +150,8 @@ def _with_staged(
 def _with_refetched(attempts: Sequence[CommittedTask]) -> list[CommittedTask]:
     """Merge each attempt with the same ranges as a task of an earlier epoch into that task: it refetched a lost file.
 
-    It replaces files of one kind; the files of the other kind that it wrote were never committed. Two attempts of one epoch
-    whose task has no other file left replace files of different Hive partitions. A replay adds all of its files.
+    It replaces files of one kind; files of the other kind that it wrote were never committed. If all original files of a task
+    are lost, two attempts of one epoch may be refetches of files in different Hive partitions. A replay adds all of its files.
     """
     tasks: dict[tuple[OffsetRange, ...], CommittedTask] = {}
     for attempt in attempts:
@@ -186,8 +186,9 @@ Accepts = Callable[[OffsetRange], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostLedger:
-    """The ledger to rebuild; `location` and `staging` are full paths, `now` is ISO-8601. `closes` has the ends of the
-    periods of its partitions, by path; `compacts`: the map has `compact`.
+    """The ledger to rebuild. `location` and `staging` are full paths, `now` is ISO-8601.
+
+    `closes` has the ends of the partitions' periods by path; `compacts` says whether the map has `compact`.
     """
 
     ledger_id: str
@@ -287,10 +288,12 @@ def _by_state(
 
 
 def _holes(tasks: Sequence[CommittedTask]) -> Iterator[UnprovenRange]:
-    """Yield offsets before and between ranges that no file has. Raises ManualActionRequired if ranges overlap or go back."""
+    """Yield the offsets before and between ranges, which no file names. Raises ManualActionRequired if ranges overlap."""
     steps = sorted((r.topic_partition, t.epoch, r) for t in tasks if not t.first.replay for r in t.ranges)
     for task in tasks:
-        for r in task.ranges if task.first.replay else ():  # its epoch says nothing of when they were read
+        for r in (
+            task.ranges if task.first.replay else ()
+        ):  # its epoch does not say when the records were read
             insort(steps, (r.topic_partition, task.epoch, r), key=itemgetter(2))
     for tp, group in groupby(steps, key=itemgetter(0)):
         at = 0
@@ -325,12 +328,12 @@ def _snapshot(
     starts: Mapping[TopicPartition, int],
     before: Snapshot | None,
 ) -> Snapshot:
-    """Return a snapshot of the tasks, as if one epoch had begun at `starts`; a gap has the offsets before the first range."""
+    """Return a snapshot of the tasks, as if one epoch had read all ranges from `starts` on; unproven offsets become gaps."""
     ends = dict(starts)
     for r in sorted(r for task in tasks for r in task.ranges):
         ends[r.topic_partition] = r.end
     read = [OffsetRange(tp, starts[tp], end) for tp, end in ends.items()]
-    gaps = [item for item in unproven if any(_within(item.range, whole) for whole in read)]
+    gaps = [item for item in unproven if any(item.range.is_within(whole) for whole in read)]
     files: list[DataFile] = []
     accounts: list[RangeAccounting] = []
     for number, task in enumerate(tasks):
@@ -361,12 +364,6 @@ def _snapshot(
             ),
         ),
         unregistered=tuple(sorted(unregistered | partitions_of(files))),
-    )
-
-
-def _within(part: OffsetRange, whole: OffsetRange) -> bool:
-    return (
-        part.topic_partition == whole.topic_partition and whole.start <= part.start and part.end <= whole.end
     )
 
 

@@ -102,8 +102,8 @@ def unfinished_reset(files: FileSystem, paths: LedgerPaths) -> ResetRecord | Non
 def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int:
     """Move the staging directory, the archived snapshots, and with `move_data` the visible files. Return how many renames.
 
-    Each rename stays within a directory tree. The staging directory is first, so that no delayed promote finds its source. A
-    second call moves the rest. Raises ManualActionRequired (two files of one name, or the table has a ledger again), Fenced
+    Each rename stays within a directory tree. The staging directory moves first, so that no delayed promote finds its source.
+    A second call moves what remains. Raises ManualActionRequired (two files of one name, or the table has a ledger again), Fenced
     (another call has ended the reset), AmbiguousOutcome, TableError, StorageError.
     """
     refuse_ledger(ports.files, paths)
@@ -118,13 +118,13 @@ def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int
         moves += [(path, join(aside, base_name(path))) for path in visible]
         letters_aside = reset_aside(parent(record.letters), record.id)
         moves.append((record.letters, join(letters_aside, base_name(record.letters))))
-    first, *rest = moves
+    staging, *others = moves
     mover = _Mover(ports, join(paths.reset(record.id), RESET_TABLE))
-    return mover.move(*first) + sum(ports.concurrency.map(lambda move: mover.move(*move), rest))
+    return mover.move(*staging) + sum(ports.concurrency.map(lambda move: mover.move(*move), others))
 
 
 def refuse_ledger(files: FileSystem, paths: LedgerPaths) -> None:
-    """Raise ManualActionRequired if somebody put a ledger into the directory of a table whose reset has not ended."""
+    """Raise ManualActionRequired if the directory of a table whose reset has not ended has a ledger again."""
     generations = [c.path for c in children(files, paths.table_directory) if Generation.parse(c.name)]
     if generations:
         raise ManualActionRequired(
@@ -163,13 +163,13 @@ def end_reset(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Mover:
-    """Moves files by rename, never over others. If `end` exists, another call has ended the reset."""
+    """Moves files by rename, and never overwrites. If `end` exists, another call has ended the reset."""
 
     ports: Ports
     end: str
 
     def move(self, source: str, target: str) -> int:
-        """Move `source` and return how many renames (0 if it is gone). A directory is merged into one that was moved before."""
+        """Move `source`; return the number of renames, 0 if it is gone. If `target` exists, a directory is merged into it."""
         files = self.ports.files
         moved = 0
 

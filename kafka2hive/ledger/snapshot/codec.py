@@ -18,9 +18,8 @@ from kafka2hive.model.snapshot import Snapshot
 
 _CHECKSUM = b"checksum sha256:"
 _NO_FILES = "-"
-_CACHE_SIZE = (
-    16  # a start reads the newest snapshot of a table two or three times, for a few tables side by side
-)
+# a start reads the newest snapshot of a table two or three times, and several tables start at once
+_CACHE_SIZE = 16
 _BY_TAG = {line.tag: line for line in LINES}
 _NEWER = [line for line in LINES if line.since > 1 or line.later_fields]
 
@@ -89,9 +88,9 @@ def decode(data: bytes) -> Snapshot:
 
 def _decode(text: str) -> Snapshot:
     # splitlines would also split at U+2028 and other characters that a Hive partition may have in its name
-    addresses, *rest = text.removesuffix("\n").split("\n")
+    addresses, *lines = text.removesuffix("\n").split("\n")
     rows: dict[str, list[Any]] = {}
-    for line in rest:
+    for line in lines:
         tag, _, value = line.partition(" ")
         rows.setdefault(tag, []).append(orjson.loads(value))
     (header,) = rows.pop(HEADER.tag)

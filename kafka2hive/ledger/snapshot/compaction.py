@@ -13,16 +13,16 @@ from kafka2hive.model.text import utc_text
 
 
 class UnitsDoNotFit(ValueError):
-    """A compaction's units are not all files of its partitions, or its files not all their rows; a bug, never committed."""
+    """The units of a compaction do not cover its partitions, or its files do not hold all their rows: a bug, never committed."""
 
 
 def place_of(
     state: Snapshot, home: HivePartition, closes: str | None, has_files: Callable[[str], bool]
 ) -> HivePartition:
-    """Return the partition where its next data files belong (K1).
+    """Return a Hive partition with the location where its next data files belong (K1).
 
-    `home` is the partition at its home. `closes` is the end of its period, None if it has none or the map does not have
-    `compact`. `has_files` says whether readers would see anything in a directory.
+    `home` is the partition with its home as location. `closes` is the end of its period, None if it has none or the map does
+    not have `compact`. `has_files` says whether readers would see anything in a directory.
     """
     for each in state.early:
         if each.partition.path == home.path:
@@ -46,16 +46,16 @@ def place_file(file: DataFile, places: Mapping[HivePartition, HivePartition]) ->
 def with_early_partitions(
     before: Snapshot, after: Snapshot, closes: Mapping[str, str], certified: frozenset[HivePartition]
 ) -> Snapshot:
-    """Return `after`, which has its files, losses and certificates, with its early partitions.
+    """Return `after` with its early partitions; its files, losses and certificates are set already.
 
-    Certificates of `before` that are not in `certified` were not written.
+    `certified` are the partitions whose certificates of `before` are in place.
     """
     early = {each.partition.path: each for each in before.early}
     for partition in {each.partition for each in before.certificates} - certified:
         if partition.path in early and early[partition.path].partition == partition:
             early[partition.path] = replace(early[partition.path], certified=0)
     for file in after.files:
-        # another table's location may itself end with the name of the directory of early places
+        # compared whole, because the location of a table may itself end with the name of the directory of early places
         early_now = early_place(after.location, file.hive_partition.path)
         if file.kind is FileKind.DATA and file.hive_partition.location == early_now:
             _add(early, file, after.epoch, closes)
@@ -81,9 +81,10 @@ def _add(early: dict[str, EarlyPartition], file: DataFile, epoch: int, closes: M
 
 
 def with_late_data(after: Snapshot, moved: frozenset[HivePartition]) -> Snapshot:
-    """Return `after`, which has its files, with the moved partitions that have data at home; `moved` need not have lines yet.
+    """Return `after`, whose files are set already, with the moved partitions that get data at their homes in this epoch.
 
-    From now on their places differ, so that their locations must be watched (K7).
+    From then on their two places have different rows, so their locations must be watched (K7). `moved` are partitions that
+    were moved earlier, also those whose `moved` lines have ended.
     """
     filled = {file.hive_partition for file in after.files if file.kind is FileKind.DATA}
     lines = {each.partition: each for each in after.moved}
@@ -99,9 +100,9 @@ def may_move(
 ) -> tuple[EarlyPartition, ...]:
     """Return the early partitions that are complete and whose registration was not given up.
 
-    A certificate of the newest snapshot must be in place (`certified`): otherwise the next one withdraws it. The table must be
-    read through the end of the period; `delay_seconds` (`completion.delay`) more if nothing was tracked when the files came,
-    so that there is no certificate and never will be. None may move while complete partitions are not tracked.
+    A certificate of the newest snapshot must be in place (`certified`), otherwise the next snapshot withdraws it. The table must
+    be read through the end of the period. A partition whose files came while nothing was tracked never gets a certificate: for
+    it, the table must be read `delay_seconds` (`completion.delay`) further. None may move while nothing is tracked.
     """
     withdrawn = {each.partition for each in state.certificates} - certified
     given_up = {each.partition for each in state.forgotten}

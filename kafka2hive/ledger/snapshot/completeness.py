@@ -24,9 +24,9 @@ def with_completeness(
     completeness: Completeness | NoTracking | None,
     certified: frozenset[HivePartition],
 ) -> Snapshot:
-    """Return `after`, which already has its files and losses, with its open partitions and certificates. Raises NotOpen.
+    """Return `after` with its open partitions and certificates; its files and losses are set already. Raises NotOpen.
 
-    Partitions of certificates in `before` that are not in `certified`, because the file is not in place, are open again.
+    `certified` are the partitions whose certificates of `before` are in place; the others of that epoch are open again.
     """
     match completeness:
         case NoTracking():

@@ -229,9 +229,9 @@ class SimulatedKafka:
         self._listed: set[TopicPartition] = set()
         self._old_answers = 0
 
-    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+    def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         self._ask()
-        if wanted is not any_topic:  # a separate look, from which nothing else is concluded
+        if is_wanted is not any_topic:  # a separate look, from which nothing else is concluded
             return self._answered(self._cluster.view())
         view = self._listing()
         self.first_view, self.last_view = self.first_view or view, view
@@ -322,9 +322,9 @@ class SimulatedKafka:
     def topic_settings(self, cluster: ClusterView, topics: Collection[str]) -> dict[str, TopicSettings]:
         raise AssertionError("only `validate` asks")
 
-    def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+    def record_epochs(self, addresses: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
         self._ask()
-        return dict.fromkeys(sorted(asked), 0)
+        return dict.fromkeys(sorted(addresses), 0)
 
     def _answered(self, answer: Answer) -> Answer:
         """Return the answer after some time, in which more records arrive."""

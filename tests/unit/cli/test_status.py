@@ -349,7 +349,7 @@ class Rewritten(FakeKafka):
     def __init__(self, position: Position, anew: bool) -> None:
         self._position, self._epoch = position, position.leader_epoch + anew
 
-    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+    def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         return ClusterView("id", {"flights": TopicView("flights", self._position.topic_id, (0,))})
 
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
@@ -358,8 +358,8 @@ class Rewritten(FakeKafka):
     def latest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         return {tp: Watermark(20, self._position.leader_epoch + 1) for tp in topic_partitions}
 
-    def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
-        return dict.fromkeys(asked, self._epoch)
+    def record_epochs(self, addresses: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+        return dict.fromkeys(addresses, self._epoch)
 
 
 @pytest.mark.parametrize("anew", [True, False])

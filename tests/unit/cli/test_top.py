@@ -311,7 +311,7 @@ class Answering(FakeKafka):
     def __init__(self) -> None:
         self.is_silent = False
 
-    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+    def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         if self.is_silent:
             raise ServiceUnavailable("kafka.unavailable", "no broker answers")
         return ClusterView("k", {"flights": TopicView("flights", UNKNOWN_ID, (0,))})
@@ -326,8 +326,8 @@ class Answering(FakeKafka):
     ) -> dict[TopicPartition, Watermark]:
         return dict.fromkeys(topic_partitions, Watermark(100))
 
-    def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
-        return dict.fromkeys(asked)
+    def record_epochs(self, addresses: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+        return dict.fromkeys(addresses)
 
 
 def test_the_lag_is_kept_while_kafka_does_not_answer(tmp_path: Path) -> None:

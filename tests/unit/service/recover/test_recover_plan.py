@@ -30,7 +30,7 @@ class Kafka(FakeKafka):
         self.ends = (Watermark(earliest), Watermark(latest))
         self.view = ClusterView(cluster_id, {"flights": TopicView("flights", topic_id, (0,))})
 
-    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+    def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         return self.view
 
     def earliest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
@@ -39,7 +39,7 @@ class Kafka(FakeKafka):
     def latest(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
         return dict.fromkeys(topic_partitions, self.ends[1])
 
-    def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+    def record_epochs(self, addresses: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
         return {}
 
 

@@ -301,8 +301,8 @@ class Remade(Kafka):
     def remake(self) -> None:
         self.id_now, self.ends[EARLY] = "id-new", 2
 
-    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
-        self.id_known, known = self.id_now, super().cluster(wanted)
+    def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+        self.id_known, known = self.id_now, super().cluster(is_wanted)
         return replace(known, topics={**known.topics, "early": TopicView("early", self.id_known, (0,))})
 
 

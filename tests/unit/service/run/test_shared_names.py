@@ -29,7 +29,7 @@ class Kafka(TwoTopics):
         super().__init__()
         self.ends = {TopicPartition(topic, 0): 7 for topic in topics}
 
-    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+    def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         return ClusterView("cluster", {tp.topic: TopicView(tp.topic, tp.topic, (0,)) for tp in self.ends})
 
     def add(self, topic: str) -> None:

@@ -34,7 +34,7 @@ class Kafka(FakeKafka):
         self.asked: list[set[RecordAddress]] = []
         self.asked_for_times: list[tuple[int, set[TopicPartition]]] = []
 
-    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+    def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         return ClusterView("c", {"t": TopicView("t", "id", (0, 1))})
 
     def earliest(self, wanted: Collection[TopicPartition]) -> dict[TopicPartition, Watermark]:
@@ -202,10 +202,10 @@ def test_the_time_of_a_look_is_from_before_its_first_question(tmp_path: Path) ->
     told: list[int] = []
 
     class Asked(Kafka):
-        def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+        def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
             clock.sleep(3)
             told.append(clock.epoch_ms())
-            return super().cluster(wanted)
+            return super().cluster(is_wanted)
 
     view = KafkaView(Asked(), clock)
     began = clock.epoch_ms()
@@ -224,7 +224,7 @@ def test_a_partition_that_was_listed_once_stays_listed_though_a_broker_has_older
     class Brokers(Kafka):
         topics = TopicView("t", "id", (0, 1))
 
-        def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+        def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
             return ClusterView("c", {self.topics.name: self.topics})
 
     view, *_ = make(tmp_path)

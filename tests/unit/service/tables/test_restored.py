@@ -202,9 +202,9 @@ class Group(FakeKafka):
         self.asked = 0
         self.listed = 0
 
-    def cluster(self, wanted: Callable[[str], bool] = any_topic) -> ClusterView:
+    def cluster(self, is_wanted: Callable[[str], bool] = any_topic) -> ClusterView:
         self.listed += 1
-        assert not wanted("flights"), "ids do not count here"
+        assert not is_wanted("flights"), "ids do not count here"
         return ClusterView("cluster", {"flights": TopicView("flights", UNKNOWN_ID, (0, 1))})
 
     def group_offsets(self, group: str, wanted: Collection[TopicPartition]) -> dict[TopicPartition, int]:

@@ -356,11 +356,11 @@ class TwoLogs(FakeKafka):
             tp: Watermark(15 * tp.number) for tp in topic_partitions if tp.number or self.fault != "silent"
         }
 
-    def record_epochs(self, asked: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
-        self.asked += asked
+    def record_epochs(self, addresses: Collection[RecordAddress]) -> dict[RecordAddress, int | None]:
+        self.asked += addresses
         if self.fault == "away":
             raise ServiceUnavailable("kafka.unavailable", "Kafka does not answer")
-        return {} if self.fault == "denied" else dict.fromkeys(asked)
+        return {} if self.fault == "denied" else dict.fromkeys(addresses)
 
 
 @pytest.mark.parametrize(
