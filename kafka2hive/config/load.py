@@ -10,7 +10,7 @@ from kafka2hive.config.rules.columns import check_record_parts
 from kafka2hive.config.rules.registry import check_registry, check_registry_is_used, check_schemas
 from kafka2hive.config.rules.service import check_service
 from kafka2hive.config.rules.table import check_table
-from kafka2hive.config.rules.table_options import GROUP, TableCheck, with_defaults
+from kafka2hive.config.rules.table_options import GROUP, TableCheck
 from kafka2hive.config.yaml.document import References, read_document, resolve
 from kafka2hive.config.yaml.problems import MapInvalid, Path, Problems
 from kafka2hive.config.yaml.shape import MapSections, read_map
@@ -92,12 +92,11 @@ def _check_tables(sections: MapSections, problems: Problems) -> None:
         return
     storage = storage_options(sections.storage)
     letters = dead_letters_of(sections.dead_letters, sections.service, sections.tables[0].table, storage)
-    literal = [
-        (index, table.table.lower(), location_of(location_template(complete, storage), table.table.lower()))
-        for index, table in sections.tables.items()
-        if not GROUP.search(table.table) and not fault_of_table(table.table)
-        for complete in [with_defaults(table, sections.defaults)]
-    ]
+    literal = []
+    for check in tables:
+        if not GROUP.search(check.table.table) and not fault_of_table(check.table.table):
+            name = check.table.table.lower()
+            literal.append((check.index, name, location_of(location_template(check.table, storage), name)))
     _check_names(literal, letters, storage.ledger_root, problems)
 
 

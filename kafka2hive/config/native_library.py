@@ -42,7 +42,7 @@ class DecoderInUse:
 
 
 def decoder_in_use(library: Any = INSTALLED) -> DecoderInUse:
-    """Return which decoder runs with the installed library, None if there is none."""
+    """Return which decoder runs. `library` is the installed library, None if there is none."""
     if library is None:
         return DecoderInUse(False, reason="kafka2hive-native is not installed")
     version = str(getattr(library, "VERSION", ""))

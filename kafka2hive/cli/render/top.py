@@ -22,7 +22,7 @@ OLD_SECONDS = 10.0
 """The view says how old its figures are if they are older than this."""
 LEAST_TABLE_WIDTH = 18
 _GAP = 1
-_USUAL_COLUMNS = 8
+_USUAL_COLUMNS, _WIDE_NAME = 8, 40
 """Further columns are shown only if names of up to 40 characters need not be cut for them."""
 
 Sortable = tuple[float, ...] | str
@@ -57,11 +57,11 @@ def amount(number: float) -> str:
     return f"{number:.1f} {unit}"
 
 
-def _plain(value: Callable[[TopRow, float], str]) -> Callable[[TopRow, float], Text]:
+def _text_cell(value: Callable[[TopRow, float], str]) -> Callable[[TopRow, float], Text]:
     return lambda row, now: Text(value(row, now))
 
 
-def _number(value: Callable[[TopRow, float], float | None]) -> Callable[[TopRow, float], Sortable]:
+def _sort_key(value: Callable[[TopRow, float], float | None]) -> Callable[[TopRow, float], Sortable]:
     def key(row: TopRow, now: float) -> Sortable:
         number = value(row, now)
         return (-1.0,) if number is None else (number,)
@@ -83,7 +83,7 @@ def _column(
         number = value(row, now)
         return Text("-" if number is None else text(number), style if number else "")
 
-    return FigureColumn(title, width, rank, cell, _number(value))
+    return FigureColumn(title, width, rank, cell, _sort_key(value))
 
 
 def _freshness(row: TopRow, now: float) -> float | None:
@@ -91,17 +91,17 @@ def _freshness(row: TopRow, now: float) -> float | None:
     return None if newest is None else max(now - newest / 1000, 0.0)
 
 
-def _waiting(row: TopRow, now: float) -> float | None:
+def _pending_files(row: TopRow, now: float) -> float | None:
     if row.table is None:
         return None
     return float(len(row.table.view.state.files)) if row.table.view.newest.pending else 0.0
 
 
-def _dead(row: TopRow, now: float) -> float | None:
+def _dead_letters(row: TopRow, now: float) -> float | None:
     return None if row.table is None else float(sum(e.account.dead_lettered for e in row.table.last_epochs))
 
 
-def _written(row: TopRow, now: float) -> float | None:
+def _last_epoch_age(row: TopRow, now: float) -> float | None:
     return None if row.table is None else _age(row.table.view.state.written_at, now)
 
 
@@ -141,17 +141,23 @@ def _state(row: TopRow, now: float) -> Text:
 
 COLUMNS: tuple[FigureColumn, ...] = (
     FigureColumn(
-        "table", 0, 0, _plain(lambda row, now: printable(row.name)), lambda row, now: row.name, False, False
+        "table",
+        0,
+        0,
+        _text_cell(lambda row, now: printable(row.name)),
+        lambda row, now: row.name,
+        False,
+        False,
     ),
     FigureColumn("state", 0, 0, _state, _severity, is_right=False),
     _column("lag", 8, 1, lambda row, now: None if row.lag is None else float(row.lag)),
     _column("newest", 7, 2, _freshness, duration),
     _column("rec/s", 8, 3, lambda row, now: row.rate.records if row.rate else None),
     _column("MB/s", 6, 4, lambda row, now: row.rate.bytes if row.rate else None, lambda n: f"{n / 1e6:.2f}"),
-    _column("files", 5, 5, _waiting, style="yellow"),
+    _column("files", 5, 5, _pending_files, style="yellow"),
     _column("epoch", 7, 6, lambda row, now: float(row.table.view.state.epoch) if row.table else None),
-    _column("written", 7, 7, _written, duration),
-    _column("dead", 7, 8, _dead, style="yellow"),
+    _column("written", 7, 7, _last_epoch_age, duration),
+    _column("dead", 7, 8, _dead_letters, style="yellow"),
     _column(
         "not in Hive",
         11,
@@ -211,22 +217,20 @@ def columns_for(width: int, rows: Sequence[TopRow], now: float) -> list[tuple[Fi
     widths = {column: column.width or (longest if column is COLUMNS[0] else states) for column in COLUMNS}
     shown = list(COLUMNS)
 
-    def room_for_names() -> int:
-        return width - sum(widths[column] + _GAP for column in shown[1:])
-
-    while (
-        room_for_names() < min(longest, LEAST_TABLE_WIDTH if len(shown) <= _USUAL_COLUMNS else 40)
-        and len(shown) > 2
-    ):
+    while True:
+        room = width - sum(widths[column] + _GAP for column in shown[1:])
+        enough = LEAST_TABLE_WIDTH if len(shown) <= _USUAL_COLUMNS else _WIDE_NAME
+        if room >= min(longest, enough) or len(shown) <= 2:
+            break
         shown.remove(max(shown, key=lambda column: column.rank))
-    widths[COLUMNS[0]] = max(min(room_for_names(), longest), 5)
+    widths[COLUMNS[0]] = max(min(room, longest), 5)
     return [(column, widths[column]) for column in shown]
 
 
 def tables(
     rows: Sequence[TopRow], order: Arrangement, now: float, width: int, selected: str | None = None
 ) -> Table:
-    """Return these rows as a table of exactly `width` characters or less; names that are too long are cut."""
+    """Return these rows as a table of at most `width` characters; names that are too long are cut."""
     table = Table(
         box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", collapse_padding=True
     )
@@ -257,9 +261,13 @@ def headline(reading: Reading, shown: int, now: float, order: Arrangement | None
     if shown != len(reading.rows):
         count = f"{shown:,} of {count}"
     by = f"  by {order.column_title}" if order else ""
-    lines = [_first(reading, now), Text(count + (f": {counts}" if counts else "") + by), _sums(reading)]
+    lines = [
+        _service_line(reading, now),
+        Text(count + (f": {counts}" if counts else "") + by),
+        _sums_line(reading),
+    ]
     lines += last_run_lines(reading.last_run, now)
-    lines += [_silence(silence, now) for silence in reading.silences]
+    lines += [_silence_line(silence, now) for silence in reading.silences]
     unread = sum(1 for row in reading.rows if not row.read_at)
     if unread:
         were = "was" if unread == 1 else "were"
@@ -269,14 +277,14 @@ def headline(reading: Reading, shown: int, now: float, order: Arrangement | None
     return lines
 
 
-def _first(reading: Reading, now: float) -> Text:
+def _service_line(reading: Reading, now: float) -> Text:
     line = Text.assemble(("kafka2hive top", "bold"), f"  {utc_text(now)}  ", (reading.service, "bold"), "  ")
     if reading.is_live:
         return line.append("a run is alive", "green")
     return line.append("no run is alive", "bold yellow")
 
 
-def _sums(reading: Reading) -> Text:
+def _sums_line(reading: Reading) -> Text:
     rates = [row.rate for row in reading.rows if row.rate is not None]
     lags = [row.lag for row in reading.rows if row.lag is not None]
     parts = [
@@ -291,7 +299,7 @@ def _sums(reading: Reading) -> Text:
     return Text("  ".join(parts))
 
 
-def _silence(silence: Silence, now: float) -> Text:
+def _silence_line(silence: Silence, now: float) -> Text:
     since = (
         f"figures of {utc_text(silence.since)}, {duration(now - silence.since)} old"
         if silence.since

@@ -42,7 +42,7 @@ def hive_partition(partition: HivePartition) -> Document:
 
 
 def next_offset(topic: str, number: int, end: int) -> Document:
-    """Return the `end` of what a table has read of a topic partition: the next offset to read."""
+    """Return the next offset to read in a topic partition, as a document."""
     return {"topic": topic, "partition": number, "next_offset": end}
 
 

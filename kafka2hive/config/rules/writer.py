@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import get_args
 
-from kafka2hive.config.keys.columns import METADATA_TYPES, MetadataColumn
+from kafka2hive.config.keys.columns import METADATA_TYPES
 from kafka2hive.config.keys.writer import LINE_FORMATS, FileFormat, TextOptions
 from kafka2hive.config.rules.columns import has_parts
 from kafka2hive.config.rules.table_options import TableCheck, columns_of, metadata_names
@@ -16,7 +16,6 @@ _AVRO_CODECS = ("gzip", "zstd", "snappy", "none")
 _SUFFIX = re.compile(r"[a-z][a-z0-9]{0,15}")
 _LINE_CODECS = ("gzip", "zstd", "none")
 _LEVELS = {"zstd": (1, 22), "gzip": (1, 9)}
-_OF_METADATA = {MetadataColumn.HEADERS: "array"}
 
 
 def check_writer(check: TableCheck) -> None:
@@ -77,7 +76,7 @@ def _check_text(check: TableCheck) -> None:
         check.add(check.path("writer", "text", "null_text"), message)
     types = _file_columns(check)
     if not types:
-        check.add(check.path("writer", "format"), "is text: the table must declare its columns then")
+        check.add(check.path("writer", "format"), "is text, which needs the table's columns in the map")
     nested = [name for name, kind in types.items() if has_parts(kind)]
     for name in nested:
         message = f"text files have one value per field, {name} may have several; use json, parquet or orc"
@@ -90,10 +89,9 @@ def _check_avro(check: TableCheck) -> None:
         return
     if writer.compression not in _AVRO_CODECS:
         check.add(check.path("writer", "compression"), "must be gzip, zstd, snappy or none for format avro")
-    types = columns_of(check.table)
+    types = _file_columns(check)
     if not types:
-        check.add(check.path("writer", "format"), "is avro: the table must declare its columns then")
-    types |= {name: METADATA_TYPES[kind] for kind, name in metadata_names(check.table.metadata)}
+        check.add(check.path("writer", "format"), "is avro, which needs the table's columns in the map")
     for name, kind in types.items():
         for fault in avro_faults(name, kind):
             check.add(check.path("writer", "format"), f"is avro, and {fault}")
@@ -115,7 +113,7 @@ def _check_columns(check: TableCheck) -> None:
     types = _file_columns(check)
     for key, names in names_by_key.items():
         if names and not types:
-            check.add(check.path("writer", key), "names columns: the table must declare its columns then")
+            check.add(check.path("writer", key), "names columns: the map must declare the table's columns")
             continue
         for name, fault, near in _faults(key, names, types):
             check.add(check.path("writer", key), f"{name} {fault}", near)
@@ -126,8 +124,7 @@ def _file_columns(check: TableCheck) -> dict[str, str]:
     declared = columns_of(check.table)
     if not declared:
         return {}
-    metadata = {name: _OF_METADATA.get(kind, "") for kind, name in metadata_names(check.table.metadata)}
-    return declared | metadata
+    return declared | {name: METADATA_TYPES[kind] for kind, name in metadata_names(check.table.metadata)}
 
 
 def _faults(key: str, names: Iterable[str], types: dict[str, str]) -> Iterable[tuple[str, str, str]]:

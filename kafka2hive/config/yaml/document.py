@@ -42,9 +42,9 @@ _LOCAL_FILES = frozenset(
 )
 _KAFKA_FILE = re.compile(r".*\.location|sasl\.kerberos\.keytab|sasl\.oauthbearer\.assertion\..*\.file")
 SUBMITTED = "KAFKA2HIVE_SUBMITTED"
-"""The variable that names the directory of what `submit` sent with a map."""
+"""The environment variable with the directory that holds what `submit` sent with a map."""
 SUBMITTED_FILES, SUBMITTED_VARIABLES = "files.json", "variables.json"
-"""Within that directory: the copy of each file by the path in the map, and the variables that the map refers to."""
+"""Files in that directory: where the copy of each file is, by its path in the map, and the variables that the map refers to."""
 
 
 def read_document(text: str, problems: Problems) -> object:
@@ -159,7 +159,7 @@ class _NodeReader:
         return result
 
     def _key(self, node: ScalarNode, path: Path) -> str | int:
-        """Return the key as text; as number only where it is the number of a topic partition."""
+        """Return the key as text, or as a number if it is the number of a topic partition."""
         step = node.value
         self._places.setdefault((*path, step), _place(node))
         key = self._scalar(node, (*path, step))
