@@ -108,7 +108,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """The table can read. `ranges` are [position, log end) of every topic partition that it reads, also if empty."""
+    """The table can read. `ranges` are [position, log end) of every topic partition that it reads, even if empty."""
 
     ranges: tuple[OffsetRange, ...]
     warnings: tuple[str, ...] = ()

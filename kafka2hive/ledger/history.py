@@ -102,7 +102,7 @@ def find_files(
 ) -> Iterator[DataFile]:
     """Yield the files for whose final paths `is_named` is true, those of the newest snapshot first. Raises as final_snapshots.
 
-    A file whose letters were replayed is no file any more.
+    Dead-letter files that were replayed are left out.
     """
     replayed: set[str] = set()
     for snapshot in final_snapshots(files, paths, directory):

@@ -55,7 +55,7 @@ class View:
 def look(
     files: FileSystem, paths: LedgerPaths, notice: Callable[[Generation], None] = lambda generation: None
 ) -> View:
-    """Read the newest snapshot. Call `notice` with the generation first, so that it is known even if reading fails.
+    """Read the newest snapshot. Call `notice` with the generation before the snapshot is read, which may fail.
 
     Raises NoLedger, ManualActionRequired, AmbiguousOutcome (no answer, or the owner changed during each of five reads).
     """

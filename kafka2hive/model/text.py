@@ -44,7 +44,7 @@ def utc_text(seconds: float) -> str:
 
 
 def unix_seconds(written_at: str) -> float | None:
-    """Return an ISO 8601 time in Unix seconds, UTC if it has no zone; None for a text that is no time (an older writer's)."""
+    """Return an ISO 8601 time in Unix seconds, UTC if it has no zone; None for a text that is not a time (an older writer's)."""
     try:
         moment = datetime.fromisoformat(written_at)
     except ValueError:
@@ -53,7 +53,7 @@ def unix_seconds(written_at: str) -> float | None:
 
 
 def ago(written_at: str, now: float) -> str:
-    """Return the age of an ISO 8601 time as `3 min ago`; a text that is no time is returned unchanged. `now`: Unix seconds."""
+    """Return the age of an ISO 8601 time as `3 min ago`; any other text is returned unchanged. `now`: Unix seconds."""
     moment = unix_seconds(written_at)
     return written_at if moment is None else f"{duration(max(now - moment, 0))} ago"
 

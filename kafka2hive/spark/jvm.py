@@ -189,7 +189,7 @@ def _start(command: Command) -> StartingJvm:
 
 
 def _ignore_interrupts() -> None:
-    """Ignore SIGINT and SIGHUP, after which the driver itself stops the JVM in order."""
+    """Ignore SIGINT and SIGHUP: the driver handles them, and stops the JVM in an orderly way."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 

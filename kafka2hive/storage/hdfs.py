@@ -278,7 +278,7 @@ class HdfsFileSystem:
         became active carries out the requests in its sockets when it resumes, and shows their effects to readers, until its
         journal refuses them and it ends. A NameNode that acknowledges a change has every earlier one in its journal. The read
         that follows goes over the same connection, and so to the same NameNode unless that one fails in between. The change
-        leaves the modification time as it is. Raises Unavailable.
+        does not alter the modification time. Raises Unavailable.
         """
         name = self._name(path)
 

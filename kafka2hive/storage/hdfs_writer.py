@@ -12,7 +12,7 @@ from kafka2hive.storage.port import FileStatus, StorageError, Unavailable
 
 Result = TypeVar("Result")
 
-KEEP = (1 << 64) - 1  # Java's -1: leave this time of a file as it is
+KEEP = (1 << 64) - 1  # Java's -1: do not change this time of the file
 
 _PAUSES = (0.01, 0.01, 0.01, 0.02, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1)
 """Seconds before each check whether the last block was reported. After their sum, hdfs-native asks again by itself."""
@@ -125,7 +125,7 @@ class Closings:
         this only calls `close`.
         """
         if length == 0 or not self._room.acquire(blocking=False):
-            close()  # a file without blocks has none to wait for
+            close()  # an empty file has no block to wait for
             return
         call = _CloseCall(client, close, self._room.release)
         if not _is_reported(call, client, name, length):

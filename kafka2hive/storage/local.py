@@ -165,7 +165,7 @@ class LocalFileSystem:
         return True
 
     def mkdirs(self, path: str) -> None:
-        """See FileSystem.mkdirs. Raises AlreadyExists also if one of the parents is a file."""
+        """See FileSystem.mkdirs. Raises AlreadyExists also if a parent is a file."""
         name = _name(path)
         missing = []
         while not os.path.isdir(name):

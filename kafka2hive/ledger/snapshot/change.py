@@ -62,9 +62,9 @@ class DataEpoch(_CommonParts):
     """Records that were read and written. `accounts` begin at the table's positions.
 
     `leader_epochs` are those of the last records read, `newest_ms` is the newest record timestamp. None keeps the state's value.
-    `bounds` are those by which the tasks decided; they replace the state's, also if they are None.
-    `closes` has the end of the period of each Hive partition with files at an early place, by path. `moved` are partitions with
-    files at home that were compacted earlier.
+    `bounds` are those by which the tasks decided; they replace the state's, even if they are None.
+    `closes` has the ends of the periods of the Hive partitions with files at early places, by path. `moved` are partitions that
+    were compacted earlier and get files at their homes.
     """
 
     files: tuple[DataFile, ...]

@@ -25,7 +25,7 @@ _NEWER = [line for line in LINES if line.since > 1 or line.later_fields]
 
 
 class SnapshotDamaged(ValueError):
-    """The bytes are no snapshot, or were truncated or changed, or have a format that this version does not know."""
+    """The bytes are not a snapshot, were truncated or changed, or have a format that this version does not know."""
 
 
 def encode(snapshot: Snapshot) -> bytes:

@@ -45,7 +45,7 @@ def with_completeness(
     open_now = _open_partitions(before, after, frozenset(reopened))
     paths = {each.path for each in decision.complete}
     if unknown := paths - open_now.keys():
-        raise NotOpen(f"{after.table}: {min(unknown)} has no files that no certificate counts")
+        raise NotOpen(f"{after.table}: certificates count all files of {min(unknown)} already")
     complete = tuple(
         Certificate(
             partition=open_now[path].partition,

@@ -201,7 +201,7 @@ def schema_path(root: str, registry: str, schema_id: int | str) -> str:
 
 
 def schema_draft(path: str, uuid: str, state: str) -> str:
-    """Return a path for a schema that nobody reads, because it is `in-progress` or `damaged`."""
+    """Return a path at which no reader looks for a schema; `state` is `in-progress` or `damaged`."""
     return f"{path}.{uuid}.{state}"
 
 

@@ -144,7 +144,7 @@ def certificate_of_draft(name: str) -> CertificateName | None:
 
 
 def hidden_letters(final: str) -> str:
-    """Return where a dead-letter file is hidden after its letters were replayed: beside its place, out of Hive's sight.
+    """Return where a dead-letter file is hidden after its letters were replayed: in its directory, under a name with `_`.
 
     The name is not that of a data file, so that no listing takes it for one.
     """
