@@ -14,20 +14,27 @@ from kafka2hive.model.paths.table_directory import DataFileName, ledger_tag, sta
 from kafka2hive.storage.port import FileStatus, StorageError, children
 
 
-def clean_up(ports: Ports, owned: OwnedLedger, location: str, keep: int) -> int:
-    """Do all of R9 for the table at `location`. Return the number of deleted files."""
-    deleted = delete_stale_snapshots(ports, owned) + delete_orphans(ports, owned, staging_directory(location))
+def clean_up(
+    ports: Ports, owned: OwnedLedger, location: str, keep: int, units_since: int | None = None
+) -> int:
+    """Do all of R9 for the table at `location`. Return the number of deleted files.
+
+    `units_since` is the lowest epoch in the names of units that this process is writing, None without any.
+    """
+    staging = staging_directory(location)
+    deleted = delete_stale_snapshots(ports, owned) + delete_orphans(ports, owned, staging, units_since)
     archive_snapshots(ports, owned, keep)
     return deleted
 
 
-def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str) -> int:
+def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str, units_since: int | None = None) -> int:
     """Delete this ledger's staged files of earlier generations and epochs, which are orphans (I5). Return how many.
 
-    Files of other ledgers, of later generations and of the epoch under way stay.
+    Files of other ledgers, of later generations, of the epoch under way and of units since `units_since` stay.
     """
     _require_final(owned)
-    current = (owned.generation.number, owned.next_epoch)
+    epoch = owned.next_epoch if units_since is None else min(units_since, owned.next_epoch)
+    current = (owned.generation.number, epoch)
     tag = ledger_tag(owned.state.ledger_id)
     orphans = []
     for child in _children(ports, staging):

@@ -17,7 +17,12 @@ from kafka2hive.ledger.snapshot.change import (
     Replay,
 )
 from kafka2hive.ledger.snapshot.codec import checksum_of
-from kafka2hive.ledger.snapshot.compaction import with_early_partitions, with_late_data, with_moves
+from kafka2hive.ledger.snapshot.compaction import (
+    committed_by,
+    with_early_partitions,
+    with_late_data,
+    with_moves,
+)
 from kafka2hive.ledger.snapshot.completeness import with_completeness
 from kafka2hive.ledger.snapshot.line import Life
 from kafka2hive.ledger.snapshot.lines import HEADER, LINES
@@ -113,7 +118,8 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
         case PauseUpdate():
             return replace(state, paused=change.paused)
         case Compaction():
-            return replace(state, files=change.files)
+            files = (committed_by(file, state.generation, state.epoch) for file in change.files)
+            return replace(state, files=tuple(files))
         case _:
             assert_never(change)
 

@@ -90,6 +90,12 @@ class ServiceMetrics:
             "Locations of Hive partitions that were changed back by others, and set again",
             "table",
         )
+        self._compactions = self._counter(
+            "compactions_total",
+            "Hive partitions that the run compacted, and its tries that failed",
+            "table",
+            "outcome",
+        )
         self._uncertified = self._gauge(
             "uncertified_partitions", "Complete partitions whose certificates could not be written", "table"
         )
@@ -194,6 +200,10 @@ class ServiceMetrics:
     def observe_location_corrected(self, table: str) -> None:
         """Count a location in Hive that was changed back by others, and set again."""
         self._corrected.labels(table).inc()
+
+    def observe_compaction(self, table: str, *, moved: bool) -> None:
+        """Count a Hive partition that was compacted, or a try that failed."""
+        self._compactions.labels(table, "moved" if moved else "failed").inc()
 
     def observe_never_filled(self, table: str, before: Iterable[str], columns: Iterable[str]) -> None:
         """Set which of a table's columns are NULL in every row; those of `before` are reset first."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from kafka2hive.config.keys import RegistryOptions, StorageOptions, TableSettings
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.files import DataFile
+from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import AccountingMismatch, OffsetRange, RangeAccounting, TopicPartition
 from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.model.writer_schema import WriterId
@@ -234,6 +234,42 @@ class TaskSettings:
     memory_bytes: int
     registry: RegistryOptions | None = field(default=None, repr=False)
     stall_seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitOrder:
+    """What a compaction unit writes: the rows of the early files `sources` (full paths, in order), at their partition's `home`.
+
+    The names of its staged files have the ledger, generation, epoch and task.
+    """
+
+    sources: Sequence[str]
+    home: HivePartition
+    table_location: str
+    ledger_id: str
+    generation: int
+    epoch: int
+    task: int
+    planned_at_ms: int
+    target_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenUnit:
+    """The staged files of a unit: the rows of the first `sources` of its order."""
+
+    files: tuple[DataFile, ...]
+    sources: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitResult:
+    """What became of the unit `task`: it is `written`, or its files are orphans after a `failure`."""
+
+    task: int
+    written: WrittenUnit | None = None
+    failure: TableFailure | None = None
 
 
 def planned_manifests(tasks: Sequence[TaskPlan], returned: Sequence[object]) -> list[TableManifest]:

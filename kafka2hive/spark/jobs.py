@@ -1,11 +1,17 @@
-"""The division of an epoch into Spark jobs: one for all tables without SQL, and one for each table with SQL."""
+"""Spark's jobs: an epoch has one for all tables without SQL, and one for each with SQL; units of compaction have others."""
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kafka2hive.plan.contract import TableManifest, TaskPlan
+from kafka2hive.plan.contract import TableManifest, TaskPlan, UnitOrder, UnitResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Settings = TypeVar("Settings")
+Plan = TypeVar("Plan")
+Result = TypeVar("Result")
 TaskFunction = Callable[[Iterable[TaskPlan]], Iterator[TableManifest]]
 
 
@@ -37,15 +43,91 @@ def split_by_sql(
 
 
 def task_function(
-    run_task: Callable[[TaskPlan, Settings], Iterator[TableManifest]], settings: Settings
-) -> TaskFunction:
+    run_task: Callable[[Plan, Settings], Iterator[Result]], settings: Settings
+) -> Callable[[Iterable[Plan]], Iterator[Result]]:
     """Return the function that a Spark task runs: it takes plans and yields manifests, which Spark pickles.
 
     Secrets in `settings` travel in its closure, never in plans or manifests.
     """
 
-    def run(plans: Iterable[TaskPlan]) -> Iterator[TableManifest]:
+    def run(plans: Iterable[Plan]) -> Iterator[Result]:
         for plan in plans:
             yield from run_task(plan, settings)
 
     return run
+
+
+UNITS = "kafka2hive units"
+"""The name of the job group of units, by which they are cancelled."""
+
+
+class UnitJobs:
+    """Runs units of compaction as Spark jobs beside those of the epochs, one job at a time, in a thread of its own.
+
+    Each unit is a task. Spark starts the tasks of the older job first, so an epoch must be planned for fewer slots while units
+    run.
+    """
+
+    def __init__(
+        self, spark: "SparkSession", function: Callable[[Iterable[UnitOrder]], Iterator[UnitResult]]
+    ) -> None:
+        """`function` comes from `task_function`."""
+        self._context = spark.sparkContext
+        self._function = function
+        self._changed = threading.Condition()
+        self._orders: list[UnitOrder] = []
+        self._end: Sequence[UnitResult] | Exception | None = None
+        self._dropped = False
+        self._thread: threading.Thread | None = None
+
+    def begin(self, orders: Sequence[UnitOrder]) -> None:
+        """Begin a job, if `drop` was not called. `take` must have returned the end of the one before."""
+        with self._changed:
+            self._orders = list(orders)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="compaction", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def take(self) -> Sequence[UnitResult] | Exception | None:
+        """Return the results of the job that has ended, or the error with which it failed as a whole; otherwise None."""
+        with self._changed:
+            end, self._end = self._end, None
+            return end
+
+    def drop(self) -> None:
+        """Cancel the job that is under way and begin no other one. Its files are orphans. It does not wait."""
+        with self._changed:
+            self._dropped = True
+            self._changed.notify()
+            is_idle = self._thread is None
+        if is_idle:
+            return
+        try:
+            self._context.cancelJobGroup(UNITS)
+        except Exception:  # noqa: BLE001  Spark is gone, and its tasks with it
+            return
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._orders or self._dropped)
+                if self._dropped:
+                    return
+                orders, self._orders = self._orders, []
+            end: Sequence[UnitResult] | Exception
+            try:
+                self._context.setJobGroup(UNITS, "compaction", interruptOnCancel=False)
+                job = self._context.parallelize(orders, len(orders)).mapPartitions(self._function)
+                returned: list[UnitResult] = job.collect()
+                # pyspark mistakes a broken connection for the end of the results
+                is_whole = len(returned) == len(orders)
+                end = (
+                    returned
+                    if is_whole
+                    else ConnectionError(f"{len(returned)} of {len(orders)} units returned")
+                )
+            except Exception as error:  # noqa: BLE001  the epochs go on, and tell if Spark is gone
+                end = error
+            with self._changed:
+                self._end = end

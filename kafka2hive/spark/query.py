@@ -159,10 +159,11 @@ class DumpQuery:
         once: bool = False,
         stop_seconds: float = 60.0,
         sql: SqlRunner | None = None,
+        on_stop: Callable[[], None] = lambda: None,
     ) -> None:
         """`function` comes from `task_function`; `stop_seconds` is the time that `stop` gives an epoch to end.
 
-        `sql` is None if no table has SQL.
+        `sql` is None if no table has SQL. `stop` first calls `on_stop`.
         """
         self._spark = spark
         self._listener = listener
@@ -177,6 +178,7 @@ class DumpQuery:
         self._once = once
         self._stop_seconds = stop_seconds
         self._sql = sql
+        self._on_stop = on_stop
         self._gate = PlanGate(planner)
         self._first_error = FirstError()
         self._drained = threading.Event()
@@ -228,6 +230,7 @@ class DumpQuery:
         this method waits for it and does not interrupt it.
         """
         self._gate.close()
+        self._on_stop()
         if self._gate.is_busy():
             log.info("shutting down: the epoch under way gets %g s to finish", self._stop_seconds)
         deadline = time.monotonic() + self._stop_seconds

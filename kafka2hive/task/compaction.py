@@ -4,7 +4,7 @@ The rows are read and written through the ports of the file formats, a batch at 
 the buffers of the writer (`limits.task_memory`), and, for the check, one written file.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from uuid import uuid4
@@ -18,39 +18,19 @@ from kafka2hive.formats.files import UNREADABLE, encoding_of, open_reader
 from kafka2hive.formats.lines.files import LinesReader, PlainLines
 from kafka2hive.formats.row_hash import row_hashes
 from kafka2hive.model.errors import Kafka2HiveError, TableError
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.table_directory import extension_of, staging_directory
+from kafka2hive.plan.contract import TableFailure, TaskSettings, UnitOrder, UnitResult, WrittenUnit
 from kafka2hive.storage.port import FileSystem
+from kafka2hive.task.failures import TableErrors
 from kafka2hive.task.rows import schema_in_files
+from kafka2hive.task.watchdog import Watchdog
 from kafka2hive.task.write.destination import Destination
 from kafka2hive.task.write.limits import TaskLimits
 from kafka2hive.task.write.table_writer import TableWriter
 
 _BATCH_ROWS = 32_768
 _WORD = 1 << 64
-
-
-@dataclass(frozen=True, slots=True)
-class UnitOrder:
-    """What a unit writes: the rows of the early files `sources` (full paths, in order), in the `home` of their Hive partition."""
-
-    sources: Sequence[str]
-    home: HivePartition
-    table_location: str
-    ledger_id: str
-    generation: int
-    epoch: int
-    task: int
-    planned_at_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenUnit:
-    """The staged files of a unit: the rows of the first `sources` of its order."""
-
-    files: tuple[DataFile, ...]
-    sources: int
-    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +54,19 @@ class UnitDiffers(Kafka2HiveError):
 
 
 class UnitWriter:
-    """Writes units of one table. `target_bytes` is about the size of a written file."""
+    """Writes units of one table. `progress` is called after each batch that was read."""
 
     def __init__(
-        self, files: FileSystem, settings: TableSettings, memory_bytes: int, target_bytes: int
+        self,
+        files: FileSystem,
+        settings: TableSettings,
+        memory_bytes: int,
+        progress: Callable[[], None] = lambda: None,
     ) -> None:
         self._files = files
         self._settings = settings
         self._memory_bytes = memory_bytes
-        self._target_bytes = target_bytes
+        self._progress = progress
         self._plain = PlainLines(schema_in_files(settings), settings.writer)
         self._format = encoding_of(settings.writer).extension.partition(".")[0]
 
@@ -93,7 +77,7 @@ class UnitWriter:
         orphans. Raises TableError (`compact.source`: a file cannot be read whole, or its rows cannot be written),
         StorageError, UnitDiffers.
         """
-        limits = TaskLimits(self._memory_bytes, 2, max(self._target_bytes * 2, 1))
+        limits = TaskLimits(self._memory_bytes, 2, max(order.target_bytes * 2, 1))
         first = self._open(order.sources[0])
         writer = TableWriter(
             destination=self._destination(order),
@@ -123,7 +107,7 @@ class UnitWriter:
             if number and (reader := self._open(path)).schema != first.schema:
                 return number, total
             start = total.rows
-            for batch in _batches(reader, path):
+            for batch in self._batches(reader, path):
                 if isinstance(reader, LinesReader) and not reader.is_whole(batch, total.rows - start):
                     raise _unwritable(
                         path, "it has columns or values that would be lost: its lines do not say its columns"
@@ -138,7 +122,7 @@ class UnitWriter:
         total = RowSum()
         for file in written:
             reader = open_reader(self._files.read(file.staged), extension_of(file.staged), self._plain)
-            for batch in _batches(reader, file.staged):
+            for batch in self._batches(reader, file.staged):
                 total = total.plus(batch)
         if total != read:
             raise UnitDiffers(
@@ -160,6 +144,15 @@ class UnitWriter:
         if text is not None and text != self._settings.writer.text:
             raise _unwritable(path, "its fields are not delimited as the map's `text` says now")
         return reader
+
+    def _batches(self, reader: FileReader, path: str) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in reader.batches(reader.schema.names, _BATCH_ROWS):
+                self._progress()
+                # a reader may give texts as dictionaries; an encoding takes the columns as the schema has them
+                yield from pa.Table.from_batches([batch]).cast(reader.schema).to_batches()
+        except UNREADABLE as error:
+            raise _unreadable(path, error) from error
 
     def _options(self, first: FileReader) -> WriterOptions:
         """Return the table's options, sorted by those columns that the sources have."""
@@ -184,15 +177,6 @@ class UnitWriter:
         )
 
 
-def _batches(reader: FileReader, path: str) -> Iterator[pa.RecordBatch]:
-    try:
-        for batch in reader.batches(reader.schema.names, _BATCH_ROWS):
-            # a reader may give texts as dictionaries; an encoding takes the columns as the schema has them
-            yield from pa.Table.from_batches([batch]).cast(reader.schema).to_batches()
-    except UNREADABLE as error:
-        raise _unreadable(path, error) from error
-
-
 def _unwritable(path: str, why: str) -> SourceUnreadable:
     return SourceUnreadable(
         "compact.source",
@@ -208,3 +192,18 @@ def _unreadable(path: str, error: Exception) -> SourceUnreadable:
         f"{path} cannot be read: {error}",
         "`kafka2hive verify --contents` checks the table's files; nothing was changed",
     )
+
+
+def run_unit(order: UnitOrder, settings: TaskSettings) -> UnitResult:
+    """Write a unit in a Spark worker, with the settings of its table. An error of the table is in the result."""
+    from kafka2hive.task.run import process_files
+
+    with Watchdog(settings.stall_seconds) as watchdog, TableErrors() as errors:
+        files, table = process_files(settings.storage), settings.tables[order.home.table]
+        try:
+            written = UnitWriter(files, table, settings.memory_bytes, watchdog.touch).write(order)
+        except UnitDiffers as error:
+            return UnitResult(order.task, failure=TableFailure(error.code, error.message, error.remedy))
+        return UnitResult(order.task, written)
+    assert errors.failure is not None
+    return UnitResult(order.task, failure=errors.failure)

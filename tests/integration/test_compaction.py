@@ -7,9 +7,12 @@ import json
 import signal
 import time
 from collections import Counter
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from contextlib import ExitStack
+from datetime import UTC, date, datetime
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -249,3 +252,90 @@ def test_each_partition_stays_where_it_is_whatever_the_map_says_and_after_the_le
     assert places == dict.fromkeys(places, "home") and sum(days.counted().values()) == 94
     done = command("compact", config, "--table", name, "--json")
     assert done.code == 0 and done.document["corrected"] == [], done.log
+
+
+@pytest.mark.timeout(900)
+def test_a_run_compacts_complete_days_while_it_dumps_and_is_killed_in_between(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
+    name, today = f"{hive_database}.days", datetime.now(UTC).date()
+    days = Compacted(hive, name, location(uri, name))
+    ledger = LedgerText(tree, ledger_root(uri), name)
+    kafka.create_topic(topic, 2)
+    config = write_map(
+        tmp_path,
+        hive_database,
+        kafka.bootstrap,
+        uri,
+        [table_of(name, topic, "$.at", **COMPACT)],
+        hive={"url": f"hive://{hive.address}"},
+    )
+    counts: Counter[str] = Counter()
+    for number in range(ROUNDS):
+        for day in DAYS:
+            produce(kafka.bootstrap, topic, records(day, number * 1000, 100), 2)
+            counts[f"dt={day}"] += 100
+        assert run_once(config).code == 0
+    assert {p: days.place_of(p) for p in counts} == dict.fromkeys(counts, "early")
+    assert ledger.newest()["early"] and not ledger.newest()["moved"], "`--once` compacts nothing"
+
+    with ExitStack() as beside:
+        stop = Event()
+        beside.callback(stop.set)
+        pool = beside.enter_context(ThreadPoolExecutor(2))
+        dumped = pool.submit(produce_until, stop, kafka.bootstrap, topic, today)
+        queried = pool.submit(count_until, stop, days, counts, f"dt={today}")
+        with Running(config, program=TRAPPED, env=environment()) as run:
+            run.wait_until(lambda: run.said("early files of dt="), "a unit", pause=0.01)
+            run.kill_driver()
+        assert not ledger.newest()["unit"] and not ledger.newest()["moved"], run.tail()
+        for moment in (BEFORE, AFTER):
+            point = Failpoint(
+                f"{moment} a file comes home", "rename", HOMEWARD, moment, str(tmp_path / moment)
+            )
+            with Running(config, program=TRAPPED, env=environment(point)) as run:
+                assert run.wait() == -signal.SIGKILL and point.was_hit(), run.tail()
+        with Running(config) as run:
+            run.wait_until(lambda: len(ledger.newest()["moved"]) == len(DAYS), "all days moved", pause=1)
+            run.wait_until(lambda: {days.place_of(p) for p in counts} == {"home"}, "known to Hive", pause=1)
+            epochs = run.epochs()
+            run.wait_until(lambda: run.epochs() > epochs, "another epoch")
+            stop.set()
+            rows, queries = dumped.result(), queried.result()
+            counts[f"dt={today}"] = rows
+            run.wait_until(lambda: days.counted() == counts, "everything dumped", pause=1)
+            assert days.place_of(f"dt={today}") == "early"
+            assert run.terminate() == 143, run.tail()
+    assert queries > 3
+    assert days.counted() == counts
+    audited = command("verify", config, "--deep")
+    assert audited.code == 0, audited.out
+    assert "compacted in epoch" in json.dumps(command("where", config, f"{topic}-0@0", "--json").document)
+    for day in DAYS:
+        assert command("certificate", config, f"{name}/dt={day}", "--wait", "30s").code == 0
+        files = [p for p in tree.files(f"{days.place}/dt={day}") if p.endswith(".final")]
+        assert len([p for p in files if "/_" not in p.removeprefix(days.place)]) == 1, files
+
+
+HOMEWARD = r" -> .*/days/dt=[^/]*/[^/]*\.final$"
+
+
+def produce_until(stop: Event, bootstrap: str, topic: str, day: date) -> int:
+    """Produce records of a day that is not over; return how many."""
+    count = 0
+    while not stop.wait(0.5):
+        produce(bootstrap, topic, records(day, 5_000_000 + count, 10), 2)
+        count += 10
+    return count
+
+
+def count_until(stop: Event, days: Compacted, whole: Mapping[str, int], growing: str) -> int:
+    """Query: each complete day has all rows at every moment, the growing one never fewer. Return how many queries."""
+    queries, least = 0, 0
+    while not stop.is_set():
+        shown = days.counted()
+        grown = shown.pop(growing, 0)
+        assert shown == whole and grown >= least, (shown, grown, least)
+        queries, least = queries + 1, grown
+    return queries

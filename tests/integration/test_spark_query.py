@@ -16,10 +16,18 @@ from pyspark.sql import SparkSession
 
 from kafka2hive.config.keys import SparkOptions
 from kafka2hive.model.errors import Fenced, ServiceUnavailable
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetAccounting, OffsetRange, RangeAccounting, TopicPartition
-from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TableTask, TaskPlan
+from kafka2hive.plan.contract import (
+    PlannedEpoch,
+    TableManifest,
+    TableTask,
+    TaskPlan,
+    UnitOrder,
+    UnitResult,
+)
 from kafka2hive.spark.configuration import WORKERS_DAEMON
-from kafka2hive.spark.jobs import task_function
+from kafka2hive.spark.jobs import UnitJobs, task_function
 from kafka2hive.spark.jvm import launched
 from kafka2hive.spark.query import DumpQuery, EndReason, QueryEnd
 from kafka2hive.spark.session import session_settings, session_slots, start_session
@@ -169,11 +177,16 @@ def start(spark: SparkSession, tmp_path: Path) -> Iterator[Start]:
     with ExitStack() as running:
 
         def start(
-            epochs: Epochs, task: Task = read, *, once: bool = False, stop_seconds: float = 20.0
+            epochs: Epochs,
+            task: Task = read,
+            *,
+            once: bool = False,
+            stop_seconds: float = 20.0,
+            on_stop: Callable[[], None] = lambda: None,
         ) -> DumpQuery:
             query = DumpQuery(
                 spark, epochs, epochs, task_function(task, tmp_path), tmp_path,
-                trigger_seconds=0.2, once=once, stop_seconds=stop_seconds,
+                trigger_seconds=0.2, once=once, stop_seconds=stop_seconds, on_stop=on_stop,
             )  # fmt: skip
             query.start()
             running.callback(query.stop)
@@ -331,3 +344,53 @@ def test_a_query_that_spark_cannot_start_is_unavailable_not_a_bug(
 
 def test_the_slots_follow_the_cores(spark: SparkSession) -> None:
     assert session_slots(spark, session_settings(spark), 2) == 4
+
+
+def write_when_let_go(order: UnitOrder, settings: Path) -> Iterator[UnitResult]:
+    """A unit of compaction that takes until somebody makes the file `go`."""
+    (settings / f"unit-{order.task}").touch()
+    while not (settings / "go").exists():
+        time.sleep(0.05)
+    yield UnitResult(order.task)
+
+
+def unit(task: int) -> UnitOrder:
+    home = HivePartition("db.t", "dt=1", "file:///t/dt=1")
+    return UnitOrder(
+        sources=(), home=home, table_location="file:///t", ledger_id="id", generation=1, epoch=1, task=task,
+        planned_at_ms=0, target_bytes=1,
+    )  # fmt: skip
+
+
+def end_of_job(units: UnitJobs) -> object:
+    """What the job under way returns, or the error with which it ended."""
+    deadline = time.monotonic() + 60
+    while (end := units.take()) is None:
+        assert time.monotonic() < deadline, "the job did not end"
+        time.sleep(0.05)
+    return end
+
+
+def test_epochs_go_on_while_a_unit_is_written_and_a_stop_cancels_it(
+    spark: SparkSession, start: Start, tmp_path: Path
+) -> None:
+    units = UnitJobs(spark, task_function(write_when_let_go, tmp_path))
+    epochs = Epochs(epochs=4, tasks_each=1)
+    query = start(epochs, on_stop=units.drop)
+    units.begin([unit(0)])
+    ended = run(query, lambda: (tmp_path / "unit-0").exists() and len(epochs.done) == 4)
+    assert (ended.reason, ended.abandoned, epochs.done) == (EndReason.STOPPED, None, [1, 2, 3, 4])
+    end = end_of_job(units)
+    assert isinstance(end, Exception) and "cancelled" in str(end)
+    units.begin([unit(1)])
+    time.sleep(0.5)
+    assert not (tmp_path / "unit-1").exists(), "nothing begins after a stop"
+
+
+def test_units_return_their_results_one_job_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
+    units = UnitJobs(spark, task_function(write_when_let_go, tmp_path))
+    (tmp_path / "go").touch()
+    for job in ([unit(0), unit(1)], [unit(2)]):
+        units.begin(job)
+        assert end_of_job(units) == [UnitResult(order.task) for order in job]
+    units.drop()

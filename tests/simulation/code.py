@@ -16,6 +16,7 @@ from kafka2hive.ledger import (
     start,
 )
 from kafka2hive.ledger.repair import older_ledger, rebuild
+from kafka2hive.service.tables import units
 from tests.simulation import compacting_caller, ledger_caller, tasks
 from tests.simulation.service import driver as service
 from tests.simulation.service import repair
@@ -42,6 +43,7 @@ class Production:
     service: ModuleType = service
     start: ModuleType = start
     tasks: ModuleType = tasks
+    units: ModuleType = units
 
 
 REAL = Production()

@@ -3,24 +3,30 @@
 Each start may have another map: without `compact`, or with another time zone.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from kafka2hive.ledger.early_files import cut, with_places
+from kafka2hive.ledger.early_files import with_places
 from kafka2hive.ledger.snapshot.change import Compaction, Completeness, NoTracking
 from kafka2hive.ledger.snapshot.compaction import may_move, watched_partitions
 from kafka2hive.model.errors import TableError
-from kafka2hive.model.files import DataFile, FileKind, HivePartition
-from kafka2hive.model.paths.table_directory import other_place
-from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition
-from kafka2hive.storage.port import StorageError
-from tests.simulation.ledger_caller import LedgerCaller
+from kafka2hive.model.files import FileKind, HivePartition
+from kafka2hive.model.snapshot import EarlyPartition
+from kafka2hive.plan.contract import UnitOrder, WrittenUnit
+from kafka2hive.storage.port import NotFound, StorageError
+from tests.simulation.filesystem import SimulatedFileSystem
+from tests.simulation.ledger_caller import KEEP, LedgerCaller
+from tests.simulation.places import LOCATION
 from tests.simulation.tasks import Share, TaskFailed, records_in
 from tests.simulation.watch import Violation
 
 UNIT_BYTES = 24
 ZONES = 3
 MOST_MOVED = 2
+
+Spawn = Callable[[str, Callable[[SimulatedFileSystem], None]], None]
 
 
 def closes_of(path: str, zone: int) -> str:
@@ -38,8 +44,12 @@ class CompactingCaller(LedgerCaller):
     _compacts = False
     has_compact, zone = True, 0
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, *arguments: Any, spawn_unit: Spawn | None = None) -> None:
+        """`spawn_unit` starts a thread that writes a unit beside the epochs; None: this thread writes units itself."""
         super().__init__(*arguments)
+        self.spawn_unit = spawn_unit
+        self.units: Any = None
+        self._results: list[tuple[Any, UnitOrder, WrittenUnit | None]] = []
         self.metastore.is_fenced = self._is_fenced
         self._checked: frozenset[HivePartition] = frozenset()
 
@@ -55,6 +65,8 @@ class CompactingCaller(LedgerCaller):
     def epoch(self) -> None:
         """Commit one epoch as before; look at the locations now and then."""
         super().epoch()
+        if self._compacts:
+            self.units = None
         if self.world.below(3) == 0:
             self.keep_locations()
 
@@ -80,13 +92,13 @@ class CompactingCaller(LedgerCaller):
         return change
 
     def _planned(self) -> Any:
-        state = self.owned.state
-        if self.has_compact and self.world.below(2) == 0:
-            complete = may_move(state, self.owned.certified)
-            if complete:
-                change = self._compact(complete[: 1 + self.world.below(2)])
-                if change is not None:
-                    return change
+        change = None
+        if self.spawn_unit is not None:
+            change = self._background(self.spawn_unit)
+        elif self.has_compact and self.world.below(2) == 0:
+            change = self._foreground()
+        if change is not None:
+            return change
         change = super()._plan()
         if not hasattr(change, "closes"):
             return change
@@ -94,7 +106,7 @@ class CompactingCaller(LedgerCaller):
         closes = {path: closes_of(path, self.zone) for path in paths if self.has_compact}
         self.world.maps[self.owned.generation.number, self.owned.next_epoch] = (self.has_compact, self.zone)
         self.world.count["epochs without compact in the map"] += not self.has_compact
-        placed = with_places(self.files, state, change, closes)
+        placed = with_places(self.files, self.owned.state, change, closes)
         self.world.count["moved partitions watched again"] += len(placed.moved)
         return placed
 
@@ -114,51 +126,105 @@ class CompactingCaller(LedgerCaller):
         # the ledger's oracle does not tell a certificate that was not written from one that nobody asks for any more
         return None if isinstance(answer, NoTracking) and state.certificates else answer
 
-    def _compact(self, complete: tuple[EarlyPartition, ...]) -> Compaction | None:
-        files: list[DataFile] = []
-        units: list[CompactionUnit] = []
-        for early in complete:
-            try:
-                sources = self.code.early_files.own_early_files(self.files, self.owned, early)
-            except StorageError:
-                return None
-            except TableError as error:
-                raise Violation(str(error)) from error
-            for interval in cut(sources, UNIT_BYTES * (1 + self.world.below(4))):
-                records: list[str] = []
-                for source in interval:
-                    try:
-                        records += records_in(self.files.read(source.path))
-                    except StorageError:
-                        return None
-                home = replace(
-                    early.partition, location=other_place(early.partition.location, early.partition.path)
-                )
-                state = self.owned.state
-                share = Share(
-                    len(units), state.ledger_id, self.owned.generation.number, self.owned.next_epoch, ()
-                )
+    def _foreground(self) -> Compaction | None:
+        """Write all units of one or two partitions, as `compact` does for one after the other."""
+        complete = self._ready()
+        if not complete:
+            return None
+        changes = []
+        for early in complete[: 1 + self.world.below(2)]:
+            units = self._units(early)
+            while (change := self._move(units)) is None:
+                orders = units.order(1, self.owned.next_epoch, 0)
+                if not orders:
+                    return None  # a listing had no answer
                 try:
-                    files += self.code.tasks.stage_compacted(self.world, self.files, share, home, records)
+                    for order in orders:
+                        units.note_written(order, self._write(self.files, order))
+                except NotFound:
+                    return None
                 except StorageError as error:
                     raise TaskFailed(str(error)) from error
-                units.append(
-                    CompactionUnit(
-                        partition=home,
-                        task=share.index,
-                        first=interval[0].key,
-                        last=interval[-1].key,
-                        sources=len(interval),
-                        rows=len(records),
-                    )
-                )
-        self.world.count["partitions moved"] += len(complete)
-        self.world.count["units"] += len(units)
-        return Compaction(
-            files=tuple(files),
-            units=tuple(units),
-            policy="all",
-            success_file="_SUCCESS",
-            registered=self._registered(),
-            most_moved=MOST_MOVED,
+            changes.append(change)
+        files = tuple(file for change in changes for file in change.files)
+        return self._counted(
+            replace(changes[0], files=files, units=tuple(unit for c in changes for unit in c.units))
         )
+
+    def _background(self, spawn: Spawn) -> Compaction | None:
+        """Note what other threads have written since, order more of them, or return the move of their partition."""
+        world = self.world
+        if self.units is not None and (not self.units.is_of(self.owned) or world.below(40) == 0):
+            world.count["units dropped"] += 1
+            self.units = None
+        results: list[tuple[Any, UnitOrder, WrittenUnit | None]] = []
+        if world.below(2):  # the others take longer
+            results, self._results = self._results, []
+        for units, order, written in results:
+            if units is not self.units:
+                continue
+            if written is None:
+                world.count["units that failed"] += 1
+                units.note_failed([order])
+            else:
+                units.note_written(order, written)
+        ready = self._ready() if self.has_compact else ()
+        if self.units is None and ready:
+            self.units = self._units(ready[world.below(len(ready))])
+        if self.units is None or not self.has_compact:
+            return None
+        known = self.units.length
+        change = self._move(self.units)
+        world.count["files that came while units were written"] += 0 < known < self.units.length
+        if change is not None:
+            older = any(f"-e{self.owned.next_epoch:06d}-" not in file.staged for file in change.files)
+            world.count["units written during earlier epochs"] += older
+            return self._counted(change)
+        for order in self.units.order(1 + world.below(2), self.owned.next_epoch, 0):
+            spawn(f"unit{order.epoch}.{order.task}", partial(self._run_unit, self.units, order))
+        return None
+
+    def _run_unit(self, units: Any, order: UnitOrder, files: SimulatedFileSystem) -> None:
+        """Write a unit in another thread."""
+        try:
+            written = self._write(files, order)
+        except StorageError:
+            written = None
+        self._results.append((units, order, written))
+
+    def _ready(self) -> tuple[EarlyPartition, ...]:
+        ready: tuple[EarlyPartition, ...] = may_move(self.owned.state, self.owned.certified)
+        return ready
+
+    def _units(self, early: EarlyPartition) -> Any:
+        return self.code.units.PartitionUnits(self.owned, early, UNIT_BYTES * (1 + self.world.below(4)))
+
+    def _move(self, units: Any) -> Compaction | None:
+        try:
+            change: Compaction | None = units.move(self.files, self.owned, self._ready(), "_SUCCESS")
+        except StorageError:
+            return None
+        except TableError as error:
+            raise Violation(str(error)) from error
+        return change
+
+    def _write(self, files: SimulatedFileSystem, order: UnitOrder) -> WrittenUnit:
+        """Stage the rows of the unit's first sources, mostly all of them. Raises StorageError."""
+        sources = order.sources
+        if (
+            self.spawn_unit and len(sources) > 1 and self.world.below(6) == 0
+        ):  # the columns of the others differ
+            sources = sources[: 1 + self.world.below(len(sources) - 1)]
+        records = [record for path in sources for record in records_in(files.read(path))]
+        share = Share(order.task, order.ledger_id, order.generation, order.epoch, ())
+        staged = self.code.tasks.stage_compacted(self.world, files, share, order.home, records)
+        return WrittenUnit(tuple(staged), len(sources), len(records))
+
+    def _counted(self, change: Compaction) -> Compaction:
+        self.world.count["partitions moved"] += len({unit.partition for unit in change.units})
+        self.world.count["units"] += len(change.units)
+        return replace(change, registered=self._registered(), most_moved=MOST_MOVED)
+
+    def _clean_up(self) -> None:
+        since = None if self.units is None else self.units.since
+        self.code.cleanup.clean_up(self.ports, self.owned, LOCATION, KEEP, since)

@@ -1,6 +1,7 @@
 """Schedules of a table that is compacted: its processes, and statements of others that put locations back in Hive.
 
 In a third of them letters come back, and in another third the ledger is lost once and rebuilt from the footers.
+In a quarter of all, other threads write the units while their drivers commit epochs.
 """
 
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
 from tests.simulation.compaction_oracle import judge
+from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.places import LOCATION
 from tests.simulation.rebuilt_ledger import Footers, rebuild_ledger
 from tests.simulation.schedule import MOST_DRIVERS, Outcome, Schedule, outcome_of
@@ -27,6 +29,9 @@ class CompactionSchedule(Schedule):
         super().__init__(seed, code, trace)
         kind = self.world.below(3)
         self.world.replays = kind == 0
+        self.has_background = seed % 4 == 2
+        if self.has_background:
+            self.average *= 2
         self.moment, self.patience = "", -1
         """The state of an epoch in which the ledger is lost, after so many steps in such states; -1: it is not lost then."""
         self.footers = Footers() if kind == 1 else None
@@ -68,10 +73,19 @@ class CompactionSchedule(Schedule):
             return
         self.drivers += 1
         name = f"driver{self.drivers}"
+        spawn = self._spawn_unit if self.has_background else None
 
         def run(actor: Actor) -> None:
             self.code.compacting_caller.CompactingCaller(
-                self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin
+                self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin, spawn_unit=spawn
             ).serve()
+
+        self.running.append(Actor(name, run, self._stays, self.hub))
+
+    def _spawn_unit(self, name: str, write: Callable[[SimulatedFileSystem], None]) -> None:
+        """Start a thread beside a driver. It may outlive the driver, as a task of Spark does."""
+
+        def run(actor: Actor) -> None:
+            write(SimulatedFileSystem(self.world, name, actor.hand_over))
 
         self.running.append(Actor(name, run, self._stays, self.hub))

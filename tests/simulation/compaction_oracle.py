@@ -209,6 +209,11 @@ def _check_units(world: World, snapshot: SnapshotText, now: _Places) -> None:
         if is_open or (at.closes > snapshot.through and snapshot.owner != REBUILT):
             raise Violation(f"epoch {snapshot.epoch} moves {path}, which is not complete")
         left = sorted(at.files)
+        of = (snapshot.generation, snapshot.epoch)
+        for file in (f for f in outputs if snapshot.owner != REBUILT):
+            parsed = DataFileName.parse(base_name(file.final))
+            if parsed is None or (parsed[0].generation, parsed[0].epoch) != of:
+                raise Violation(f"epoch {snapshot.epoch} has {file.final}, whose name is of another epoch")
         for unit in (u for u in snapshot.units if u.partition.path == path):
             interval = [key for key in left if _order(unit.first) <= _order(key) <= _order(unit.last)]
             left = [key for key in left if key not in interval]

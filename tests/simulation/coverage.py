@@ -37,6 +37,10 @@ LEDGER = (
 COMPACTION = (
     "partitions moved",
     "units",
+    "units dropped",
+    "units that failed",
+    "units written during earlier epochs",
+    "files that came while units were written",
     "epochs without compact in the map",
     "ledgers rebuilt",
     "ledgers rebuilt with a pending epoch",

@@ -104,10 +104,14 @@ class LedgerCaller:
         """Commit one epoch: first positions, data, or pending registrations alone. Then register before the next epoch."""
         change = replace(self._plan(), completeness=self._complete())
         if self.world.below(4) == 0:
-            self.code.cleanup.clean_up(self.ports, self.owned, LOCATION, KEEP)
+            self._clean_up()
         self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
         self._check_visible()
         self.unregistered = self._register()
+
+    def _clean_up(self) -> None:
+        """Do R9 in the middle of a run."""
+        self.code.cleanup.clean_up(self.ports, self.owned, LOCATION, KEEP)
 
     def _register(self) -> frozenset[HivePartition]:
         """Register what is pending. Return what stays pending."""

@@ -64,6 +64,7 @@ REPLAYS = SERVICE + "run.replays"
 REPLAYED = SERVICE + "tables.replays"
 HISTORY = LEDGER + "history"
 ORDER = SERVICE + "recover.order"
+UNITS = SERVICE + "tables.units"
 
 
 @dataclass(frozen=True, slots=True)
@@ -1692,5 +1693,71 @@ MUTANTS = (
         "partitions that moved are not encoded",
         LINES,
         ("    UNIT,\n    MOVED,\n)", "    UNIT,\n)"),
+    ),
+    _of_compaction(
+        "cleanup deletes the staged files of units that other threads write",
+        CLEANUP,
+        (
+            "owned.next_epoch if units_since is None else min(units_since, owned.next_epoch)",
+            "owned.next_epoch",
+        ),
+    ),
+    _of_compaction(
+        "units that were written before the table was taken over again are committed",
+        UNITS,
+        ("return owned.generation.number == self._generation and ", "return "),
+    ),
+    _of_compaction(
+        "a unit keeps the epoch in its names in which it was planned",
+        PLACES,
+        ("    name = replace(parsed[0], epoch=epoch)\n", "    name = parsed[0]\n"),
+    ),
+    _of_compaction(
+        "files that came to an early place while its units were written stay behind",
+        UNITS,
+        ("if len(self._sources) != early.files:", "if not self._sources:"),
+    ),
+    _of_compaction(
+        "a partition moves while a unit of it is written",
+        UNITS,
+        ("if self._waiting or self._ordered:", "if self._waiting:"),
+    ),
+    _of_compaction(
+        "a partition moves before the last units of it are ordered",
+        UNITS,
+        ("if self._waiting or self._ordered:", "if self._ordered:"),
+    ),
+    _of_compaction(
+        "a partition whose units are written moves although it is open again",
+        UNITS,
+        ("for each in ready if each.partition", "for each in owned.state.early if each.partition"),
+    ),
+    _of_compaction(
+        "files that came later are cut into units together with the known ones",
+        UNITS,
+        ("cut(listed[known:], self._target_bytes)", "cut(listed, self._target_bytes)"),
+    ),
+    _of_compaction(
+        "the sources that a unit left out are forgotten",
+        UNITS,
+        ("        if len(interval) > written.sources:\n", "        if False:\n"),
+    ),
+    _of_compaction(
+        "a unit names all sources of its order although it left some out",
+        UNITS,
+        ("last=interval[written.sources - 1].key", "last=interval[-1].key"),
+    ),
+    _of_compaction(
+        "the sources of a unit that failed are forgotten",
+        UNITS,
+        (
+            "            self._waiting.append(self._ordered.pop(order.task))\n",
+            "            del self._ordered[order.task]\n",
+        ),
+    ),
+    _of_compaction(
+        "all units of a partition have one number",
+        UNITS,
+        ("            self._tasks += 1\n", "            pass\n"),
     ),
 )

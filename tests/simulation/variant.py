@@ -45,6 +45,7 @@ FIELDS = {
     "service": "tests.simulation.service.driver",
     "start": "kafka2hive.ledger.start",
     "tasks": "tests.simulation.tasks",
+    "units": "kafka2hive.service.tables.units",
 }
 
 

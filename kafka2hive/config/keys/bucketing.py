@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Final, Literal
 
-from kafka2hive.config.keys.declaration import Bounds, Duration, Key, Size
+from kafka2hive.config.keys.declaration import Bounds, DailyWindow, Duration, Key, Size
 from kafka2hive.config.keys.source import PluginOptions
 from kafka2hive.config.keys.units import MIB
 
@@ -103,6 +103,25 @@ class CompactOptions:
             name="target",
         ),
     ] = 256 * MIB
+    share: Annotated[
+        float,
+        Key(
+            "Share of Spark's cores that a run may take for this, at least one of two or more; `0`: only the command compacts.",
+            more="With a single core a run does not compact.",
+            written="0 to 1",
+            at_least=0,
+            at_most=1,
+        ),
+    ] = 0.25
+    at: Annotated[
+        DailyWindow | None,
+        Key(
+            "When a run may begin to rewrite files, in the zone of the table's buckets, such as `01:00-06:00`.",
+            more="The window may cross midnight. What was begun before its end is finished.",
+            written="text",
+            otherwise="any time",
+        ),
+    ] = None
 
 
 SuccessFile = Annotated[

@@ -11,10 +11,14 @@ from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
 from kafka2hive.config.keys.units import (
     DURATION_PATTERN,
     SIZE_PATTERN,
+    WINDOW_PATTERN,
+    Window,
     duration_text,
     parse_duration,
     parse_size,
+    parse_window,
     size_text,
+    window_text,
 )
 
 
@@ -110,10 +114,12 @@ _SIZE_SCHEMA: dict[str, object] = {
     "anyOf": [{"type": "string", "pattern": SIZE_PATTERN}, {"type": "integer", "minimum": 1}],
     "examples": ["128MiB"],
 }
+_WINDOW_SCHEMA: dict[str, object] = {"type": "string", "pattern": WINDOW_PATTERN, "examples": ["01:00-06:00"]}
 _DURATION_SCHEMA: dict[str, object] = {"type": "string", "pattern": DURATION_PATTERN, "examples": ["60s"]}
 
 Size = Annotated[int, Form(parse_size, _SIZE_SCHEMA, size_text), Bounds(above=0)]
 Duration = Annotated[float, Form(parse_duration, _DURATION_SCHEMA, duration_text), Bounds(above=0)]
+DailyWindow = Annotated[Window, Form(parse_window, _WINDOW_SCHEMA, window_text)]
 PropertyText = Annotated[str, Form(_property_text, {"type": ["string", "number", "boolean"]})]
 Properties = tuple[tuple[str, PropertyText], ...]
 """Properties of Kafka, Hadoop or Spark: a mapping in the map, pairs in the value."""

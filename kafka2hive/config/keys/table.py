@@ -155,9 +155,7 @@ class SharedOptions:
     ] = "append"
     compact: Annotated[
         CompactOptions | None,
-        Key(
-            "Let `kafka2hive compact` write the small files of complete partitions again, [below](#compact)."
-        ),
+        Key("Rewrite the small files of complete partitions as a few large ones, [below](#compact)."),
     ] = None
     dead_letter_share: Annotated[
         float,

@@ -1,10 +1,12 @@
-"""Sizes and durations as people write them: `128MB`, `1GiB`, `500ms`, `5m`."""
+"""Sizes, durations and hours of the day as people write them: `128MB`, `1GiB`, `500ms`, `5m`, `01:00-06:00`."""
 
 import math
 import re
+from dataclasses import dataclass
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(B|[kKMGT]i?B)")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_WINDOW = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
 _SIZE_UNITS = {
     "B": 1,
     "kB": 10**3,
@@ -23,6 +25,20 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 SIZE_PATTERN = rf"^{_SIZE.pattern}$"
 DURATION_PATTERN = rf"^{_DURATION.pattern}$"
+WINDOW_PATTERN = rf"^{_WINDOW.pattern}$"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of each day, in minutes after midnight, from `begin` to before `end`; it crosses midnight if `end` is earlier."""
+
+    begin: int
+    end: int
+
+    def has(self, minute: int) -> bool:
+        if self.begin < self.end:
+            return self.begin <= minute < self.end
+        return minute >= self.begin or minute < self.end
 
 
 def parse_size(text: object) -> int:
@@ -59,3 +75,19 @@ def size_text(size: int) -> str:
 def duration_text(seconds: float) -> str:
     """Return a duration as it is written in a map: `60s`."""
     return f"{seconds:g}s"
+
+
+def parse_window(text: object) -> Window:
+    """Return the window of `01:00-06:00`. Raises ValueError, also if it ends when it begins."""
+    match = _WINDOW.fullmatch(text.strip()) if isinstance(text, str) else None
+    if not match:
+        raise ValueError("expected a part of the day such as 01:00-06:00, with two digits each")
+    begin, end = (int(hour) * 60 + int(minute) for hour, minute in (match.group(1, 2), match.group(3, 4)))
+    if begin == end:
+        raise ValueError("it ends when it begins, so it never comes; leave it out for any time")
+    return Window(begin, end)
+
+
+def window_text(window: Window) -> str:
+    """Return a window as it is written in a map: `01:00-06:00`."""
+    return "-".join(f"{at // 60:02d}:{at % 60:02d}" for at in (window.begin, window.end))

@@ -7,7 +7,7 @@ from datetime import datetime
 from kafka2hive.ledger.snapshot.change import Compaction
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.path import base_name, join
-from kafka2hive.model.paths.table_directory import early_place, other_place
+from kafka2hive.model.paths.table_directory import DataFileName, early_place, other_place
 from kafka2hive.model.snapshot import UNKNOWN_END, Certificate, EarlyPartition, MovedPartition, Snapshot
 from kafka2hive.model.text import utc_text
 
@@ -146,6 +146,19 @@ def partitions_with_two_places(state: Snapshot) -> frozenset[HivePartition]:
     """Return the watched partitions, and the moved ones that have the same rows at both places."""
     given_up = {each.partition for each in state.forgotten}
     return watched_partitions(state).union(m.partition for m in state.moved) - given_up
+
+
+def committed_by(file: DataFile, generation: int, epoch: int) -> DataFile:
+    """Return a unit's file with the name that the epoch which commits it gives it (K4).
+
+    Units are written while other epochs commit, so a staged name has an earlier epoch. Raises UnitsDoNotFit if the file is of
+    another generation, whose start has deleted it, or of a later epoch.
+    """
+    parsed = DataFileName.parse(base_name(file.final))
+    if parsed is None or parsed[0].generation != generation or parsed[0].epoch > epoch:
+        raise UnitsDoNotFit(f"{file.final} is not of generation {generation}, up to epoch {epoch}")
+    name = replace(parsed[0], epoch=epoch)
+    return replace(file, final=join(file.hive_partition.location, name.in_state("final")))
 
 
 def with_moves(after: Snapshot, change: Compaction) -> Snapshot:

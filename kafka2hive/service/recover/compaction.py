@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from kafka2hive.config.keys import CompactOptions, TableRule
-from kafka2hive.ledger.early_files import EarlyFile, cut, early_files, own_early_files
+from kafka2hive.ledger.early_files import cut, early_files
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
@@ -17,10 +17,9 @@ from kafka2hive.ledger.snapshot.change import Compaction, RegistrationUpdate
 from kafka2hive.ledger.snapshot.compaction import may_move, partitions_with_two_places
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
-from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.files import HivePartition
 from kafka2hive.model.metastore import Hive
-from kafka2hive.model.paths.table_directory import other_place
-from kafka2hive.model.snapshot import UNKNOWN_END, CompactionUnit, ComparedTable, EarlyPartition, Snapshot
+from kafka2hive.model.snapshot import UNKNOWN_END, ComparedTable, EarlyPartition, Snapshot
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
 from kafka2hive.service.recover.service import Outside
 from kafka2hive.service.tables.ledgers import (
@@ -30,9 +29,10 @@ from kafka2hive.service.tables.ledgers import (
     literal_rules,
     unknown_tables,
 )
+from kafka2hive.service.tables.units import PartitionUnits
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
-from kafka2hive.task.compaction import UnitDiffers, UnitOrder, UnitWriter
+from kafka2hive.task.compaction import UnitDiffers, UnitWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +213,7 @@ class _Compactor:
         settings = self._outside.tables.settings(state.table)
         if ready:  # as before every commit of rows: Hive's table may have changed since the last run
             self._compared = self._outside.compare((state.table,))
-        writer = UnitWriter(
-            self._wiring.ports.files,
-            settings.tables[state.table],
-            settings.memory_bytes,
-            self._options.target_bytes,
-        )
+        writer = UnitWriter(self._wiring.ports.files, settings.tables[state.table], settings.memory_bytes)
         partitions = [self._partition(each, writer) for each in ready]
         waiting = _waiting(state, ready)
         pending = self._register()
@@ -234,9 +229,11 @@ class _Compactor:
 
     def _partition(self, early: EarlyPartition, writer: UnitWriter) -> CompactedPartition:
         plain = CompactedPartition(early.partition, early.files, early.rows)
+        units = PartitionUnits(self._owned, early, self._options.target_bytes)
+        completion = self._rule.completion
+        assert completion is not None, "the map's check"
         try:
-            sources = own_early_files(self._wiring.ports.files, self._owned, early)
-            files, units = self._write(early, sources, writer)
+            change = self._write(units, early, writer, completion.success_file)
         except StorageError as error:
             failure = TableError(
                 "compact.storage", f"{early.partition.location}: {error}", error.remedy or "again"
@@ -244,59 +241,25 @@ class _Compactor:
             return replace(plain, error=failure)
         except (TableError, UnitDiffers) as error:
             return replace(plain, error=error)
-        completion = self._rule.completion
-        assert completion is not None, "the map's check"
-        change = Compaction(
-            files=files,
-            units=units,
-            policy="compaction",
-            success_file=completion.success_file or "",
-            compared=self._compared,
-        )
+        change = replace(change, compared=self._compared)
         self._owned = publish(self._wiring.ports, self._owned, change).owned
         return replace(
             plain,
-            length=sum(file.length for file in sources),
-            units=len(units),
-            written_files=len(files),
-            written_length=sum(file.length for file in files),
+            length=units.length,
+            units=len(change.units),
+            written_files=len(change.files),
+            written_length=sum(file.length for file in change.files),
         )
 
     def _write(
-        self, early: EarlyPartition, sources: list[EarlyFile], writer: UnitWriter
-    ) -> tuple[tuple[DataFile, ...], tuple[CompactionUnit, ...]]:
-        """Stage the files of all units. Raises TableError, StorageError."""
-        owned, path = self._owned, early.partition.path
-        home = replace(early.partition, location=other_place(early.partition.location, path))
-        files: list[DataFile] = []
-        units: list[CompactionUnit] = []
-        for interval in cut(sources, self._options.target_bytes):
-            left = interval
-            while left:
-                order = UnitOrder(
-                    sources=[file.path for file in left],
-                    home=home,
-                    table_location=home.location.removesuffix("/" + path),
-                    ledger_id=owned.state.ledger_id,
-                    generation=owned.generation.number,
-                    epoch=owned.next_epoch,
-                    task=len(units),
-                    planned_at_ms=self._wiring.ports.clock.epoch_ms(),
-                )
-                written = writer.write(order)
-                files += written.files
-                units.append(
-                    CompactionUnit(
-                        partition=home,
-                        task=order.task,
-                        first=left[0].key,
-                        last=left[written.sources - 1].key,
-                        sources=written.sources,
-                        rows=written.rows,
-                    )
-                )
-                left = left[written.sources :]
-        return tuple(files), tuple(units)
+        self, units: PartitionUnits, early: EarlyPartition, writer: UnitWriter, success_file: str | None
+    ) -> Compaction:
+        """Stage the files of all units. Raises TableError, StorageError, UnitDiffers."""
+        files, clock = self._wiring.ports.files, self._wiring.ports.clock
+        while (change := units.move(files, self._owned, (early,), success_file)) is None:
+            for order in units.order(1, self._owned.next_epoch, clock.epoch_ms()):
+                units.note_written(order, writer.write(order))
+        return change
 
     def _register(self) -> frozenset[HivePartition]:
         """Tell Hive what is pending (K6), and record its answers. Return what stays pending."""

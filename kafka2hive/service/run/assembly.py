@@ -62,6 +62,7 @@ class RunParts:
             [self.watcher.started],
             [outages],
             [self.watcher.locations_corrected],
+            [self.watcher.compaction],
         )
         if self.follower is not None:
             reporter.epochs.append(self.follower)

@@ -17,6 +17,7 @@ from kafka2hive.plan.contract import PlannedEpoch, TableManifest, TaskPlan
 from kafka2hive.plan.failure_isolation import FailureIsolation
 from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.backlogs import Backlogs, contradicts
+from kafka2hive.service.run.compaction import Compactions
 from kafka2hive.service.run.inbox_watch import NoInbox, OrderSource
 from kafka2hive.service.run.once import OnceTarget
 from kafka2hive.service.run.open_transactions import OpenTransactions
@@ -106,6 +107,7 @@ class EpochLoop:
             wiring=wiring, owned_tables=owned_tables, registrar=registrar, reporter=reporter, lock=self._lock
         )
         self._replays = Replays(wiring, owned_tables, self._steps, once=once)
+        self.compactions = Compactions(wiring, owned_tables, self._steps, reporter, slots)
         self._backlogs = Backlogs(self._steps.publish)
         self.settings = self._steps.settings
         """What the tasks must know about each table; tables that are taken over later are added."""
@@ -227,6 +229,7 @@ class EpochLoop:
             ended = self._replays.step(was_idle=self._was_idle)
             for order in ended:
                 self._orders.done(order)
+            self.compactions.move()
             self._owned_tables.refresh(topics)  # a ledger may read others than was known before its start
             backlogs = self._compare()
             epoch = self._plan_due(backlogs)
@@ -235,6 +238,7 @@ class EpochLoop:
             if epoch is None and ended:
                 continue  # the next order may be for a table whose replay has ended
             self._record(backlogs)
+            self.compactions.order(backlogs, {} if self._in_flight is None else self._in_flight.ranges)
             if epoch is not None:
                 return epoch
             self._steps.look_for_fence()
@@ -343,7 +347,7 @@ class EpochLoop:
         if most != self.most_tasks:
             log.info("an epoch has at most %s now", counted(most, "task"))
             self.most_tasks = most
-        return most
+        return max(1, most - self.compactions.taken_slots)
 
     def _publish(
         self, in_flight: InFlightEpoch, table: Table, manifests: Sequence[TableManifest]

@@ -275,9 +275,9 @@ class OwnedTables:
 
     def clean_up(self, table: Table) -> None:
         """Do R9 from time to time: it keeps the ledger directory short during a long run and deletes orphans of failed tasks."""
-        ledger = table.owned.ledger
+        ledger, keep = table.owned.ledger, self._wiring.map.limits.keep_snapshots
         if ledger.state.epoch % CLEANUP_EPOCHS == 0:
-            clean_up(self._wiring.ports, ledger, table.location, self._wiring.map.limits.keep_snapshots)
+            clean_up(self._wiring.ports, ledger, table.location, keep, table.units_since)
 
     def newly_compared(self, table: Table) -> bool:
         """Whether a comparison with Hive in this run is not recorded in the ledger yet."""

@@ -101,10 +101,10 @@ class Run:
 
     def _run_on(self, spark: "SparkSession", scratch: Path) -> RunResult:
         """Do steps 3 to 5."""
-        from kafka2hive.spark.jobs import task_function
+        from kafka2hive.spark.jobs import UnitJobs, task_function
         from kafka2hive.spark.query import DumpQuery
         from kafka2hive.spark.session import session_settings, session_slots, warm_workers
-        from kafka2hive.task import run_task
+        from kafka2hive.task import run_task, run_unit
 
         parts, service_map = self._parts, self._wiring.map
         warm_workers(spark)
@@ -124,6 +124,9 @@ class Run:
             loop.start_tables(with_sql=self._request.take_over)
         parts.ownership.end_take_over()
         settings = task_settings(service_map, loop.settings)
+        units = UnitJobs(spark, task_function(run_unit, settings))
+        if not self._request.once:
+            loop.compactions.runner = units
         query = DumpQuery(
             spark=spark,
             planner=loop,
@@ -134,6 +137,7 @@ class Run:
             once=self._request.once,
             stop_seconds=service_map.limits.stop_seconds,
             sql=None if selects is None else _sql_jobs(spark, settings, selects),
+            on_stop=units.drop,
         )
         query.start()
         gc.freeze()  # the objects of the start stay until the end, so no collection needs to visit them

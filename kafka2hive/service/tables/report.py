@@ -74,6 +74,7 @@ class Reporter:
     starts: list[Callable[[TableStart], None]] = field(default_factory=list)
     outages: list[Watches] = field(default_factory=list)
     corrections: list[Callable[[Collection[HivePartition]], None]] = field(default_factory=list)
+    compactions: list[Callable[[str, bool], None]] = field(default_factory=list)
 
     def epoch(self, report: EpochReport) -> None:
         for listener in self.epochs:
@@ -88,6 +89,11 @@ class Reporter:
         """Report Hive partitions whose locations somebody had put back."""
         for listener in self.corrections:
             listener(partitions)
+
+    def compaction(self, table: str, *, moved: bool) -> None:
+        """Report that a Hive partition was compacted, or, if it has not `moved`, that compacting it failed."""
+        for listener in self.compactions:
+            listener(table, moved)
 
     def started(self, started: TableStart) -> None:
         for listener in self.starts:

@@ -194,6 +194,7 @@ class Table:
     | `record_sizes` | the sizes of its records | itself: see `RecordSizes.learn` |
     | `lag` | the lag, in offsets; None before it was counted | Backlogs |
     | `held` | the part of the lag that is behind open transactions | OpenTransactions |
+    | `units_since` | the lowest epoch in the names of compaction units that are written for it; None without any | Compactions |
     | `completion` | up to when it is read through, and what its policy and certificates wait for | CompletionTracker |
     | `warnings` | texts that `status` shows, by source | each source its own entry, which it replaces when it is over |
 
@@ -209,6 +210,7 @@ class Table:
     record_sizes: RecordSizes = field(default_factory=RecordSizes)
     lag: int | None = None
     held: HeldRecords = HeldRecords()
+    units_since: int | None = None
     completion: CompletionProgress = CompletionProgress()
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 

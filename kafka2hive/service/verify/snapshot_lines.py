@@ -367,7 +367,12 @@ def _file_problem(
         expected = f"generation {snapshot.generation}, task {file.task}"
         return f"its name has another ledger, epoch, generation or task than its snapshot ({expected})"
     staging = parent(file.staged) if refetched else staging_directory(snapshot.location)
-    if file.staged != join(staging, name.in_state("pending")):
+    staged = name
+    if file.kind is FileKind.COMPACTED and (parsed := DataFileName.parse(base_name(file.staged))):
+        staged = replace(
+            name, epoch=min(name.epoch, parsed[0].epoch)
+        )  # units are written during earlier epochs
+    if file.staged != join(staging, staged.in_state("pending")):
         return f"its staged path is that of another file: {file.staged}"
     if parent(file.final) != partition.location:
         return f"it is not in its partition's directory {partition.location}"

@@ -355,6 +355,9 @@ def test_explicit_offsets_are_kept_per_topic_and_number() -> None:
         ("flush: {interval: 60}", "expected a duration with its unit"),
         ("flush: {interval: 0s}", "greater than 0"),
         ("create: 1", "expected true or false"),
+        ("compact: {at: 1-6}", "expected a part of the day such as 01:00-06:00"),
+        ("compact: {at: '06:00-06:00'}", "it ends when it begins, so it never comes"),
+        ("compact: {share: 1.5}", "less than or equal to 1"),
     ],
 )
 def test_keys_of_a_table_that_contradict_each_other_are_refused(lines: str, message: str) -> None:

@@ -380,6 +380,24 @@ def test_rows_of_replayed_letters_are_early_and_move_with_the_others_and_the_aud
     assert "verify.compaction" in found(BORN, DATA, REPLAYED, CERTIFIED, MOVED, unwatched)
 
 
+def test_units_get_the_name_of_the_epoch_that_commits_them_and_those_of_another_start_are_refused() -> None:
+    earlier = of_epoch(3, HOME, FileKind.COMPACTED, 6)  # ordered before the partition was certified
+    change = Compaction(files=(earlier,), units=MOVED.units, policy="p")
+    moved = following(CERTIFIED, change, frozenset({EARLY}))
+    (file,) = moved.files
+    assert file.staged == earlier.staged and "-e000004-" in file.final
+    assert found(BORN, DATA, REPLAYED, CERTIFIED, moved) == set()
+    later = replace(file, staged=of_epoch(5, HOME, FileKind.COMPACTED, 6).staged)
+    assert found(BORN, DATA, REPLAYED, CERTIFIED, replace(moved, files=(later,))) != set()
+    for other in (of_epoch(5, HOME, FileKind.COMPACTED, 6), renamed(earlier, "-g000001-", "-g000002-")):
+        with pytest.raises(UnitsDoNotFit, match="is not of generation"):
+            following(CERTIFIED, replace(change, files=(other,)), frozenset({EARLY}))
+
+
+def renamed(file: DataFile, old: str, new: str) -> DataFile:
+    return replace(file, staged=file.staged.replace(old, new), final=file.final.replace(old, new))
+
+
 def test_a_partition_with_data_in_each_epoch_is_watched_as_long_as_it_may_hide_rows() -> None:
     assert HOME in LATE.unregistered and watched_partitions(LATE) == {HOME}
     assert EARLY in DATA.unregistered and watched_partitions(DATA) == {EARLY}

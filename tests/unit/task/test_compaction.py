@@ -17,8 +17,9 @@ from kafka2hive.formats.lines.files import PlainLines
 from kafka2hive.model.errors import Kafka2HiveError, TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.paths.table_directory import extension_of
+from kafka2hive.plan.contract import UnitOrder
 from kafka2hive.task import compaction
-from kafka2hive.task.compaction import UnitOrder, UnitWriter
+from kafka2hive.task.compaction import UnitWriter
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.write.destination import Destination
 from kafka2hive.task.write.limits import TaskLimits
@@ -73,7 +74,7 @@ def early(files: MemoryFiles, writer: WriterOptions, number: int, schema: pa.Sch
 def unit(sources: list[str]) -> UnitOrder:
     return UnitOrder(
         sources=sources, home=HOME, table_location=TABLE, ledger_id=LEDGER, generation=1, epoch=9, task=0,
-        planned_at_ms=0,
+        planned_at_ms=0, target_bytes=1 << 26,
     )  # fmt: skip
 
 
@@ -95,7 +96,7 @@ def test_a_unit_gives_back_the_rows_of_its_sources(writer: WriterOptions) -> Non
     settings = table_settings(columns=COLUMNS, writer=writer)
     schema = schema_in_files(settings)
     sources = [early(files, writer, number, schema) for number in range(6)]
-    written = UnitWriter(files, settings, 1 << 26, 1 << 26).write(unit(sources))
+    written = UnitWriter(files, settings, 1 << 26).write(unit(sources))
     assert (written.sources, written.rows) == (6, 6 * ROWS_PER_FILE)
     (file,) = written.files
     assert file.kind is FileKind.COMPACTED
@@ -114,7 +115,7 @@ def test_a_unit_ends_where_the_columns_of_its_sources_change() -> None:
     schema = schema_in_files(settings)
     old = pa.schema([field for field in schema if field.name != "ok"])
     sources = [early(files, writer, n, old if n < 2 else schema) for n in range(4)]
-    units = UnitWriter(files, settings, 1 << 26, 1 << 26)
+    units = UnitWriter(files, settings, 1 << 26)
     first = units.write(unit(sources))
     assert (first.sources, first.rows) == (2, 2 * ROWS_PER_FILE)
     second = units.write(unit(sources[2:]))
@@ -128,7 +129,7 @@ def test_lines_with_columns_that_the_map_no_longer_has_are_not_written_without_t
     sources = [early(files, writer, n, whole) for n in range(2)]
     fewer = table_settings(columns=COLUMNS[:-1], writer=writer)
     with pytest.raises(TableError, match=r"would be lost|does not have") as refused:
-        UnitWriter(files, fewer, 1 << 26, 1 << 26).write(unit(sources))
+        UnitWriter(files, fewer, 1 << 26).write(unit(sources))
     assert refused.value.code == "compact.source"
 
 
@@ -139,9 +140,7 @@ def test_a_changed_codec_is_written_from_then_on(form: str, before: str, after: 
     old, new = (WriterOptions(format=form, compression=codec) for codec in (before, after))  # type: ignore[arg-type]
     schema = schema_in_files(table_settings(columns=COLUMNS, writer=old))
     sources = [early(files, old, n, schema) for n in range(2)]
-    written = UnitWriter(files, table_settings(columns=COLUMNS, writer=new), 1 << 26, 1 << 26).write(
-        unit(sources)
-    )
+    written = UnitWriter(files, table_settings(columns=COLUMNS, writer=new), 1 << 26).write(unit(sources))
     assert (written.sources, written.rows) == (2, 2 * ROWS_PER_FILE)
 
 
@@ -152,7 +151,7 @@ def test_plain_json_may_have_its_columns_in_another_order_than_the_map() -> None
         for n in (0, 1)
     ]
     turned = table_settings(columns=COLUMNS[::-1], writer=writer)
-    (file,) = UnitWriter(files, turned, 1 << 26, 1 << 26).write(unit(sources)).files
+    (file,) = UnitWriter(files, turned, 1 << 26).write(unit(sources)).files
     assert files.content[file.staged] == b"".join(files.content[path] for path in sources)
 
 
@@ -172,9 +171,7 @@ def test_files_are_not_written_otherwise_than_their_hive_partition_reads_them(
     schema = schema_in_files(table_settings(columns=COLUMNS, writer=before))
     sources = [early(files, before, n, schema) for n in range(2)]
     with pytest.raises(TableError, match="cannot be compacted") as refused:
-        UnitWriter(files, table_settings(columns=COLUMNS, writer=after), 1 << 26, 1 << 26).write(
-            unit(sources)
-        )
+        UnitWriter(files, table_settings(columns=COLUMNS, writer=after), 1 << 26).write(unit(sources))
     assert refused.value.code == "compact.source"
 
 
@@ -184,7 +181,7 @@ def test_files_without_a_column_that_rows_are_now_sorted_by_are_sorted_by_those_
     settings = table_settings(columns=COLUMNS, writer=writer)
     old = pa.schema([field for field in schema_in_files(settings) if field.name != "ok"])
     sources = [early(files, WriterOptions(format=form), n, old) for n in range(2)]  # type: ignore[arg-type]
-    (file,) = UnitWriter(files, settings, 1 << 26, 1 << 26).write(unit(sources)).files
+    (file,) = UnitWriter(files, settings, 1 << 26).write(unit(sources)).files
     reader = open_reader(files.content[file.staged], extension_of(file.staged))
     prices = [
         v for b in reader.batches(["price"], 1000) for v in b.column("price").to_pylist() if v is not None
@@ -207,7 +204,7 @@ def test_values_that_the_present_settings_would_cut_are_refused() -> None:
     pq.write_table(rows.set_column(at, exact.field("at"), moved), sink)
     files.content[path] = sink.getvalue().to_pybytes()
     with pytest.raises(TableError) as refused:
-        UnitWriter(files, table_settings(columns=COLUMNS, writer=cut), 1 << 26, 1 << 26).write(unit([path]))
+        UnitWriter(files, table_settings(columns=COLUMNS, writer=cut), 1 << 26).write(unit([path]))
     assert refused.value.code == "compact.source"
 
 
@@ -220,7 +217,7 @@ def test_plain_json_of_before_a_struct_got_a_field_is_read_with_null_and_not_com
     reader = open_reader(files.content[path], "json", PlainLines(schema_in_files(settings), writer))
     assert [b.to_pylist() for b in reader.batches(["place"], 10)] == [[{"place": {"x": 1, "y": None}}]]
     with pytest.raises(TableError) as refused:
-        UnitWriter(files, settings, 1 << 26, 1 << 26).write(unit([path]))
+        UnitWriter(files, settings, 1 << 26).write(unit([path]))
     assert refused.value.code == "compact.source"
 
 
@@ -230,7 +227,7 @@ def test_a_damaged_source_is_named() -> None:
     sources = [early(files, writer, n, schema_in_files(settings)) for n in range(2)]
     files.content[sources[1]] = files.content[sources[1]][:-40]
     with pytest.raises(TableError) as refused:
-        UnitWriter(files, settings, 1 << 26, 1 << 26).write(unit(sources))
+        UnitWriter(files, settings, 1 << 26).write(unit(sources))
     assert refused.value.code == "compact.source"
     assert sources[1] in refused.value.message
 
@@ -249,7 +246,7 @@ def test_a_row_that_is_not_read_back_ends_the_unit() -> None:
     sources = [early(files, writer, n, schema_in_files(settings)) for n in range(2)]
     Losing.other = files.content[sources[0]]
     with pytest.raises(Kafka2HiveError) as refused:
-        UnitWriter(files, settings, 1 << 26, 1 << 26).write(unit(sources))
+        UnitWriter(files, settings, 1 << 26).write(unit(sources))
     assert refused.value.code == "compact.rows"
 
 

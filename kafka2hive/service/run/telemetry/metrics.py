@@ -65,6 +65,9 @@ class EpochWatcher:
             )
             self._metrics.observe_location_corrected(each.table)
 
+    def compaction(self, table: str, moved: bool) -> None:
+        self._metrics.observe_compaction(table, moved=moved)
+
     def summary(self, tables: list[Table]) -> str:
         return total_line(
             self._totals,

@@ -1,0 +1,279 @@
+"""Compaction beside the epochs of a run: which units are written when, and when their partitions move (docs/protocol.md).
+
+Only memory knows units under way, so a run that ends, or takes a table over again, gives them up.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol
+from zoneinfo import ZoneInfo
+
+from kafka2hive.ledger.snapshot.change import Compaction
+from kafka2hive.ledger.snapshot.compaction import may_move
+from kafka2hive.model.errors import AmbiguousOutcome, Kafka2HiveError, TableError
+from kafka2hive.model.offsets import OffsetRange
+from kafka2hive.model.snapshot import EarlyPartition
+from kafka2hive.model.text import counted
+from kafka2hive.plan import TableBacklog
+from kafka2hive.plan.contract import UnitOrder, UnitResult
+from kafka2hive.plan.epoch import is_due
+from kafka2hive.service.run.owned_tables import OwnedTables
+from kafka2hive.service.run.table_steps import TableSteps
+from kafka2hive.service.tables.report import Reporter
+from kafka2hive.service.tables.table_state import Table
+from kafka2hive.service.tables.units import PartitionUnits
+from kafka2hive.service.wiring import Wiring
+from kafka2hive.storage.port import StorageError
+
+log = logging.getLogger(__name__)
+
+FIRST_WAIT, LONGEST_WAIT = 60.0, 3600.0
+"""Seconds after which a partition that could not be compacted is tried again; the waits double."""
+_DOUBLINGS = 6
+
+
+class UnitRunner(Protocol):
+    """Runs units of compaction beside the epochs, one job at a time (spark/jobs.py)."""
+
+    def begin(self, orders: Sequence[UnitOrder]) -> None: ...
+
+    def take(self) -> Sequence[UnitResult] | Exception | None:
+        """Return the results of the job that has ended, or the error with which it failed as a whole; otherwise None."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """The job under way: units of one table, by the task in their orders."""
+
+    table: str
+    units: PartitionUnits
+    orders: Mapping[int, UnitOrder]
+
+
+@dataclass(slots=True)
+class _Failures:
+    """How often a partition could not be compacted in succession, when it is tried again, and why it failed last."""
+
+    times: int = 0
+    until: float = 0.0
+    text: str = ""
+
+
+@dataclass(slots=True)
+class _TableWork:
+    """What a run does to compact one table; `failures` is by partition path."""
+
+    units: PartitionUnits | None = None
+    turn: int = 0
+    failures: dict[str, _Failures] = field(default_factory=dict)
+
+
+class Compactions:
+    """The compaction of a run's tables. Each method is called by the epoch loop, under its lock.
+
+    `slots` returns how many tasks an epoch may have. Nothing is compacted before `runner` is set.
+    """
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        owned_tables: OwnedTables,
+        steps: TableSteps,
+        reporter: Reporter,
+        slots: Callable[[], int],
+    ) -> None:
+        self.runner: UnitRunner | None = None
+        self._wiring = wiring
+        self._clock = wiring.ports.clock
+        self._owned_tables = owned_tables
+        self._steps = steps
+        self._reporter = reporter
+        self._slots = slots
+        self._works: dict[str, _TableWork] = {}
+        self._job: _Job | None = None
+        self._turns = 0
+
+    @property
+    def taken_slots(self) -> int:
+        """How many tasks an epoch must leave to the units under way."""
+        return 0 if self._job is None else len(self._job.orders) * self._wiring.map.limits.tasks_per_core
+
+    def move(self) -> None:
+        """Note which units are written, and move the partitions whose units are all written. No epoch may be under way.
+
+        A crash leaves the partition early, or a committed move that the next start rolls forward.
+        """
+        if self.runner is None:
+            return
+        if self._job is not None and (end := self.runner.take()) is not None:
+            self._note(self._job, end)
+            self._job = None
+        self._steps.each([t for t in self._owned_tables.serving() if t.name in self._works], self._move)
+
+    def _move(self, table: Table) -> None:
+        work, owned = self._works[table.name], table.owned
+        self._show_failures(table, work)
+        units = work.units
+        if units is None:
+            return
+        if not units.is_of(owned.ledger):
+            self._give_up(table, work)
+            return
+        change = self._next_change(table, work, units)
+        if change is None:
+            return
+        self._steps.publish(table, replace(change, registered=owned.registered))
+        self._give_up(table, work)
+        log.info(
+            "%s: %s is compacted: %s with %d bytes are %s with %d bytes",
+            table.name,
+            units.partition.path,
+            counted(sum(unit.sources for unit in change.units), "early file"),
+            units.length,
+            counted(len(change.files), "file"),
+            sum(file.length for file in change.files),
+        )
+        self._reporter.compaction(table.name, moved=True)
+
+    def _next_change(self, table: Table, work: _TableWork, units: PartitionUnits) -> Compaction | None:
+        """Return the move of the partition if it is due. An error gives its units up, and never sets the table aside."""
+        completion = table.rule.completion
+        success_file = None if completion is None else completion.success_file
+        try:
+            return units.move(self._wiring.ports.files, table.owned.ledger, self._ready(table), success_file)
+        except StorageError as error:
+            why: Kafka2HiveError = TableError("compact.storage", f"{units.partition.location}: {error}")
+        except (TableError, AmbiguousOutcome) as error:
+            why = error
+        self._failed(table, work, units, why)
+        return None
+
+    def order(self, backlogs: Sequence[TableBacklog], planned: Mapping[str, Sequence[OffsetRange]]) -> None:
+        """Begin a job of units, unless one is under way or a table lags: its due records are more than the epoch reads.
+
+        `planned` has the ranges of the epoch that was just planned, by table.
+        """
+        if self.runner is None or self._job is not None:
+            return
+        if any(
+            is_due(each) and sum(map(len, planned.get(each.table, ()))) < each.records for each in backlogs
+        ):
+            return
+        for table in self._candidates():
+            work = self._works.setdefault(table.name, _TableWork())
+            early = self._next_partition(table, work) if work.units is None else None
+            if (work.units is None and early is None) or not (most := self._most(table)):
+                continue
+            if early is not None:
+                self._begin(table, work, early)
+            if (units := work.units) is None or not units.is_waiting:
+                continue
+            self._turns += 1
+            work.turn = self._turns
+            ledger = table.owned.ledger
+            orders = units.order(most, ledger.next_epoch, self._clock.epoch_ms())
+            self._job = _Job(table.name, units, {order.task: order for order in orders})
+            log.info(
+                "%s: compacts %s of %s",
+                table.name,
+                counted(sum(len(order.sources) for order in orders), "early file"),
+                units.partition.path,
+            )
+            self.runner.begin(orders)
+            return
+
+    def _candidates(self) -> list[Table]:
+        """Return the tables that may be compacted now; the one whose units were ordered longest ago is first."""
+        waiting = [t for t in self._owned_tables.serving() if self._may_begin(t)]
+        never = _TableWork()
+        return sorted(waiting, key=lambda table: (self._works.get(table.name, never).turn, table.name))
+
+    def _may_begin(self, table: Table) -> bool:
+        options = table.rule.compact
+        if options is None or not options.share or table.owned.state.paused is not None:
+            return False
+        if options.at is None:
+            return True
+        now = datetime.fromtimestamp(self._clock.epoch_ms() / 1000, ZoneInfo(table.rule.bucketing.zone))
+        return options.at.has(now.hour * 60 + now.minute)
+
+    def _most(self, table: Table) -> int:
+        """Return how many units a job of the table may have; none if Spark has a single core."""
+        options = table.rule.compact
+        assert options is not None
+        cores = self._slots() // self._wiring.map.limits.tasks_per_core
+        if cores < 2:
+            table.warnings["compaction slots"] = (
+                "the run does not compact, because Spark has a single core, which records need: `kafka2hive compact` does",
+            )
+            return 0
+        table.warnings["compaction slots"] = ()
+        return max(1, int(cores * options.share))
+
+    def _next_partition(self, table: Table, work: _TableWork) -> EarlyPartition | None:
+        """Return the partition whose period ended first, of those that may move and need not wait after a failure."""
+        now = self._clock.monotonic()
+        waiting = {path for path, each in work.failures.items() if now < each.until}
+        ready = [each for each in self._ready(table) if each.partition.path not in waiting]
+        return min(ready, key=lambda each: (each.closes, each.partition), default=None)
+
+    def _begin(self, table: Table, work: _TableWork, early: EarlyPartition) -> None:
+        options = table.rule.compact
+        assert options is not None
+        units = PartitionUnits(table.owned.ledger, early, options.target_bytes)
+        work.units, table.units_since = units, units.since
+        self._next_change(table, work, units)  # lists its files; nothing is written yet
+
+    def _ready(self, table: Table) -> tuple[EarlyPartition, ...]:
+        """Return the partitions that may move; none if the map has no completion or no compaction any more."""
+        completion, ledger = table.rule.completion, table.owned.ledger
+        if completion is None or table.rule.compact is None:
+            return ()
+        return may_move(ledger.state, ledger.certified, completion.delay_seconds)
+
+    def _note(self, job: _Job, end: Sequence[UnitResult] | Exception) -> None:
+        """Note what a job has written. After a failure the units of the partition are given up."""
+        work, table = self._works[job.table], self._owned_tables.tables[job.table]
+        if work.units is not job.units:
+            return
+        if isinstance(end, Exception):
+            why = TableError(
+                "compact.job", f"{job.units.partition.location}: {end}", "look at the tasks' log"
+            )
+            self._failed(table, work, job.units, why)
+            return
+        for result in end:
+            if result.written is not None:
+                job.units.note_written(job.orders[result.task], result.written)
+        failure = next((each.failure for each in end if each.failure is not None), None)
+        if failure is not None:
+            code = "compact.storage" if failure.code.startswith("storage.") else failure.code
+            self._failed(table, work, job.units, TableError(code, failure.message, failure.remedy))
+
+    def _failed(self, table: Table, work: _TableWork, units: PartitionUnits, error: Kafka2HiveError) -> None:
+        """Give the units up, and let the partition wait; the table's other partitions and its records go on."""
+        path = units.partition.path
+        failures = work.failures.setdefault(path, _Failures())
+        wait = min(FIRST_WAIT * 2 ** min(failures.times, _DOUBLINGS), LONGEST_WAIT)
+        failures.times += 1
+        failures.until = self._clock.monotonic() + wait
+        failures.text = f"{path} could not be compacted, which is tried again: {error}"
+        log.warning(
+            "%s: %s could not be compacted, it is tried again in %.0f s: %s", table.name, path, wait, error
+        )
+        self._give_up(table, work)
+        self._show_failures(table, work)
+        self._reporter.compaction(table.name, moved=False)
+
+    def _show_failures(self, table: Table, work: _TableWork) -> None:
+        """Show the failures of partitions that are still early, and forget the others."""
+        state = table.last_state  # the table may be unowned for a moment
+        early = {each.partition.path for each in state.early} if state is not None else set[str]()
+        work.failures = {path: each for path, each in work.failures.items() if path in early}
+        table.warnings["compaction"] = tuple(each.text for each in work.failures.values())
+
+    def _give_up(self, table: Table, work: _TableWork) -> None:
+        """Forget the units: they are committed, or their files are orphans."""
+        work.units = table.units_since = None

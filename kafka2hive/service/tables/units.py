@@ -1,0 +1,136 @@
+"""The units of an early partition while they are written, in the memory of one process: rule K3 of docs/protocol.md."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from kafka2hive.ledger.early_files import EarlyFile, cut, own_early_files
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.snapshot.change import Compaction
+from kafka2hive.model.errors import TableError
+from kafka2hive.model.files import DataFile
+from kafka2hive.model.paths.table_directory import other_place
+from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition
+from kafka2hive.plan.contract import UnitOrder, WrittenUnit
+from kafka2hive.storage.port import FileSystem
+
+
+class PartitionUnits:
+    """The units of one early partition: ordered, written and still to be ordered.
+
+    `since` is the lowest epoch in the names of their staged files. A crash leaves those files as orphans.
+    """
+
+    def __init__(self, owned: OwnedLedger, early: EarlyPartition, target_bytes: int) -> None:
+        self.partition = early.partition
+        self.since = owned.next_epoch
+        self._generation = owned.generation.number
+        self._ledger_id = owned.state.ledger_id
+        self._target_bytes = target_bytes
+        self._sources: list[EarlyFile] = []
+        self._waiting: list[tuple[EarlyFile, ...]] = []
+        self._ordered: dict[int, tuple[EarlyFile, ...]] = {}
+        self._written: list[tuple[CompactionUnit, tuple[DataFile, ...]]] = []
+        self._tasks = 0
+
+    def is_of(self, owned: OwnedLedger) -> bool:
+        """Return whether the units may still be committed: a start of the table has deleted the files of earlier ones (R9)."""
+        given_up = {each.partition for each in owned.state.forgotten}
+        return owned.generation.number == self._generation and self.partition not in given_up
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there are files that no unit has been ordered for."""
+        return bool(self._waiting)
+
+    @property
+    def length(self) -> int:
+        """The bytes of all known files."""
+        return sum(file.length for file in self._sources)
+
+    def move(
+        self, files: FileSystem, owned: OwnedLedger, ready: Iterable[EarlyPartition], success_file: str | None
+    ) -> Compaction | None:
+        """List the early files that are not known yet; return the move of the partition if all units are written.
+
+        `ready` are the partitions that may move. None: units wait or are under way, or the partition is not complete again since
+        data came. Raises TableError (`compact.sources`, `compact.home`), StorageError, Fenced, StateUnknown.
+        """
+        early = next((each for each in ready if each.partition == self.partition), None)
+        if early is None:
+            return None
+        if len(self._sources) != early.files:
+            self._add_sources(own_early_files(files, owned, early))
+        if self._waiting or self._ordered:
+            return None
+        return self._change(early, success_file)
+
+    def _add_sources(self, listed: Sequence[EarlyFile]) -> None:
+        """Let files that came since wait. Later epochs have later names, so the known files are the first ones."""
+        known = len(self._sources)
+        if list(listed[:known]) != self._sources:
+            raise TableError(
+                "compact.sources",
+                f"{self.partition.location} has other files than the {known} that are being compacted",
+                "`kafka2hive verify` names missing files; nothing was changed",
+            )
+        self._waiting += cut(listed[known:], self._target_bytes)
+        self._sources = list(listed)
+
+    def order(self, most: int, epoch: int, planned_at_ms: int) -> list[UnitOrder]:
+        """Order up to `most` units. `epoch` is the table's next one, which their staged files name."""
+        home = replace(self.partition, location=other_place(self.partition.location, self.partition.path))
+        orders = []
+        for interval in self._waiting[:most]:
+            orders.append(
+                UnitOrder(
+                    sources=[file.path for file in interval],
+                    home=home,
+                    table_location=home.location.removesuffix("/" + home.path),
+                    ledger_id=self._ledger_id,
+                    generation=self._generation,
+                    epoch=epoch,
+                    task=self._tasks,
+                    planned_at_ms=planned_at_ms,
+                    target_bytes=self._target_bytes,
+                )
+            )
+            self._ordered[self._tasks] = interval
+            self._tasks += 1
+        del self._waiting[:most]
+        return orders
+
+    def note_written(self, order: UnitOrder, written: WrittenUnit) -> None:
+        """Note the files of a unit. Sources that it left out, because their columns differ, wait for another one."""
+        interval = self._ordered.pop(order.task)
+        if len(interval) > written.sources:
+            self._waiting.insert(0, interval[written.sources :])
+        unit = CompactionUnit(
+            partition=order.home,
+            task=order.task,
+            first=interval[0].key,
+            last=interval[written.sources - 1].key,
+            sources=written.sources,
+            rows=written.rows,
+        )
+        self._written.append((unit, written.files))
+
+    def note_failed(self, orders: Iterable[UnitOrder]) -> None:
+        """Let the sources of units that failed wait again."""
+        for order in orders:
+            self._waiting.append(self._ordered.pop(order.task))
+
+    def _change(self, early: EarlyPartition, success_file: str | None) -> Compaction:
+        """Return the move. Raises TableError if the files had another number of rows than the ledger has."""
+        rows = sum(unit.rows for unit, _ in self._written)
+        if rows != early.rows:
+            raise TableError(
+                "compact.sources",
+                f"the files in {self.partition.location} hold {rows} rows, the ledger has {early.rows}",
+                "`kafka2hive verify --contents` names the file that was changed; nothing was changed",
+            )
+        return Compaction(
+            files=tuple(file for _, files in self._written for file in files),
+            units=tuple(unit for unit, _ in self._written),
+            policy="compaction",
+            success_file=success_file or "",
+        )
