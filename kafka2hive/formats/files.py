@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from kafka2hive.config.keys import FileFormat, PluginOptions, WriterOptions
 from kafka2hive.config.keys.writer import LINE_FORMATS
-from kafka2hive.formats.avro import container as avro
+from kafka2hive.formats.avro.container import AVRO_MAGIC
 from kafka2hive.formats.avro.files import AvroEncoding, AvroReader, avro_end
 from kafka2hive.formats.contract.port import Encoder, Encoding, FileEnd, FileReader
 from kafka2hive.formats.lines.codec import CODEC_NAMES, codec_of, read_trailer
@@ -16,7 +16,7 @@ from kafka2hive.formats.lines.delimited import text_lines
 from kafka2hive.formats.lines.files import LinesEncoding, LinesReader, PlainLines
 from kafka2hive.formats.lines.json import json_lines
 from kafka2hive.formats.orc.files import OrcEncoding, OrcReader, orc_end
-from kafka2hive.formats.orc.tail import MAGIC
+from kafka2hive.formats.orc.tail import ORC_MAGIC
 from kafka2hive.formats.parquet import ParquetEncoding, ParquetReader, parquet_end
 from kafka2hive.formats.plugin import PluginEncoding, PluginReader
 
@@ -63,7 +63,7 @@ class SortingEncoding:
 
 
 class SortingEncoder:
-    """One file. While a row group is sorted, its rows are in memory twice."""
+    """One file (Encoder). While a row group is sorted, its rows are in memory twice."""
 
     def __init__(self, inner: Encoder, columns: Sequence[str]) -> None:
         self._inner = inner
@@ -82,20 +82,20 @@ class SortingEncoder:
 def open_reader(data: bytes, extension: str = "", plain: PlainLines | None = None) -> FileReader:
     """Return a reader for a whole file. Raises UNREADABLE.
 
-    `extension` is that of the file's name, "" if unknown; files of plug-ins and lines without compression are recognised
-    only by it. `plain` is what those files do not contain; without it, their rows can be counted, but not read.
+    `extension`: that of the file's name, "" if unknown. Only it identifies files of plug-ins and lines without compression.
+    `plain`: what those files do not contain; without it, their rows can be counted, but not read.
     """
     if (name := extension.partition(".")[0]) and name not in get_args(FileFormat):
         return PluginReader(data, *_of_plugin(name, plain))
     if extension.partition(".")[0] in LINE_FORMATS or codec_of(data) is not None:
         return LinesReader(data, plain)
-    if data.startswith(avro.MAGIC):
+    if data.startswith(AVRO_MAGIC):
         return AvroReader(data)
-    return OrcReader(data) if data.startswith(MAGIC) else ParquetReader(data)
+    return OrcReader(data) if data.startswith(ORC_MAGIC) else ParquetReader(data)
 
 
 def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd | None:
-    """Return the footer of a file of `length` bytes; None if files with this extension have none, or it is unknown.
+    """Return the footer of a file of `length` bytes; None if files with this extension have none, or the extension is unknown.
 
     `tail(n)` returns the last n bytes of the file. Raises UNREADABLE, and what `tail` raises.
     """
@@ -113,7 +113,7 @@ def end_of(extension: str, length: int, tail: Callable[[int], bytes]) -> FileEnd
 
 
 def _of_plugin(name: str, plain: PlainLines | None) -> tuple[PluginOptions, pa.Schema | None]:
-    """Return the plug-in's options, the table's own if it still uses this plug-in, and the table's columns."""
+    """Return the plug-in's options, which are the table's if it still uses this plug-in, and the table's columns."""
     current = None if plain is None else plain.options.plugin
     options = current if current is not None and current.name == name else PluginOptions(name=name)
     return options, None if plain is None else plain.schema

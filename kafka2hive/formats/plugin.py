@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
-class Output(io.RawIOBase):
+class PluginOutput(io.RawIOBase):
     """The file object for a plug-in's writer. It writes to the stream, and to a copy on local disk for the count.
 
     `error` is the first error of the stream or the disk, even if the writer caught it.
@@ -59,7 +59,7 @@ class Output(io.RawIOBase):
             ) from error
 
     def take_copy(self) -> BinaryIO:
-        """Return the copy, at its beginning. A later write raises ValueError."""
+        """Return the copy, positioned at its beginning. A later write raises ValueError."""
         self._ended = True
         self._copy.seek(0)
         return self._copy
@@ -102,16 +102,16 @@ class PluginEncoder:
         self._name = name
         self._writer = writer
         self._rows = 0
-        self._output = Output(stream)
+        self._output = PluginOutput(stream)
         try:
-            with self._calling():
+            with self._foreign_call():
                 self._file = writer.open(cast("BinaryIO", self._output), schema)
         except BaseException:
             self.abandon()
             raise
 
     def write(self, rows: pa.Table) -> None:
-        with self._calling():
+        with self._foreign_call():
             for batch in rows.to_batches():
                 self._file.write(batch)
         self._rows += len(rows)
@@ -119,9 +119,9 @@ class PluginEncoder:
     def end(self, metadata: Mapping[str, str]) -> int:
         """Close the file, and return the rows that the writer counts in it. The file does not hold the metadata."""
         try:
-            with self._calling():
+            with self._foreign_call():
                 self._file.close()
-            with self._calling():
+            with self._foreign_call():
                 rows = self._writer.count(self._output.take_copy())
         finally:
             self.abandon()
@@ -133,7 +133,7 @@ class PluginEncoder:
         self._output.mute()
 
     @contextmanager
-    def _calling(self) -> Iterator[None]:
+    def _foreign_call(self) -> Iterator[None]:
         """Raise an error of the output unchanged, even if the writer caught it."""
         try:
             with foreign_code(PluginKind.WRITER, self._name):
@@ -162,12 +162,12 @@ class PluginReader:
         self._data = data
         self._name = plugin.name
         self._columns = columns
-        with self._calling():
+        with self._foreign_call():
             self._writer = writer_of(plugin)
 
     @property
     def rows(self) -> int:
-        with self._calling():
+        with self._foreign_call():
             rows = self._writer.count(io.BytesIO(self._data))
         if type(rows) is not int:
             raise self._invalid(f"count returned {type(rows).__name__}")
@@ -190,11 +190,11 @@ class PluginReader:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         if self._columns is None:
             raise self._invalid("only the map's table knows its columns")
-        with self._calling():
+        with self._foreign_call():
             batches = iter(self._writer.read(io.BytesIO(self._data), self._columns))
         schema: pa.Schema | None = None
         while True:
-            with self._calling():
+            with self._foreign_call():
                 batch = next(batches, None)
             if batch is None:
                 return
@@ -205,7 +205,7 @@ class PluginReader:
             yield batch
 
     @contextmanager
-    def _calling(self) -> Iterator[None]:
+    def _foreign_call(self) -> Iterator[None]:
         try:
             with foreign_code(PluginKind.WRITER, self._name):
                 yield

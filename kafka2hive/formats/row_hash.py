@@ -40,7 +40,7 @@ _MASKS = np.array([(1 << 8 * length) - 1 for length in range(_SHORT + 1)], np.ui
 
 @cache
 def _factor(name: str) -> np.uint64:
-    """Return the factor of a name in this process; it is odd, so that the multiplication loses nothing."""
+    """Return the factor of a name in this process. It is odd, so the multiplication maps words one to one."""
     return np.uint64(secrets.randbits(64) | 1)
 
 
@@ -174,7 +174,7 @@ def _first_bytes(column: pa.Array) -> tuple[npt.NDArray[np.int32], Hashes]:
     if data is None or data.size < _WORD:
         data = (data.to_pybytes() if data is not None else b"").ljust(_WORD, b"\0")
     starts = ends[:-1]
-    # a word at every byte, up to the last whole one; a value that begins after it is shifted out of that one
+    # a word at every byte up to the last whole word; a value that begins later is shifted out of the last word
     words = np.ndarray(len(memoryview(data)) - _WORD + 1, "<u8", data, strides=(1,))
     last = len(words) - 1
     shifts = np.maximum(starts - last, 0).astype(np.uint64) * np.uint64(8)

@@ -17,15 +17,16 @@ from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.model.writer_schema import WriterId
 
 NEVER = -1
+"""The offset in ClientCounts if the client reported none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCounts:
-    """The client's own counts of one range, which a task's account is checked against.
+    """The counts of Kafka's client for one range, against which a task's account is checked.
 
     `begun` is the offset at which the client was assigned. `records` were delivered inside the range. `absent` offsets
-    were skipped: the next record, or the end of the log, came after them. `position` is the client's own position
-    when the range was released, and `log_end` the end of the log that it reported last; NEVER if it had none.
+    were skipped: the next record, or the end of the log, came after them. `position` is the client's position when the
+    range was released, and `log_end` the end of the log that it reported last; NEVER if it had none.
     """
 
     range: OffsetRange
@@ -68,14 +69,15 @@ def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[Clie
 
 
 LETTERS_MISSING, LETTERS_DAMAGED = "replay.missing", "replay.damaged"
-"""The codes of a manifest's failure if a dead-letter file is gone, or not the one that was committed."""
+"""The codes of a manifest's failure if a dead-letter file is gone, or is not the one that was committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterFile:
-    """A committed dead-letter file to decode again, as its ledger has it: final path, rows and checksum.
+    """A committed dead-letter file to decode again: final path, rows and checksum from its ledger.
 
-    Only the letters of this `reason` are decoded, or those of records since a time (ISO 8601, UTC), or both; "": all.
+    `reason` and `since` (ISO 8601, UTC) restrict the letters to those with this reason and of records since this time; ""
+    does not restrict them.
     """
 
     path: str
@@ -91,7 +93,7 @@ class TableTask:
 
     `planned_at_ms` (epoch milliseconds) is the processing time of every record of the epoch. `only_bucket` is the
     Hive partition path to which a refetch restricts the rows; None keeps all. `bounds` are those of the epoch's event times.
-    `replay`: the records are the letters of this dead-letter file, of these ranges.
+    `replay`: the records are not read from Kafka, but are the letters of this file that lie in `ranges`.
     """
 
     table: str
@@ -125,7 +127,7 @@ class PlannedEpoch:
 class TableFailure:
     """The failure of one table in a task: a stable code, a text with path, topic and offset, and the remedy if one is known.
 
-    `writer` is the schema with fields that the table's columns do not take.
+    `writer`: the schema whose fields the table's columns do not take, if that is the failure.
     """
 
     code: str
@@ -172,7 +174,7 @@ class ColumnsSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnmappedField:
-    """A JSON key that no column takes; `records` had it, and one of these is at this topic partition and offset."""
+    """A JSON key that no column takes. `records` records had it; one of them is at this topic partition and offset."""
 
     name: str
     records: int
@@ -182,7 +184,7 @@ class UnmappedField:
 
 @dataclass(frozen=True, slots=True)
 class UnmappedFields:
-    """The unmapped fields of `looked_at` sampled records. Each name appears once; the number of names is bounded."""
+    """The unmapped fields of `looked_at` sampled records. Each name occurs once, and the number of names is bounded."""
 
     looked_at: int = 0
     fields: tuple[UnmappedField, ...] = ()
@@ -273,7 +275,7 @@ class UnitResult:
 
 
 def planned_manifests(tasks: Sequence[TaskPlan], returned: Sequence[object]) -> list[TableManifest]:
-    """Return the manifests in the order in which they came.
+    """Return the manifests in the order in which the tasks returned them.
 
     Raises AccountingMismatch unless there is exactly one per table and task, with the generation and epoch of its plan.
     That error is a bug, and nothing of the epoch may be committed.

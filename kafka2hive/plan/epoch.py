@@ -28,7 +28,7 @@ class TableBacklog:
 
     `ranges` has one range per topic partition, from the position to the end, possibly empty. `bytes_per_record` is the
     driver's estimate of a record's size in Kafka, from earlier epochs. `most_bytes_per_record` is the largest size that
-    is expected next, which bounds the epoch. `seconds_since_epoch` is the time since the planning of the table's last
+    is expected, which bounds the epoch. `seconds_since_epoch` is the time since the planning of the table's last
     epoch, infinity if there was none in this run. `epoch` is the number of the table's next snapshot. `bounds` are those of
     event time, as they are before the epoch is planned.
     """
@@ -184,7 +184,7 @@ def task_count(weight: float, slots: int) -> int:
 
 
 def cut(piece: RangePiece, bytes_per_record: float, goal: float) -> list[RangePiece]:
-    """Cut a piece evenly into the fewest pieces that exceed `goal` by at most a quarter; ranges are split if necessary.
+    """Cut a piece evenly into the fewest pieces whose weights exceed `goal` by at most a quarter; ranges are split if necessary.
 
     The parts of a range cover it in order, without gap or overlap.
     """

@@ -16,12 +16,12 @@ from kafka2hive.storage.concurrency import SystemClock
 from kafka2hive.storage.port import Clock
 
 MISSING_SCHEMA = 40403
-"""The error_code of a 404 if the registry knows no schema of this id."""
+"""The error_code of a 404 for an id of which the registry has no schema."""
 PAUSES = (0.2, 1.0)
 """The seconds between the rounds over all addresses."""
 MOST_REFERENCES = 500
 MOST_REFERRED = 16 * 1024 * 1024
-"""The limit in characters of all schemas to which a schema refers."""
+"""Limit in characters of all schemas to which a schema refers."""
 
 _MISSING = frozenset({40401, 40402, MISSING_SCHEMA})  # no such subject, no such version, no such schema
 _TRANSIENT = frozenset({408, 425, 429})
@@ -37,7 +37,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class AbsenceAnswer:
-    """The registry's answer that it has no such thing; `code` is its error_code."""
+    """The registry's answer that it has no such schema, subject or version; `code` is its error_code."""
 
     code: int
 
@@ -58,7 +58,7 @@ class CredentialsRefused:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A response that no registry gives: the URL leads to something else."""
+    """A response that no registry gives, so the URL leads to something else."""
 
     why: str
 
@@ -69,7 +69,7 @@ Answer = Document | AbsenceAnswer | Busy | CredentialsRefused | Foreign
 def read_answer(status: int, body: bytes) -> Answer:
     """Classify a whole response.
 
-    A 404 counts as Missing only with the registry's error_code: any server answers 404 to a path that it does not know.
+    A 404 is an AbsenceAnswer only with an error_code of registries: any server answers 404 to a path that it does not know.
     """
     content = _json(body)
     if status in (401, 403):
@@ -91,7 +91,7 @@ def _json(body: bytes) -> Any:
     """Parse JSON; return None if it is malformed."""
     try:
         return json.loads(body)
-    except (ValueError, RecursionError):  # UnicodeDecodeError among them
+    except (ValueError, RecursionError):  # includes UnicodeDecodeError
         return None
 
 
@@ -131,7 +131,7 @@ class RegistryClient:
             if answer.code != MISSING_SCHEMA:
                 raise errors.foreign_answer(where, f"404, error_code {answer.code}")
             return None
-        return self._whole(answer.content, where)
+        return self._with_references(answer.content, where)
 
     def newest(self, subject: str) -> NewestSchema | None:
         """See Registry."""
@@ -141,7 +141,7 @@ class RegistryClient:
         numbers = [answer.content.get(key) for key in ("id", "version")] if _is_object(answer) else []
         match numbers:
             case [int(schema_id), int(version)]:
-                return NewestSchema(schema_id, version, self._whole(answer.content, where))
+                return NewestSchema(schema_id, version, self._with_references(answer.content, where))
             case _:
                 raise _malformed(where, "id or version")
 
@@ -153,7 +153,8 @@ class RegistryClient:
             raise errors.foreign_answer(where, "no list of kinds of schemas")
         return tuple(sorted(kinds))
 
-    def _whole(self, content: Any, where: str) -> WriterSchema:
+    def _with_references(self, content: Any, where: str) -> WriterSchema:
+        """Return the schema of a response from the URL `where`, with all schemas to which it refers."""
         resolved: dict[Reference, SchemaReference] = {}
         self._resolve(_references(content, where), resolved, ())
         return WriterSchema(_kind(content, where), _text(content, where), tuple(resolved.values()))
@@ -182,10 +183,10 @@ class RegistryClient:
                 raise errors.foreign_answer(where, f"references to more than {MOST_REFERRED} characters")
 
     def _ask(self, path: str) -> tuple[str, Document | AbsenceAnswer]:
-        """Return the URL of an answer and the answer.
+        """Return the URL of an answer and the answer. Raises SchemaRegistryUnavailable.
 
-        If one address has no such thing (yet), the others are asked, too. Busy addresses are asked again after each pause
-        until the time limit.
+        If one address answers that it has no such schema or subject, the others are asked before this counts as the answer,
+        because they may be ahead of it. Busy addresses are asked again after each pause, until the time limit.
         """
         began, failures = self._clock.monotonic(), dict[str, str]()
         missing: tuple[str, AbsenceAnswer] | None = None
@@ -209,7 +210,7 @@ class RegistryClient:
         raise SchemaRegistryUnavailable(f"the schema registry gives no answer ({reasons})")
 
     def _ask_address(self, url: str, path: str) -> Document | AbsenceAnswer | Busy:
-        """Ask one address. Raises TableError if neither a retry nor another address can help."""
+        """Ask one address. Raises TableError for an answer that neither a retry nor another address would change."""
         try:
             response = self._http.get(url, path)
         except NoResponse as error:

@@ -117,14 +117,14 @@ class HttpClient:
 
 
 def _abort(connection: HTTPConnection, expired: threading.Event) -> None:
-    """End a request that takes too long, also if its bytes trickle in: shutting the socket down ends the next read."""
+    """End a request that takes too long, even if its bytes trickle in: shutting the socket down ends the next read."""
     expired.set()
     socket = connection.sock
     if socket is not None:
         try:
             socket.shutdown(SHUT_RDWR)
         except OSError:
-            pass  # it has ended
+            pass  # the connection has ended by itself
 
 
 def _tls_reason(error: ssl.SSLError) -> str:

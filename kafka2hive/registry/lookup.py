@@ -21,22 +21,23 @@ log = logging.getLogger(__name__)
 
 MOST_REMEMBERED = 2_000
 MOST_BYTES = 64 * 1024 * 1024
-"""The limit of all schemas in memory together."""
+"""Limit in bytes of all schemas in memory together."""
 UNKNOWN_SECONDS = 60.0
-"""An unknown id is requested again after this time, because it may have been registered."""
+"""After this time an unknown id is requested again, because it may have been registered since."""
 MOST_UNKNOWN = 300
-"""The limit of unknown ids within that time.
+"""Limit of unknown ids within UNKNOWN_SECONDS.
 
-More cannot be mistakes of single records, and a request for each would take too long.
+So many cannot come from single wrong records, and a request for each would take too long.
 """
 MOST_CONFIRMED = 10
-"""The number of unknown ids within that time that are requested twice: a registry's replica may lag behind the producer's."""
+"""So many unknown ids within UNKNOWN_SECONDS are requested twice, because a replica of the registry may lag behind."""
 CONFIRM_SECONDS = 1.0
 _OUTAGE_SECONDS = 5.0
 _OUTAGE_TIMES = 2.0
 _COMPARE_PAUSE_SECONDS = 60.0
 _COMPARE_PAUSE_TIMES = 10.0
-"""Comparing pauses ten times as long as it took, so a hanging registry costs at most a tenth of a process's time."""
+"""After a failed comparison, comparisons pause ten times as long as it took: a hanging registry costs at most a tenth of a
+process's time."""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -75,7 +76,7 @@ class Recent(Generic[Key, Value]):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A schema in memory; at `compare_at` (monotonic seconds) it is compared with the registry's again."""
+    """A schema in memory. At `compare_at` (monotonic seconds) it is due for another comparison with the registry's."""
 
     schema: WriterSchema
     compare_at: float
@@ -114,8 +115,8 @@ class SchemaLookup:
     def get(self, schema_id: SchemaId) -> WriterSchema | None:
         """Return the schema of an id, None if the registry certainly has no such id.
 
-        Raises SchemaRegistryUnavailable (for a while after an outage without a new request), and the errors of
-        registry/port.py: `registry.changed` if the registry's schema of this id differs from the kept one.
+        Raises SchemaRegistryUnavailable (for some seconds after an outage without a new request), and the errors of
+        registry/port.py, such as `registry.changed` if the registry's schema of this id differs from the kept one.
         """
         known = self._known.get(schema_id)
         if known is not None and self._clock.monotonic() < known.compare_at:
@@ -162,7 +163,7 @@ class SchemaLookup:
         return self._remember(schema_id, before, self._compare_seconds)
 
     def _refuse_change(self, schema_id: SchemaId, before: WriterSchema, now: WriterSchema) -> None:
-        """Raise `registry.changed` if the schemas differ; forget the schema first, so the next try reads the kept one."""
+        """Raise `registry.changed` if the schemas differ. The schema is forgotten first, so the next try reads the kept one."""
         if not self._same(before, now):
             self._known.forget(schema_id)
             raise errors.schema_changed(
@@ -209,10 +210,7 @@ def _unavailable(schema_id: SchemaId, why: str) -> SchemaRegistryUnavailable:
 def schema_lookup(
     options: RegistryOptions, files: FileSystem, ledger_root: str, same: SameSchema, *, keeps: bool
 ) -> SchemaLookup:
-    """Return the lookup for one process.
-
-    It reads kept schemas below `ledger_root`; only with `keeps` does it write there.
-    """
+    """Return the lookup of one process. It reads kept schemas below `ledger_root`, and writes there only with `keeps`."""
     kept = KeptSchemas(files, ledger_root, identity_of(options), lambda: uuid.uuid4().hex)
     return SchemaLookup(
         connect_registry(options),

@@ -10,9 +10,9 @@ from kafka2hive.model.errors import TableError
 from kafka2hive.model.writer_schema import SchemaId, WriterSchema
 
 SameSchema = Callable[[WriterSchema, WriterSchema], bool]
-"""Return whether two schemas mean the same to a decoder, however their texts are formatted."""
+"""Returns whether two schemas mean the same to a decoder, even if their texts are formatted differently."""
 _BEFORE, _AFTER = 40, 60
-"""The number of characters that are shown before and after the first difference of two schemas."""
+"""The numbers of characters that are shown before and after the first difference of two schemas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class NewestSchema:
 class Registry(Protocol):
     """A schema registry with Confluent's API.
 
-    Every method raises SchemaRegistryUnavailable (no answer: wait and retry) or another TableError of registry/port.py
-    (no answer until the map or the registry is corrected).
+    Every method raises SchemaRegistryUnavailable (no answer for now; a retry may succeed), or another TableError of
+    registry/port.py (no answer until the map or the registry is corrected).
     """
 
     def schema(self, schema_id: SchemaId) -> WriterSchema | None:
@@ -40,7 +40,7 @@ class Registry(Protocol):
         ...
 
     def kinds(self) -> tuple[str, ...]:
-        """Return the kinds of schemas that it supports; only a real registry answers this request."""
+        """Return the kinds of schemas that the registry supports. Only a real registry answers this request."""
         ...
 
 
@@ -72,7 +72,7 @@ def tls_error(url: str, why: str) -> TableError:
 
 
 def too_many_unknown(urls: str, count: int) -> TableError:
-    """Return the error for so many unknown ids that the records or the registry must be wrong."""
+    """Return the error for more unknown ids than can be accidental: the records or the registry must be wrong."""
     return TableError(
         "registry.unknown_ids",
         f"{count} different schema ids within a minute are unknown to the schema registry {urls}",
@@ -88,8 +88,8 @@ def schema_changed(
     return TableError(
         "registry.changed",
         f"schema id {schema_id} of the schema registry {urls} is another schema than the one that was used before:"
-        f" {_difference(before, now)}. Which of the two a record with this id was written with, nobody can tell from the"
-        " record; nothing is committed",
+        f" {_difference(before, now)}. A record with this id does not tell which of the two it was written with; nothing is"
+        " committed",
         "was the registry recreated or restored? If the records that are not read yet were written with the earlier"
         f" schema, give the registry its earlier ids back, and the table resumes. If all of them were written with the"
         f" registry's present one, stop the run, move {path} away and start the run again (docs/operations.md)",

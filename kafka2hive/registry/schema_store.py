@@ -1,4 +1,4 @@
-"""Schemas that were used before, kept as small files on the map's storage for when the registry is down."""
+"""Kept schemas: those that were used before, as small files on the map's storage, for times when the registry is down."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ def write_kept(kept: KeptSchema) -> bytes:
 
 
 def read_kept(data: bytes) -> KeptSchema | None:
-    """Parse a file; return None if it is half-written, changed or of another version of the format."""
+    """Parse a file; return None if it is incomplete, changed or of another version of the format."""
     head, _, body = data.partition(b"\n")
     if head != _HEAD + hashlib.sha256(body).hexdigest().encode():
         return None
@@ -104,7 +104,7 @@ class KeptSchemas:
         return kept.schema
 
     def keep(self, schema_id: SchemaId, schema: WriterSchema) -> WriterSchema | None:
-        """Keep the schema in a file; return the schema of a valid file that is already there, None in all other cases.
+        """Keep the schema in a file. Return the schema of a valid file that exists already, otherwise None.
 
         A draft is written under a unique name, then renamed. A valid file stays; a damaged one is moved aside and replaced.
         A crash in the middle leaves a draft, which is never read, and possibly no file where the damaged one was. A second

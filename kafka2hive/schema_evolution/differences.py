@@ -17,8 +17,8 @@ from kafka2hive.decode.contract.sources import (
     lower_case_spelling,
     source_tree,
 )
-from kafka2hive.decode.schemas.avro import AvroSchema as AvroSchema
-from kafka2hive.decode.schemas.protobuf import ProtobufSchema as ProtobufSchema
+from kafka2hive.decode.schemas.avro import AvroSchema
+from kafka2hive.decode.schemas.protobuf import ProtobufSchema
 from kafka2hive.model.errors import SchemaDiffers
 from kafka2hive.model.hive_types import avro_faults, hive_type_of, is_wider, parse_hive_type
 from kafka2hive.model.writer_schema import SchemaId, WriterId
@@ -28,10 +28,10 @@ _NAME = re.compile(r"[A-Za-z0-9_]{1,128}")
 
 
 def merge(held: pa.DataType, written: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds both, and as which files of type `held` can be read; None if there is no such type.
+    """Return a column's type that holds values of both; None if there is none in which files of the type `held` can be read.
 
-    Fields of structs are never left out, and new ones come last. A number does not become text, because
-    messages with numbers would not fill a text column.
+    Fields of structs are never left out, and new ones come last. A number does not become text, because messages with
+    numbers would not fill a text column.
     """
     if held == written:
         return held
@@ -64,7 +64,7 @@ def _merge_structs(held: pa.StructType, written: pa.StructType) -> pa.StructType
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """`columns` are new, or were added before and get a wider type. `lost` describes what no column will take even so."""
+    """`columns` are new, or were added before and get a wider type. `lost` describes what no column would take even then."""
 
     columns: tuple[Column, ...] = ()
     lost: tuple[str, ...] = ()
@@ -93,6 +93,8 @@ def differences(table: TableSettings, fields: Iterable[WriterField]) -> Differen
 
 
 class _Comparison:
+    """Collects the differences between a table's columns and fields."""
+
     def __init__(self, table: TableSettings) -> None:
         self.columns: list[Column] = []
         self.lost: list[str] = []
@@ -106,7 +108,7 @@ class _Comparison:
         self._ignored = frozenset(table.ignored_fields)
         self._taken = {column.name.lower(): f"column {column.name}" for column in table.columns}
         self._taken |= {name.lower(): f"metadata column {name}" for _, name in table.metadata}
-        # Hive reads ORC files by the order of their columns, and metadata columns are the last
+        # Hive reads ORC files by position, and metadata columns are the last
         self._is_avro = table.writer.format == "avro"
         self._is_closed = table.writer.format == "orc" and bool(table.metadata)
         path = read_bucket_path(table.bucketing.path).names
@@ -161,7 +163,7 @@ class _Comparison:
 def _lacking(
     path: str, written: pa.DataType, source: SourceTree, columns: Sequence[Column], spelling: Spelling
 ) -> Iterator[str]:
-    """Describe the parts of a field that no column takes, if columns take all or a part of it."""
+    """Yield descriptions of the parts of a field that no column takes, if columns take the whole field or a part of it."""
     if source.columns:
         column = columns[source.columns[0]]
         yield from _not_held(path, written, parse_hive_type(column.type), spelling)

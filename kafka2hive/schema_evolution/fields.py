@@ -1,4 +1,4 @@
-"""Give each top-level field of a writer's schema the Hive type that holds it without loss. Pure."""
+"""Find for each top-level field of a writer's schema the Hive type that holds it without loss. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,12 +23,12 @@ from kafka2hive.model.hive_type_parser import MAX_NESTING, HiveTypeError, may_na
 from kafka2hive.model.hive_types import parse_hive_type
 
 MOST_TYPES = 50_000
-"""The limit of types in one schema, each counted at every place where it occurs."""
+"""Limit of types in one schema, each counted wherever it occurs."""
 DEEPEST = 4 * MAX_NESTING
-"""The limit of nesting, which also counts types that Hive does not need, such as unions with null."""
+"""Limit of nesting, including types that Hive does not need, such as unions with null."""
 
-_LETTERS = 100
-"""How many letters of field names count as one type."""
+_NAME_CHARACTERS = 100
+"""The number of characters of field names that count as one type."""
 
 _MOST_DIGITS = 38
 _AVRO_PRIMITIVES = {
@@ -92,7 +92,7 @@ class SchemaTypes:
         """Return the struct of these names and types (None: left out), or None if no field remains."""
         members, before = [], len(self.notes)
         for name, kind in fields:
-            self._count(len(name) // _LETTERS)
+            self._count(len(name) // _NAME_CHARACTERS)
             if kind is None:
                 continue
             if all(map(may_name_a_field, name)):
@@ -111,7 +111,7 @@ class SchemaTypes:
     def _count(self, types: int) -> None:
         self._budget -= types
         if self._budget < 0:
-            raise TooLarge(f"with it the schema says more than {MOST_TYPES:,} types")
+            raise TooLarge(f"with it the schema has more than {MOST_TYPES:,} types")
 
 
 def envelope_row(schema: AvroSchema) -> Record | None:
@@ -126,7 +126,7 @@ def envelope_row(schema: AvroSchema) -> Record | None:
 
 
 class AvroTypes(SchemaTypes):
-    """See SchemaTypes."""
+    """Hive's types for the types of an Avro schema."""
 
     def __init__(self, schema: AvroSchema) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ class AvroTypes(SchemaTypes):
                 return None if inner_type is None else f"map<string,{inner_type}>"
             case AvroPrimitive() | Fixed() | AvroEnum():
                 return self._scalar(whole, place)
-            case Named(name):  # whole() has no names left
+            case Named(name):  # the definition of a type is never a name
                 return self.left_out(place, f"is {name}, which is not defined")
 
     def _union(self, branches: tuple[Type, ...], place: str, within: tuple[str, ...]) -> str | None:
@@ -169,7 +169,9 @@ class AvroTypes(SchemaTypes):
         match written:
             case AvroPrimitive(_, Decimal(precision, scale)) | Fixed(_, _, Decimal(precision, scale)):
                 if precision > _MOST_DIGITS or scale < 0 or scale > precision:
-                    return self.left_out(place, f"is a decimal({precision},{scale}), which Hive has not")
+                    return self.left_out(
+                        place, f"is a decimal({precision},{scale}), which Hive does not have"
+                    )
                 return f"decimal({precision},{scale})"
             case AvroPrimitive("string") | AvroEnum() | Fixed(_, _, "uuid"):
                 return "string"
@@ -186,7 +188,7 @@ class AvroTypes(SchemaTypes):
 
 
 class ProtobufTypes(SchemaTypes):
-    """See SchemaTypes."""
+    """Hive's types for the types of a Protobuf schema."""
 
     def __init__(self, schema: ProtobufSchema) -> None:
         super().__init__()
@@ -241,8 +243,8 @@ def avro_fields(schema: AvroSchema, *, is_change_log: bool) -> Iterator[WriterFi
     fields: dict[str, WriterField] = {}
     for record in _rows(schema, is_change_log):
         for field in record.fields:
-            follow = partial(types.type_of, field.type, field.name, (record.name,))
-            new = writer_field(field.name, types, follow)
+            type_of_field = partial(types.type_of, field.type, field.name, (record.name,))
+            new = writer_field(field.name, types, type_of_field)
             if fields.setdefault(field.name, new).type != new.type:
                 fields[field.name] = WriterField(field.name, None, (f"{field.name} {_SEVERAL}",))
     yield from fields.values()
@@ -261,11 +263,11 @@ def _rows(schema: AvroSchema, is_change_log: bool) -> Sequence[Record]:
     return [branch for branch in branches if isinstance(branch, Record)]
 
 
-def writer_field(name: str, types: SchemaTypes, follow: Callable[[], str | None]) -> WriterField:
-    """Return the field; `follow` returns its type, for which it uses `types`."""
+def writer_field(name: str, types: SchemaTypes, type_of_field: Callable[[], str | None]) -> WriterField:
+    """Return the field. `type_of_field` returns its type, and adds notes to `types`."""
     before = len(types.notes)
     try:
-        kind = follow()
+        kind = type_of_field()
         if kind is not None:
             parse_hive_type(kind)
     except TooLarge as error:

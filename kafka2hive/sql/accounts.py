@@ -1,8 +1,8 @@
 """Combine the reports from before and after a SELECT into one manifest per task. Pure.
 
-Each side counts independently. Rows of a range that went into the SELECT and did not come out were filtered; more rows
-cannot come out than went in. Both counts must be of the same attempt of a task, because another attempt may read fewer
-records if the topic is compacted in between.
+Each side counts independently. The rows of a range that went into the SELECT and did not come out were filtered; no more rows
+can come out than went in. Both counts must be from the same attempt of a task, because another attempt may read fewer records
+if the topic is compacted in between.
 """
 
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ def manifest_of(
         raise TableError(
             "sql.unread",
             f"{table}: Spark wrote the rows of task {task} without reading its records to the end; nothing was committed",
-            "where a lookup of an inner join is empty, fill it; else report it: a bug",
+            "if a lookup of an inner join is empty, fill it; otherwise report a bug",
         )
     manifest = manifests[0]
     if manifest.failure is not None:
         return manifest
     if rows.failure is not None:
         return failed_manifest(manifest, rows.failure)
-    accounts = tuple(_whole(account, rows, number) for number, account in enumerate(manifest.accounts))
+    accounts = tuple(_combine(account, rows, number) for number, account in enumerate(manifest.accounts))
     return replace(
         manifest,
         files=(*manifest.files, *rows.files),
@@ -63,12 +63,12 @@ def check_against_spark(
     rows_out = sum(sum(one.rows) + sum(one.refused) for one in written)
     if (rows_in, rows_out) != (into, out):
         raise AccountingMismatch(
-            f"{table}: Spark took {into} rows into the SELECT and {out} out of it, the tasks count {rows_in} and {rows_out}"
+            f"{table}: Spark counts {into} rows into the SELECT and {out} out of it, the tasks count {rows_in} and {rows_out}"
         )
 
 
 def failed_manifest(manifest: TableManifest, failure: TableFailure) -> TableManifest:
-    """Return a manifest with the failure alone."""
+    """Return a manifest of the same task that has only the failure."""
     return TableManifest(
         table=manifest.table,
         task=manifest.task,
@@ -78,7 +78,7 @@ def failed_manifest(manifest: TableManifest, failure: TableFailure) -> TableMani
     )
 
 
-def _whole(read: RangeAccounting, written: RowsWritten, number: int) -> RangeAccounting:
+def _combine(read: RangeAccounting, written: RowsWritten, number: int) -> RangeAccounting:
     """Return the account of the range with this number, with what became of its rows after the SELECT."""
     rows, refused = written.rows[number], written.refused[number]
     filtered = read.account.written - rows - refused

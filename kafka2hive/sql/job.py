@@ -1,7 +1,7 @@
 """The Spark job for one table with SQL in an epoch: read, SELECT and write in one stage, or two with `shuffle: bucket`.
 
 Each task's rows stay in its Spark partition, in order, until they are written or shuffled. Accumulators return the reports
-of what was read and sent; the job's result has the reports of what was written. Spark ignores both for failed attempts.
+of what was read and sent; the job's result holds the reports of what was written. Spark drops both of failed attempts.
 """
 
 import logging

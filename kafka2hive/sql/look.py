@@ -31,7 +31,7 @@ Places = tuple[tuple[MetadataColumn, str], ...]
 
 
 class LookThroughSelect:
-    """Processes one table from Kafka up to the point where its rows would be written.
+    """Processes one table's records up to the point where its rows would be written.
 
     There is no watchdog, because a command must not kill its own process.
     """

@@ -1,4 +1,4 @@
-"""The SELECTs of tables, planned by Spark, with their lookups and functions: for a run's jobs, and for checks without a run."""
+"""The SELECTs of tables, planned by Spark, with their lookups and functions: for the jobs of a run, and for commands."""
 
 import importlib
 import importlib.util
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 INTO, OUT = "rows into the SELECT", "rows out of the SELECT"
 """The names of Spark's observed row counts."""
 Reader = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-"""Runs in Spark's workers: from a row with a task's number it makes the task's records with their coordinates."""
+"""Runs in Spark's workers: (batches with a task's number) -> batches of the task's records with their coordinates."""
 _CONF = {
     # an adaptive plan could change while it runs and leave records unread
     "spark.sql.adaptive.enabled": "false",
@@ -114,14 +114,17 @@ def _no_records(tasks: Iterable["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]
 
 @contextmanager
 def local_selects(service_map: ServiceMap) -> Iterator[Selects]:
-    """Yield the SELECTs of a local Spark. Raises ServiceUnavailable (`spark.start`) if Spark does not start."""
+    """Start a Spark of one core without a cluster, and yield its SELECTs; no files are left.
+
+    Raises ServiceUnavailable (`spark.start`) if Spark does not start.
+    """
     conf = tuple((key, value) for key, value in service_map.spark.conf if key.startswith(_OF_SELECTS))
-    here = SparkOptions(master="local[1]", conf=conf)
+    options = SparkOptions(master="local[1]", conf=conf)
     with (
         tempfile.TemporaryDirectory(prefix="kafka2hive-", ignore_cleanup_errors=True) as scratch,
-        launched(here, service_map.service) as jvm,
+        launched(options, service_map.service) as jvm,
     ):
-        spark = start_session(here, service_map.service, Path(scratch), jvm.connect())
+        spark = start_session(options, service_map.service, Path(scratch), jvm.connect())
         try:
             yield Selects(spark, service_map.storage)
         finally:
@@ -137,7 +140,7 @@ def add_lookups(session: SparkSession, table: TableSettings, storage: StorageOpt
             raise TableError(
                 "sql.lookup",
                 f"{table.table}: lookup {name} at {path} cannot be read: {error_text(error)}",
-                "correct the map's lookups; it is a directory of Parquet files that the driver and the executors can read",
+                "correct the map's lookups: each is a directory of Parquet files that the driver and the executors can read",
             ) from error
 
 

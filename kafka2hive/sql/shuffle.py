@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 Batches = Callable[[Iterable["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 MARKS = 1 << 64
+"""Marks (hashes of offsets, see marks_of in task/sql/shuffle.py) are added modulo this number."""
 
 
 def whole_plan(shares: Sequence[TaskPlan]) -> TaskPlan:
-    """Return a plan with all ranges of the table's epoch; files are named by it, because each may hold rows of every range."""
+    """Return a plan with all ranges of the table's epoch. Files are named by it, because each may hold rows of every range."""
     (task,) = shares[0].tables
     ranges = tuple(r for share in shares for one in share.tables for r in one.ranges)
     return TaskPlan(shares[0].index, (replace(task, ranges=ranges),))
@@ -46,7 +47,7 @@ def shuffled_manifests(
     into: int,
     out: int,
 ) -> list[TableManifest]:
-    """Return one manifest per share: the first has all accounts and files, the others only what their records showed.
+    """Return one manifest per share: the first has all accounts and files, the others only what was seen in their records.
 
     If one has a failure, nothing may be committed. `into` and `out` are Spark's row counts before and after the SELECT.
     Raises AccountingMismatch, TableError (see manifest_of).
@@ -73,19 +74,21 @@ def shuffled_manifests(
         seconds=tuple(s for one in ends for s in one.seconds),
         refusals=tuple(r for one in manifests for r in one.refusals),
     )
-    return [whole, *map(_about_records, shares[1:], manifests[1:])]
+    return [whole, *map(_without_output, shares[1:], manifests[1:])]
 
 
 def _chosen(
     table: str, shares: Sequence[TaskPlan], sent: Sequence[RowsWritten], arrivals: Sequence[ArrivalCount]
 ) -> Iterator[RowsWritten]:
-    """Yield each task's report from the attempt whose rows arrived; if none arrived, from one that sent none or failed."""
+    """Yield each task's report from the attempt whose rows arrived; if no rows arrived, from one that sent none or failed."""
     for share, first in zip(shares, first_ranges_of(shares), strict=True):
         (task,) = share.tables
         attempts = {c.attempt for c in arrivals if first <= c.range < first + len(task.ranges)}
         reports = [report for report in sent if report.task == share.index]
         if len(attempts) > 1:
-            raise AccountingMismatch(f"{table}: rows of {len(attempts)} attempts of task {share.index} came")
+            raise AccountingMismatch(
+                f"{table}: rows of {len(attempts)} attempts of task {share.index} arrived"
+            )
         fitting = [
             report
             for report in reports
@@ -93,7 +96,7 @@ def _chosen(
         ]
         if not fitting:
             raise AccountingMismatch(
-                f"{table}: rows came of an attempt of task {share.index} that did not end"
+                f"{table}: rows arrived from an attempt of task {share.index} that did not end"
             )
         yield fitting[-1]
 
@@ -111,14 +114,14 @@ def _check_moved(
     for number, (source, pair) in enumerate(zip(task.ranges, expected, strict=True)):
         if actual.pop(number, (0, 0)) != pair:
             raise AccountingMismatch(
-                f"{table}: of {source} other rows came out of the shuffle than were sent"
+                f"{table}: the rows of {source} did not come out of the shuffle as they were sent"
             )
     if actual:
-        raise AccountingMismatch(f"{table}: rows of ranges came out of the shuffle that were not planned")
+        raise AccountingMismatch(f"{table}: rows of ranges that were not planned came out of the shuffle")
 
 
-def _about_records(share: TaskPlan, read: TableManifest) -> TableManifest:
-    """Return the manifest of a task whose accounts and files are in the first task's manifest."""
+def _without_output(share: TaskPlan, read: TableManifest) -> TableManifest:
+    """Return a manifest without accounts and files, which the first task's manifest has."""
     return replace(
         _empty_manifest(share),
         columns=read.columns,
@@ -140,7 +143,7 @@ def shuffle_by_bucket(
     settings: TaskSettings,
     report: Callable[[RowsWritten], None],
 ) -> DataFrame:
-    """Return the rows as they are in files, each in the Spark partition of its part; there are as many as shares."""
+    """Return the rows as files hold them, each in the Spark partition of its bucket's part; there are as many parts as shares."""
     import pyarrow as pa
 
     from kafka2hive.task.rows import schema_in_files

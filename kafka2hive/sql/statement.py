@@ -40,27 +40,27 @@ _WIDER = {
 }
 """Types that are widened implicitly. A timestamp becomes the wall clock of the session's zone, which is the table's."""
 _REASONS = {
-    "Aggregate": "it aggregates: one row of many records",
-    "Distinct": "DISTINCT drops records by what others hold",
-    "Deduplicate": "it drops records by what others hold",
+    "Aggregate": "it aggregates many records to one row",
+    "Distinct": "DISTINCT drops records that equal others",
+    "Deduplicate": "it drops records that equal others",
     "Generate": "it makes several rows of one record (explode, LATERAL VIEW)",
     "Expand": "it makes several rows of one record",
-    "Window": "a window function looks at other records, and which ones are in an epoch is chance",
-    "Sort": "ORDER BY does not survive in a table",
-    "GlobalLimit": "LIMIT drops records by chance",
-    "LocalLimit": "LIMIT drops records by chance",
-    "Offset": "OFFSET drops records by chance",
-    "Sample": "TABLESAMPLE drops records by chance",
+    "Window": "a window function looks at other records, and which ones are in an epoch is arbitrary",
+    "Sort": "ORDER BY has no effect, because a table keeps no order",
+    "GlobalLimit": "LIMIT drops arbitrary records",
+    "LocalLimit": "LIMIT drops arbitrary records",
+    "Offset": "OFFSET drops arbitrary records",
+    "Sample": "TABLESAMPLE drops arbitrary records",
     "Union": "UNION makes several rows of one record",
     "Intersect": "INTERSECT looks at other records",
     "Except": "EXCEPT looks at other records",
-    "Join": "a join goes with tables of lookups only, and must keep the records' side",
-    "Exchange": "it moves records between tasks: tables of lookups must be small enough to be sent to every task",
+    "Join": "only lookups can be joined, and the join must keep the side of the records",
+    "Exchange": "it moves records between tasks: lookups must be small enough to be sent to every task",
     "UnresolvedWith": "WITH is not supported: write a subquery after FROM",
     "WithCTE": "WITH is not supported: write a subquery after FROM",
 }
 _WITHOUT_GROUP = ("MISSING_GROUP_BY", "MISSING_AGGREGATION")
-"""Spark's error conditions for the coordinates next to an aggregate."""
+"""Spark's error conditions for coordinates that are added to an aggregate."""
 _TAIL = re.compile(r"\s*(SQLSTATE: \w+|\(line \d+, pos \d+\)|; line \d+ pos \d+)\s*")
 
 
@@ -103,18 +103,20 @@ def plan_select(table: str, sql: str, records: DataFrame, columns: StructType) -
 
 
 def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
+    """Add the coordinates to each column list of a parsed plan that reads `records`, or refuse the plan."""
     name = plan.nodeName()
     if name == "UnresolvedRelation":
         return plan
     if name == "Join":
         sides = _children(plan)
-        reading = [_names_records(side) for side in sides]
-        if all(reading):
+        read_records = [_names_records(side) for side in sides]
+        if all(read_records):
             raise refusal(table, name, at=plan)
-        carried = [
-            _with_coordinates(session, table, c) if r else c for c, r in zip(sides, reading, strict=True)
+        new_sides = [
+            _with_coordinates(session, table, side) if reads else side
+            for side, reads in zip(sides, read_records, strict=True)
         ]
-        return plan.withNewChildren(_scala(session, *carried))
+        return plan.withNewChildren(_scala(session, *new_sides))
     if name not in _PASSED:
         raise refusal(table, name, at=plan)
     (child,) = _children(plan)
@@ -127,22 +129,22 @@ def _with_coordinates(session: SparkSession, table: str, plan: Any) -> Any:
 
 
 def _check(table: str, selected: DataFrame, records: DataFrame) -> None:
-    """Refuse an analysed plan unless it only passes on, drops and computes, and ends with the coordinates of `records`."""
+    """Refuse an analysed plan unless it only drops rows and computes columns, and ends with the coordinates of `records`."""
     execution = execution_of(selected)
     analysed = execution.analyzed()
     source = execution_of(records).analyzed()
-    for node in _way_to_records(table, analysed):
+    for node in _nodes_to_records(table, analysed):
         if node.nodeName() not in _KEPT:
             raise refusal(table, node.nodeName(), at=node)
         if node.subqueries().nonEmpty():
             raise refusal(table, "", "a subquery in an expression looks at other records", node)
     if not analysed.deterministic():
-        why = "it has a function that gives another value each time (rand, uuid, ..)"
+        why = "the value of one of its functions differs at each call (rand, uuid, ..)"
         raise refusal(table, "", why)
     if _id(analysed.output().last()) != _id(source.output().last()):
         raise refusal(table, "", f"it changes {COORDINATES}")
-    if not _reads(execution.optimizedPlan()):
-        raise refusal(table, "", "no record can pass it, whatever it holds: its condition is never true")
+    if not _reads_records(execution.optimizedPlan()):
+        raise refusal(table, "", "its condition is never true, so no record can pass")
     in_task = [node.nodeName() for node in _in_task(execution.executedPlan())]
     if "Exchange" in in_task or "MapInArrow" not in in_task:
         raise refusal(table, "Exchange")
@@ -161,7 +163,7 @@ def _as_table(table: str, selected: DataFrame, columns: StructType) -> DataFrame
     for column in columns.fields:
         numbers = by_name.pop(column.name.lower(), [])
         if len(numbers) != 1:
-            faults.append(f"{column.name} is {'twice in it' if numbers else 'missing'}")
+            faults.append(f"{column.name} is {'in it twice' if numbers else 'missing'}")
             continue
         present = fields[numbers[0]].dataType
         if not fits(present, column.dataType):
@@ -188,23 +190,23 @@ def fits(present: DataType, target: DataType) -> bool:
     return texts[0] in ("void", texts[1]) or texts in _WIDER
 
 
-def _way_to_records(table: str, plan: Any) -> Iterator[Any]:
-    """Yield the nodes above the view of `records`, without the other sides of joins."""
+def _nodes_to_records(table: str, plan: Any) -> Iterator[Any]:
+    """Yield the nodes from the result down to the view of `records`, without the other sides of joins."""
     if plan.nodeName() == "View":
         return
     below = _children(plan)
     if plan.nodeName() == "Join":
-        reading = [side for side, child in enumerate(below) if _reads(child)]
+        reading = [side for side, child in enumerate(below) if _reads_records(child)]
         if len(reading) != 1 or plan.joinType().toString() not in _JOINS[reading[0]]:
             raise refusal(table, "Join", at=plan)
         below = [below[reading[0]]]
     else:
         yield plan
     for child in below:
-        yield from _way_to_records(table, child)
+        yield from _nodes_to_records(table, child)
 
 
-def _reads(plan: Any) -> bool:
+def _reads_records(plan: Any) -> bool:
     return any(node.nodeName() == "MapInArrow" for node in _nodes(plan))
 
 
@@ -245,12 +247,12 @@ def _id(attribute: Any) -> int:
 
 
 def refusal(table: str, node: str, why: str = "", at: Any = None) -> TableError:
-    """Return the error for a plan with this node; `node` is its name, `at` the node itself, which has its place in the text."""
+    """Return the error for a plan with a node of this name. `at`: the node, with its place in the text. `why`: the reason."""
     place = "" if at is None else _place(at.origin())
     return TableError(
         "sql.refused",
         f"{table}: {why or _REASONS.get(node, f'Spark plans a {node} for it')}{place}; nothing is dumped",
-        "each record becomes one row or none, by what it holds itself: SELECT columns and functions FROM records WHERE ..",
+        "each record must become one row or none, by its own values alone: SELECT columns and functions FROM records WHERE ..",
     )
 
 
@@ -258,10 +260,10 @@ def syntax_error(table: str, error: PySparkException) -> TableError:
     """Return the error for a text that Spark cannot parse or analyse."""
     if (error.getCondition() or "").startswith(_WITHOUT_GROUP):
         return refusal(table, "Aggregate")
-    # after the reason, Spark's message has the text or the plan
+    # in Spark's message, the text or the plan follows the reason
     reason = error_text(error).partition("\n== SQL")[0].partition(";\n")[0]
-    raised = getattr(error, "_origin", None)
-    place = _place(raised) if isinstance(error, AnalysisException) and raised is not None else ""
+    origin = getattr(error, "_origin", None)
+    place = _place(origin) if isinstance(error, AnalysisException) and origin is not None else ""
     return TableError(
         "sql.syntax", f"{table}: {_TAIL.sub(' ', reason).strip()}{place}", "correct the table's sql"
     )
@@ -277,7 +279,7 @@ def failed_select(table: str, error: PySparkException | Py4JJavaError) -> TableE
 
 
 def _place(at: Any) -> str:
-    """Return the place as a text, empty if unknown; `at` is Spark's origin, with a line from 1 and a position from 0."""
+    """Return the place as a text, empty if unknown. `at`: Spark's origin, with lines from 1 and positions from 0."""
     line, position = at.line(), at.startPosition()
     if line.isEmpty() or position.isEmpty():
         return ""

@@ -84,7 +84,7 @@ def test_a_schema_that_means_harm_makes_dead_letters_and_costs_no_more_than_its_
     [
         (
             [A, {"name": "b", "type": twice_the_one_before(DOUBLED)}],
-            "with it the schema says more than 50,000 types",
+            "with it the schema has more than 50,000 types",
         ),
         ([A, {"name": "b", "type": chained(2_000)}], "types nest 64 deep"),
         (
@@ -93,7 +93,7 @@ def test_a_schema_that_means_harm_makes_dead_letters_and_costs_no_more_than_its_
         ),
         (
             [A, {"name": "b", "type": record({"name": "n" * 6_000_000, "type": "int"})}],
-            "with it the schema says more than 50,000 types",
+            "with it the schema has more than 50,000 types",
         ),
     ],
     ids=["doubling", "chain", "deep", "long name"],
@@ -117,7 +117,7 @@ def test_a_type_that_no_table_could_hold_is_left_out_whole_and_the_other_fields_
     [
         (
             [FIRST, *DOUBLED_MESSAGES, LAST.format(DOUBLED - 1)],
-            "with it the schema says more than 50,000 types",
+            "with it the schema has more than 50,000 types",
         ),
         ([FIRST, *CHAINED_MESSAGES, LAST.format(1_999)], "types nest 64 deep"),
     ],

@@ -25,9 +25,9 @@ WRONG = {
     "exploded": ("SELECT n, explode(tags) AS name FROM records", "", "sql", "several rows of one record"),
     "distinct": ("SELECT DISTINCT n, name FROM records", "", "sql", "DISTINCT drops"),
     "window": ("SELECT n, lag(name) OVER (ORDER BY n) AS name FROM records", "", "sql", "a window function"),
-    "joined": ("SELECT a.n, b.name FROM records a JOIN records b ON a.n = b.n", "", "sql", "a join goes with"),
-    "random": ("SELECT n, uuid() AS name FROM records", "", "sql", "another value each time"),
-    "sorted": ("SELECT n, name FROM records\nORDER BY n", "", "sql", "ORDER BY does not survive"),
+    "joined": ("SELECT a.n, b.name FROM records a JOIN records b ON a.n = b.n", "", "sql", "only lookups can be joined"),
+    "random": ("SELECT n, uuid() AS name FROM records", "", "sql", "differs at each call"),
+    "sorted": ("SELECT n, name FROM records\nORDER BY n", "", "sql", "ORDER BY has no effect"),
     "lookup": ("SELECT n, name FROM records", "lookups: {{few: 'file://{folder}/nowhere'}}", "lookups", "cannot be read"),
     "joins": (
         "SELECT r.n, f.label AS name FROM records r JOIN few f ON f.code = r.n",

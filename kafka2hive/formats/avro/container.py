@@ -1,6 +1,6 @@
-"""Avro's container files (specification 1.12): a header, blocks of rows, each followed by the sync marker, and codecs.
+"""Avro's container files (specification 1.12): a header, blocks of rows, each followed by the file's sync marker, and codecs.
 
-Also the Avro schema of a file's rows.
+The module also derives the Avro schema of a file's rows.
 """
 
 import zlib
@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from kafka2hive.formats.contract.primitives import from_snappy, from_zstd, read_varint, varint
 
-MAGIC = b"Obj\x01"
-MARK_BYTES = 16
+AVRO_MAGIC = b"Obj\x01"
+MARKER_BYTES = 16
 CODEC = "avro.codec"
 SCHEMA = "avro.schema"
 """The metadata keys that Avro defines."""
-NAMES = {"gzip": "deflate", "zstd": "zstandard", "snappy": "snappy", "none": "null"}
+AVRO_CODECS = {"gzip": "deflate", "zstd": "zstandard", "snappy": "snappy", "none": "null"}
 """Avro's names of the codecs, by the map's."""
 _RAW = -15  # deflate without a head and a checksum
 _LEVEL = 1  # Avro's own default: a fifth larger than 6, in a quarter of the time
@@ -50,24 +50,24 @@ def long_bytes(number: int) -> bytes:
     return varint(number << 1)
 
 
-def head_bytes(metadata: Mapping[str, bytes], mark: bytes) -> bytes:
+def head_bytes(metadata: Mapping[str, bytes], marker: bytes) -> bytes:
     pairs = ((name.encode(), value) for name, value in metadata.items())
     parts = (long_bytes(len(part)) + part for pair in pairs for part in pair)
-    return b"".join([MAGIC, long_bytes(len(metadata)), *parts, long_bytes(0), mark])
+    return b"".join([AVRO_MAGIC, long_bytes(len(metadata)), *parts, long_bytes(0), marker])
 
 
-def block_bytes(block: Block, mark: bytes) -> bytes:
-    return b"".join([long_bytes(block.rows), long_bytes(len(block.data)), block.data, mark])
+def block_bytes(block: Block, marker: bytes) -> bytes:
+    return b"".join([long_bytes(block.rows), long_bytes(len(block.data)), block.data, marker])
 
 
-def blocks(data: bytes, mark: bytes, start: int = 0) -> Iterator[Block]:
+def blocks(data: bytes, marker: bytes, start: int = 0) -> Iterator[Block]:
     """Yield the blocks from byte `start` to the end. Raises pa.ArrowInvalid if they are damaged."""
-    place = ByteCursor(data, start)
-    while place.at < len(data):
-        rows = place.count()
-        yield Block(rows, place.take(place.count()))
-        if place.take(MARK_BYTES) != mark:
-            raise pa.ArrowInvalid("a block does not end with the file's mark")
+    cursor = ByteCursor(data, start)
+    while cursor.at < len(data):
+        rows = cursor.count()
+        yield Block(rows, cursor.take(cursor.count()))
+        if cursor.take(MARKER_BYTES) != marker:
+            raise pa.ArrowInvalid("a block does not end with the file's marker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +80,16 @@ class Container:
 
 def read_container(data: bytes) -> Container:
     """Read a whole file. Raises pa.ArrowInvalid if it is damaged."""
-    if not data.startswith(MAGIC):
+    if not data.startswith(AVRO_MAGIC):
         raise pa.ArrowInvalid("not an Avro file")
-    place = ByteCursor(data, len(MAGIC))
+    cursor = ByteCursor(data, len(AVRO_MAGIC))
     metadata = {}
-    while count := place.count():
+    while count := cursor.count():
         for _ in range(count):
-            name = place.take(place.count())
-            metadata[name.decode(errors="replace")] = place.take(place.count())
-    mark = place.take(MARK_BYTES)
-    return Container(metadata, tuple(block for block in blocks(data, mark, place.at) if block.rows))
+            name = cursor.take(cursor.count())
+            metadata[name.decode(errors="replace")] = cursor.take(cursor.count())
+    marker = cursor.take(MARKER_BYTES)
+    return Container(metadata, tuple(block for block in blocks(data, marker, cursor.at) if block.rows))
 
 
 class ByteCursor:
@@ -172,11 +172,11 @@ class _Records:
     """Gives every record of a schema a different name, as Avro requires."""
 
     def __init__(self) -> None:
-        self._made = 0
+        self._count = 0
 
     def record(self, fields: list[pa.Field]) -> dict[str, Any]:
-        name = f"record_{self._made}"
-        self._made += 1
+        name = f"record_{self._count}"
+        self._count += 1
         members = [
             {"name": field.name, "type": self._nullable(field.type), "default": None} for field in fields
         ]

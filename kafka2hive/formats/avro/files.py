@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.avro.container import (
+    AVRO_CODECS,
     CODEC,
-    MARK_BYTES,
-    NAMES,
+    MARKER_BYTES,
     SCHEMA,
     Block,
     avro_schema,
@@ -29,7 +29,7 @@ from kafka2hive.formats.avro.container import (
 )
 from kafka2hive.formats.avro.rows import decode, encoder
 from kafka2hive.formats.contract.port import FileEnd, pieces
-from kafka2hive.formats.contract.primitives import HEAD_SIZE, MAGIC, frame_head
+from kafka2hive.formats.contract.primitives import FRAME_HEAD_SIZE, FRAME_MAGIC, frame_head
 from kafka2hive.formats.contract.trailer import (
     END_SIZE,
     SCHEMA_KEY,
@@ -46,7 +46,7 @@ WITH_TRAILER = frozenset({"gzip", "zstd"})
 _BLOCK = 256 * 1024  # bytes before compression
 _READ_BY_HIVE = {"writer.time.zone": b"UTC", "writer.proleptic": b"true"}
 """For Hive 3 and 4: times have no time zone, and dates before 1582 are Gregorian too."""
-_NOTHING = zlib.compress(b"", wbits=-15)
+_EMPTY_DEFLATE = zlib.compress(b"", wbits=-15)
 _NO_ROWS = long_bytes(0)
 
 
@@ -58,22 +58,22 @@ class AvroEncoder:
         self._codec = options.compression
         self._compress = compressor(options.compression, options.level)
         self._encode = encoder()
-        self._mark = secrets.token_bytes(MARK_BYTES)
+        self._marker = secrets.token_bytes(MARKER_BYTES)
         self._rows = 0
         metadata = {
             SCHEMA: orjson.dumps(avro_schema(schema)),
-            CODEC: NAMES[options.compression].encode(),
+            CODEC: AVRO_CODECS[options.compression].encode(),
             SCHEMA_KEY: schema_text(schema).encode(),
             **_READ_BY_HIVE,
         }
-        stream.write(head_bytes(metadata, self._mark))
+        stream.write(head_bytes(metadata, self._marker))
 
     def write(self, rows: pa.Table) -> None:
         for batch in pieces(rows):
             start = 0
             while start < len(batch):
                 count, data = self._block(batch, start)
-                self._stream.write(block_bytes(Block(count, self._compress(data)), self._mark))
+                self._stream.write(block_bytes(Block(count, self._compress(data)), self._marker))
                 start += count
             self._rows += start
 
@@ -86,7 +86,7 @@ class AvroEncoder:
     def end(self, metadata: Mapping[str, str]) -> int:
         """See Encoder. The row count is the sum over the blocks."""
         if self._codec in WITH_TRAILER:
-            self._stream.write(trailer_block(self._codec, payload_of(self._rows, metadata), self._mark))
+            self._stream.write(trailer_block(self._codec, payload_of(self._rows, metadata), self._marker))
         return self._rows
 
     def abandon(self) -> None:
@@ -106,14 +106,14 @@ class AvroEncoding:
 
 
 class AvroReader:
-    """A whole file (FileReader). The rows are those of the blocks; if there is a trailer, it must have the same count."""
+    """A whole file (FileReader). The count of rows is that of the blocks; a trailer must have the same."""
 
     def __init__(self, data: bytes) -> None:
         container = read_container(data)
         self._metadata = container.metadata
         self._blocks = container.blocks
         self._codec = container.metadata.get(CODEC, b"null").decode(errors="replace")
-        has_trailer = self._codec in (NAMES[codec] for codec in WITH_TRAILER)
+        has_trailer = self._codec in (AVRO_CODECS[codec] for codec in WITH_TRAILER)
         if has_trailer and self.rows != (rows := avro_end(len(data), lambda count: data[-count:]).rows):
             raise pa.ArrowInvalid(f"{self.rows} rows in blocks, {rows} by the trailer")
 
@@ -152,20 +152,20 @@ def _batch(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def trailer_block(codec: str, payload: bytes, mark: bytes) -> bytes:
-    """Return the block that holds the trailer; `codec` is `gzip` or `zstd`."""
+def trailer_block(codec: str, payload: bytes, marker: bytes) -> bytes:
+    """Return the block without rows that holds the trailer. `codec`: one of WITH_TRAILER."""
     size = len(payload) + END_SIZE
-    before = _NOTHING if codec == "gzip" else frame_head(size)
-    length = len(_NO_ROWS + long_bytes(len(before) + size) + before) + size + MARK_BYTES
-    return block_bytes(Block(0, before + payload + end_mark(length)), mark)
+    before = _EMPTY_DEFLATE if codec == "gzip" else frame_head(size)
+    length = len(_NO_ROWS + long_bytes(len(before) + size) + before) + size + MARKER_BYTES
+    return block_bytes(Block(0, before + payload + end_mark(length)), marker)
 
 
 def avro_end(length: int, tail: Callable[[int], bytes]) -> FileEnd:
     """See formats.files.end_of. Raises pa.ArrowInvalid for a file without a trailer."""
-    trailer = trailer_of(length, tail, END_SIZE + MARK_BYTES, MARK_BYTES)
-    trailer_blocks = list(blocks(trailer, trailer[-MARK_BYTES:]))
+    trailer = trailer_of(length, tail, END_SIZE + MARKER_BYTES, MARKER_BYTES)
+    trailer_blocks = list(blocks(trailer, trailer[-MARKER_BYTES:]))
     if len(trailer_blocks) != 1 or trailer_blocks[0].rows:
         raise pa.ArrowInvalid("a damaged trailer")
     (block,) = trailer_blocks
-    begin = HEAD_SIZE if block.data.startswith(MAGIC) else len(_NOTHING)
+    begin = FRAME_HEAD_SIZE if block.data.startswith(FRAME_MAGIC) else len(_EMPTY_DEFLATE)
     return parse_trailer(block.data[begin:-END_SIZE])

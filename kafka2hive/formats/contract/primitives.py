@@ -5,14 +5,14 @@ import struct
 import pyarrow as pa
 
 _HEAD = struct.Struct("<4sI")
-HEAD_SIZE = _HEAD.size
-MAGIC = (0x184D2A5B).to_bytes(4, "little")  # 0x184D2A50 to 0x184D2A5F all mark a skippable frame
+FRAME_HEAD_SIZE = _HEAD.size
+FRAME_MAGIC = (0x184D2A5B).to_bytes(4, "little")  # 0x184D2A50 to 0x184D2A5F all mark a skippable frame
 _SEVEN_BITS = 0x7F
 _LONGEST_VARINT = 10
 
 
 def varint(number: int) -> bytes:
-    """Return a number that is not negative as a varint: seven bits a byte, the lowest ones first."""
+    """Return a number that is not negative as a varint: seven bits in each byte, the lowest ones first."""
     octets = bytearray()
     while number > _SEVEN_BITS:
         octets.append(number & _SEVEN_BITS | 0x80)
@@ -36,7 +36,7 @@ def read_varint(data: bytes, at: int = 0) -> tuple[int, int]:
 
 def frame_head(size: int) -> bytes:
     """Return the header of a skippable frame with `size` bytes of content."""
-    return _HEAD.pack(MAGIC, size)
+    return _HEAD.pack(FRAME_MAGIC, size)
 
 
 def from_snappy(block: bytes) -> bytes:

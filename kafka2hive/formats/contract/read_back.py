@@ -1,4 +1,4 @@
-"""A check of row groups before their file is closed, which detects a library that writes wrong values.
+"""The check of row groups before their file is closed, which detects a library that writes wrong values.
 
 The comparison does not depend on the format. Floats are compared by their bits: NaN equals NaN, and 0.0 differs from -0.0.
 """
@@ -36,13 +36,13 @@ def first_difference(given: pa.ChunkedArray, written: pa.ChunkedArray) -> int | 
     for chunk in given.chunks:
         other = written.slice(start, len(chunk))
         if not _are_equal(chunk, other):
-            return start + _first(chunk, other)
+            return start + _first_row(chunk, other)
         start += len(chunk)
     return None if start == len(written) else start
 
 
-def _first(given: pa.Array, written: pa.ChunkedArray) -> int:
-    """Find the first difference of two unequal columns by bisection."""
+def _first_row(given: pa.Array, written: pa.ChunkedArray) -> int:
+    """Return the first row in which two unequal columns differ, found by bisection."""
     start, size = 0, len(given)
     while size > 1:
         half = size // 2

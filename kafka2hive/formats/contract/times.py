@@ -1,4 +1,4 @@
-"""Timestamps: conversion to the unit that rows have, and a search for those that a format cannot store."""
+"""Timestamps: their conversion to the unit of rows, and the search for those that a format cannot store."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 RowMask = npt.NDArray[np.bool_]
 BadTimes = Callable[[pa.Array], RowMask | None]
-"""Returns which timestamps (in microseconds) cannot be stored; None if all can."""
+"""Returns the mask of timestamps (in microseconds) that cannot be stored; None if all can."""
 
 _MILLISECOND = 1_000  # microseconds
 
@@ -49,7 +49,7 @@ def batch_in_microseconds(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def rows_with(column: pa.Array, bad_times: BadTimes) -> RowMask | None:
-    """Return which rows hold a bad time, at any depth; None if no row does."""
+    """Return the mask of rows that hold a bad time, at any depth; None if no row does."""
     kind = column.type
     if pa.types.is_timestamp(kind):
         return bad_times(column)
@@ -78,7 +78,7 @@ def _any_of(parts: list[RowMask | None]) -> RowMask | None:
 
 
 def rows_not_in_millis(column: pa.Array) -> RowMask | None:
-    """Return which rows hold a time with a fraction of a millisecond, at any depth; None if no row does."""
+    """Return the mask of rows that hold a time with a fraction of a millisecond, at any depth; None if no row does."""
     return rows_with(column, _parts_of_milliseconds)
 
 

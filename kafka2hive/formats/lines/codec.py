@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kafka2hive.formats.contract.port import FileEnd
-from kafka2hive.formats.contract.primitives import HEAD_SIZE, frame_head, from_zstd
+from kafka2hive.formats.contract.primitives import FRAME_HEAD_SIZE, frame_head, from_zstd
 from kafka2hive.formats.contract.trailer import END_SIZE, end_mark, parse_trailer, trailer_of
 
-_MEMBER = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff"  # gzip, deflate, with an extra field, of no system
+_MEMBER = (
+    b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff"
+)  # head of a gzip member: deflate, an extra field, unknown system
 _SUBFIELD = struct.Struct("<H2sH")  # length of the extra field, id of the only subfield, its length
 _ID = b"K2"
 _NO_DATA = zlib.compress(b"", wbits=-15) + bytes(8)  # no data, its checksum and its length
@@ -64,6 +66,7 @@ def decompress(data: bytes, codec: str) -> bytes:
 
 
 def gzip_trailer(payload: bytes) -> bytes:
+    """Return members without data whose extra fields hold the payload, and a last one that holds the end mark."""
     starts = range(0, len(payload), _MEMBER_LIMIT)
     members = b"".join(_member(payload[start : start + _MEMBER_LIMIT]) for start in starts)
     return members + _member(end_mark(len(members) + _AROUND + END_SIZE))
@@ -74,8 +77,9 @@ def _member(content: bytes) -> bytes:
 
 
 def zstd_trailer(payload: bytes) -> bytes:
+    """Return a skippable frame that holds the payload and the end mark."""
     size = len(payload) + END_SIZE
-    return frame_head(size) + payload + end_mark(HEAD_SIZE + size)
+    return frame_head(size) + payload + end_mark(FRAME_HEAD_SIZE + size)
 
 
 def read_trailer(codec: str, length: int, tail: Callable[[int], bytes]) -> FileEnd:
@@ -84,7 +88,7 @@ def read_trailer(codec: str, length: int, tail: Callable[[int], bytes]) -> FileE
     Raises pa.ArrowInvalid without a valid trailer, and what `tail` raises.
     """
     after = len(_NO_DATA) if codec == "gzip" else 0
-    trailer = trailer_of(length, tail, HEAD_SIZE + END_SIZE, after)
+    trailer = trailer_of(length, tail, FRAME_HEAD_SIZE + END_SIZE, after)
     return parse_trailer(_members_payload(trailer) if codec == "gzip" else _frame_payload(trailer))
 
 
@@ -103,6 +107,6 @@ def _members_payload(trailer: bytes) -> bytes:
 
 
 def _frame_payload(trailer: bytes) -> bytes:
-    if trailer[:HEAD_SIZE] != frame_head(len(trailer) - HEAD_SIZE):
+    if trailer[:FRAME_HEAD_SIZE] != frame_head(len(trailer) - FRAME_HEAD_SIZE):
         raise pa.ArrowInvalid("a damaged trailer")
-    return trailer[HEAD_SIZE:-END_SIZE]
+    return trailer[FRAME_HEAD_SIZE:-END_SIZE]

@@ -17,7 +17,7 @@ _ENDS = {"n": "\n", "r": "\r"}
 def text_rows(
     lines: Sequence[bytes], schema: pa.Schema, columns: Sequence[str], options: TextOptions
 ) -> pa.RecordBatch:
-    """Return one row per line with the named columns; `schema` has all columns of the file. Raises pa.ArrowInvalid."""
+    """Return the named columns, with one row per line. `schema` has all columns of the file. Raises pa.ArrowInvalid."""
     reader = _FieldReader(options)
     try:
         rows = [reader.fields(line.decode()) for line in lines]
@@ -89,7 +89,7 @@ def text_lines(options: TextOptions) -> Callable[[pa.RecordBatch], pa.Array]:
 def field_texts(column: pa.Array, options: TextOptions) -> pa.Array:
     """Return the values as text, with an escape before anything that would end a field or a line. Null stays null."""
     if not pa.types.is_string(column.type):
-        return texts_of(column)  # these have nothing to escape
+        return texts_of(column)  # their texts have nothing to escape
     escape, delimiter = options.escape, options.delimiter
     return replace_characters(
         column,
@@ -103,7 +103,7 @@ def field_texts(column: pa.Array, options: TextOptions) -> pa.Array:
 
 
 def null_texts(column: pa.Array, options: TextOptions) -> RowMask | None:
-    """Return which values have the same text as NULL; None if no value does."""
+    """Return the mask of values that have the same text as NULL; None if no value does."""
     escape, text = options.escape, options.null_text
     if text[:1] == escape and text[1:2] not in (escape, options.delimiter, "n", "r"):
         return None  # no value has this text

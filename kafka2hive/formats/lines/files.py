@@ -15,7 +15,7 @@ from kafka2hive.formats.lines.delimited import field_count, text_lines, text_row
 from kafka2hive.formats.lines.json import json_lines, json_names, json_rows
 
 ToLines = Callable[[pa.RecordBatch], pa.Array]
-"""Makes one text of each row. No text is null, and each has exactly one line end, its last character."""
+"""Returns one text for each row. No text is null, and each has exactly one line end, its last character."""
 FORMAT_KEY = "kafka2hive.format"
 TEXT_KEY = "kafka2hive.text"
 """The key of the text options, as JSON."""
@@ -59,7 +59,7 @@ class LinesEncoder:
 
 
 class LinesEncoding:
-    """Files of lines of one table. `make` returns, for a schema, the function that makes lines of rows."""
+    """Files of lines of one table. `make` returns the function that makes lines of rows of a schema."""
 
     def __init__(self, options: WriterOptions, make: Callable[[pa.Schema], ToLines]) -> None:
         self._codec = line_codec(options.compression, options.level)
@@ -88,7 +88,7 @@ def _contiguous(lines: pa.Array) -> pa.Buffer:
 
 @dataclass(frozen=True, slots=True)
 class PlainLines:
-    """What files without compression do not contain: the columns of their table, and its writer options."""
+    """What files without compression do not contain: the columns of their table, and the table's writer options."""
 
     schema: pa.Schema
     options: WriterOptions
@@ -115,9 +115,9 @@ class LinesReader:
 
     @property
     def schema(self) -> pa.Schema:
-        return self._known().schema
+        return self._certain_form().schema
 
-    def _known(self) -> PlainLines:
+    def _certain_form(self) -> PlainLines:
         if self._form is None:
             raise pa.ArrowInvalid("a file without compression does not say its columns")
         return self._form
@@ -128,18 +128,18 @@ class LinesReader:
 
     @property
     def recorded_text_options(self) -> TextOptions | None:
-        """How the fields of delimited text are written, as the file itself says; None if it does not, or is not text."""
-        form = self._known()
+        """The text options that the file itself records; None if it records none or is not delimited text."""
+        form = self._certain_form()
         return None if self._is_plain or form.options.format != "text" else form.options.text
 
     def is_whole(self, batch: pa.RecordBatch, start: int) -> bool:
-        """Return whether a batch of all columns is all that its lines from row `start` on hold.
+        """Return whether a batch of all columns holds everything that its lines, from row `start` on, hold.
 
-        Only a file that does not say its columns may hold more, if its table no longer has them.
+        Only lines of a file that does not say its columns may hold more: columns that its table no longer has.
         """
         if not self._is_plain:
             return True
-        options = self._known().options
+        options = self._certain_form().options
         to_lines = text_lines(options.text) if options.format == "text" else json_lines(batch.schema)
         lines = [line + b"\n" for line in self._lines[start : start + len(batch)]]
         return bool(to_lines(batch).cast(pa.binary()).equals(pa.array(lines, pa.binary())))
@@ -149,7 +149,7 @@ class LinesReader:
         return set(self.schema.names)
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        form = self._known()
+        form = self._certain_form()
         for start in range(0, len(self._lines), rows):
             lines = self._lines[start : start + rows]
             if form.options.format == "text":

@@ -1,8 +1,8 @@
 """ORC files: one stripe per row group.
 
-pyarrow's writer holds a stripe, and buffers for each stream, until the stripe is full, and has no call to end one. So each
-row group becomes a whole ORC file in memory; its stripe goes into the file, and the tails are joined when the file ends.
-Between row groups only these small tails are held, however many files are open.
+pyarrow's writer holds a stripe and a buffer for each stream until the stripe is full, and no call ends a stripe earlier. So
+each row group becomes a whole ORC file in memory; its stripe goes into the file, and the tails are joined when the file ends.
+Between row groups only these small tails are held, even if many files are open.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from kafka2hive.formats.contract.times import (
     schema_in_microseconds,
 )
 from kafka2hive.formats.orc.tail import (
-    MAGIC,
+    ORC_MAGIC,
     Stripe,
     Tail,
     join_tails,
@@ -46,7 +46,7 @@ _TAIL_BYTES = 64 * 1024
 
 
 def writable(rows: pa.Table) -> pa.Table:
-    """Return equal rows for pyarrow's writer: a column with structs is one chunk and has no values beneath a NULL."""
+    """Return equal rows that pyarrow's writer accepts: a column with structs is one chunk and has no values beneath a NULL."""
     for number, field in enumerate(rows.schema):
         if _has_structs(field.type):
             rows = rows.set_column(number, field, _without_hidden(rows.column(number).combine_chunks()))
@@ -98,7 +98,7 @@ class OrcEncoder:
         self._prepare = prepare
         self._tails: list[Tail] = []
         self._stripes: list[Stripe] = []
-        self._length = stream.write(MAGIC)
+        self._length = stream.write(ORC_MAGIC)
 
     def write(self, rows: pa.Table) -> None:
         data = self._whole_file(rows)
@@ -127,8 +127,8 @@ class OrcEncoder:
     def _read_back(self, rows: pa.Table, data: pa.Buffer) -> None:
         """Check the row group.
 
-        pyarrow writes times before 1677 and after 2262 but cannot read them, so for the check such a column is written
-        again with other times.
+        pyarrow writes times before 1677 and after 2262, but cannot read them. For the check, such a column is written again
+        with other times.
         """
         for number, field in enumerate(rows.schema):
             if (readable := _in_readable_times(rows.column(number))) is not None:
@@ -178,7 +178,7 @@ class OrcEncoding:
 
 
 def unwritable_rows(column: pa.Array) -> RowMask | None:
-    """Return which rows hold a time before 1970 with a fraction of a second, at any depth; None if no row does."""
+    """Return the mask of rows that hold a time before 1970 with a fraction of a second, at any depth; None if no row does."""
     return rows_with(column, _fractions_before_1970)
 
 

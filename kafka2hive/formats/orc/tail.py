@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from kafka2hive.formats.contract.primitives import from_snappy, from_zstd, read_varint, varint
 
-MAGIC = b"ORC"
+ORC_MAGIC = b"ORC"
 
 # PostScript
 _FOOTER_LENGTH, _COMPRESSION, _BLOCK, _METADATA_LENGTH, _MAGIC = 1, 2, 3, 5, 8000
@@ -173,7 +173,7 @@ def bytes_of(fields: Iterable[Field], field: int) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """A stripe: `length` is that of index, data and footer; `offset` counts from the file's beginning; `fields` are raw."""
+    """A stripe. `offset`: from the file's beginning; `length`: of index, data and footer together; `fields`: not interpreted."""
 
     offset: int
     length: int
@@ -181,13 +181,14 @@ class Stripe:
     fields: tuple[Field, ...]
 
     def at(self, offset: int) -> "Stripe":
+        """Return the stripe at another offset."""
         fields = tuple((n, offset) if n == _OFFSET else (n, value) for n, value in self.fields)
         return replace(self, offset=offset, fields=fields)
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """A parsed tail: `statistics` of the whole file by column, and `metadata`, the message with those of each stripe.
+    """A parsed tail. `statistics`: of the whole file, by column. `metadata`: the message with the statistics of each stripe.
 
     `other` holds the footer's remaining fields (types, writer, stride of the row index), which are copied, like `postscript`.
     """
@@ -213,7 +214,7 @@ def _postscript(end: bytes) -> list[Field]:
     if len(end) < 2 or len(end) < end[-1] + 1:
         raise pa.ArrowInvalid("ORC: the file is too short")
     fields = list(read_fields(end[-1 - end[-1] : -1]))
-    if MAGIC not in bytes_of(fields, _MAGIC):
+    if ORC_MAGIC not in bytes_of(fields, _MAGIC):
         raise pa.ArrowInvalid("ORC: the file does not end with an ORC PostScript")
     return fields
 
@@ -296,7 +297,7 @@ def tail_bytes(tail: Tail, user_metadata: Mapping[str, str]) -> bytes:
     footer = write_fields(
         [
             *((n, value) for n, value in tail.other),
-            (_CONTENT_LENGTH, sum(stripe.length for stripe in tail.stripes) + len(MAGIC)),
+            (_CONTENT_LENGTH, sum(stripe.length for stripe in tail.stripes) + len(ORC_MAGIC)),
             *((_STRIPE, write_fields(stripe.fields)) for stripe in tail.stripes),
             *(
                 (_USER_METADATA, write_fields([(_NAME, name.encode()), (_VALUE, value.encode())]))
@@ -313,7 +314,7 @@ def tail_bytes(tail: Tail, user_metadata: Mapping[str, str]) -> bytes:
             (_FOOTER_LENGTH, len(footer)),
             *tail.postscript,
             (_METADATA_LENGTH, len(metadata)),
-            (_MAGIC, MAGIC),
+            (_MAGIC, ORC_MAGIC),
         ]
     )
     return metadata + footer + postscript + bytes([len(postscript)])

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from kafka2hive.config.keys import WriterOptions
-from kafka2hive.formats.avro.container import NAMES, avro_schema, blocks, decompress, read_container
+from kafka2hive.formats.avro.container import AVRO_CODECS, avro_schema, blocks, decompress, read_container
 from kafka2hive.formats.avro.files import avro_end, trailer_block
 from kafka2hive.formats.avro.rows import Encode, decode, encoder
 from kafka2hive.formats.files import UNREADABLE, end_of, open_reader
@@ -225,7 +225,7 @@ def test_the_end_of_a_file_holds_its_rows_and_metadata_of_any_length(codec: Code
         assert end is not None and end.rows == 30
         assert end.metadata == {key.encode(): value.encode() for key, value in pairs.items()}
         *_, last = blocks(data, data[-16:], data.index(data[-16:]) + 16)
-        assert last.rows == 0 and decompress(last.data, NAMES[codec]) == b""
+        assert last.rows == 0 and decompress(last.data, AVRO_CODECS[codec]) == b""
         if codec == "gzip":
             assert len(list(fastavro.reader(io.BytesIO(data)))) == 30
 

@@ -233,14 +233,14 @@ def _changed(name: str, value: object) -> Callable[[int, Batches], Batches]:
 @pytest.mark.parametrize(
     ("shuffle", "told"),
     [
-        (_again, "other rows came out of the shuffle than were sent"),
-        (_one_less, "other rows came out of the shuffle than were sent"),
-        (_one_for_another, "other rows came out of the shuffle than were sent"),
-        (_changed("attempt", 99), "rows of 2 attempts of task 2 came"),
+        (_again, "did not come out of the shuffle as they were sent"),
+        (_one_less, "did not come out of the shuffle as they were sent"),
+        (_one_for_another, "did not come out of the shuffle as they were sent"),
+        (_changed("attempt", 99), "rows of 2 attempts of task 2 arrived"),
         (_changed("attempt", None), "has lost where it comes from"),
         (_changed("range", 77), "rows of elsewhere"),
         (_changed("part", 1 - HIT), "rows of elsewhere"),
-        (_changed("offset", 9), "other rows came out of the shuffle than were sent"),
+        (_changed("offset", 9), "did not come out of the shuffle as they were sent"),
     ],
 )
 def test_rows_that_do_not_come_as_they_were_sent_commit_nothing(
@@ -257,7 +257,7 @@ def test_of_two_attempts_that_sent_only_the_one_whose_rows_came_counts() -> None
         played.sent.insert(place, other)
     assert played.manifests()[0].failure is None
     played.sent = [one for one in played.sent if one.attempt != 20]
-    with pytest.raises(AccountingMismatch, match="of an attempt of task 2 that did not end"):
+    with pytest.raises(AccountingMismatch, match="from an attempt of task 2 that did not end"):
         played.manifests()
 
 
