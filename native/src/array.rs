@@ -38,7 +38,7 @@ impl Buffer {
 }
 
 impl Array {
-    /// `nulls`: the places of nulls, ascending; `buffers`: those behind the validity bitmap, as Arrow's type demands.
+    /// `nulls`: the places of nulls, ascending; `buffers`: those after the validity bitmap, as Arrow's type demands.
     pub fn new(length: usize, nulls: &[u32], buffers: Vec<Buffer>, children: Vec<Array>) -> Self {
         let mut all = vec![bitmap(length, nulls)];
         all.extend(buffers.into_iter().map(Some));

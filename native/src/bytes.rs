@@ -2,7 +2,7 @@
 
 use crate::cursor::{Doubt, Parsed, MAX_DEPTH};
 
-/// A position in one message; `Format` holds what only one encoding notes.
+/// A position in one message; `Format` is the state that only one encoding needs.
 pub struct Bytes<'a, Format> {
     pub(crate) message: &'a [u8],
     /// The next byte
@@ -52,7 +52,7 @@ impl<'a, Format> Bytes<'a, Format> {
         Ok(())
     }
 
-    /// Notes that it ends.
+    /// Notes that one of them ends.
     #[inline(always)]
     pub fn close(&mut self) {
         self.open -= 1;

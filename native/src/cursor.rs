@@ -207,7 +207,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads the rest of an escape, behind its backslash; Doubt for half of a surrogate pair.
+    /// Reads the rest of an escape, after its backslash; Doubt for half of a surrogate pair.
     fn escape(&mut self) -> Parsed<char> {
         Ok(match self.bump() {
             b'"' => '"',
@@ -244,7 +244,7 @@ impl<'a> Cursor<'a> {
         Ok(number)
     }
 
-    /// Moves past the rest of a string, behind its opening quote.
+    /// Moves past the rest of a string, after its opening quote.
     #[inline]
     pub fn skip_string(&mut self) -> Parsed<()> {
         loop {

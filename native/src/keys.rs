@@ -78,7 +78,7 @@ impl Known {
 }
 
 impl Keys {
-    /// `wanted`: distinct keys, in small letters if `any_case`; key number n fills slot n.
+    /// `wanted`: distinct keys, in lower case if `any_case`; key number n fills slot n.
     pub fn new(wanted: &[String], any_case: bool) -> Self {
         let mut keys = Keys {
             wanted: Table::default(),
@@ -111,7 +111,7 @@ impl Keys {
         self.filled = 0;
     }
 
-    /// Reads a member's key, its colon and the white space behind. Returns the key's number, for the next call's `before`, and
+    /// Reads a member's key, its colon and the white space after it. Returns the key's number, for the next call's `before`, and
     /// its slot.
     #[inline(always)]
     pub fn find(&mut self, cursor: &mut Cursor, before: usize, scratch: &mut Vec<u8>) -> Parsed<(usize, Option<usize>)> {
@@ -150,7 +150,7 @@ impl Keys {
         Ok((UNKNOWN, slot))
     }
 
-    /// Reads key number `guess` if it is next and its colon behind white space.
+    /// Reads key number `guess` if it is next, followed by its colon after any white space.
     fn spaced(&self, cursor: &mut Cursor, guess: usize) -> Option<(usize, Option<usize>)> {
         let known = self.known.get(guess)?;
         let (_colon, key) = known.raw.split_last()?;
@@ -174,7 +174,7 @@ impl Keys {
         Ok(None) // a key that is not ASCII never equals one that is, in any case
     }
 
-    /// Remembers a key, and that it followed `before`. A key that JSON must escape is never in a message as it is.
+    /// Remembers a key, and that it followed `before`. A key that JSON must escape never matches a message.
     fn remember(&mut self, key: &[u8], slot: Option<usize>, before: usize) -> usize {
         if key.iter().any(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')) {
             return UNKNOWN;

@@ -5,15 +5,15 @@ use crate::columns::{taken, without_those_from, Context, Fixed};
 use crate::cursor::{Cursor, Doubt, Parsed};
 use crate::times::{timestamp, DAY, EARLIEST, LATEST};
 
-/// How messages write the values.
+/// The form of the values in messages.
 pub enum Form {
     /// Timestamps as text
     Text,
     /// Numbers: microseconds are number * factor / divisor
     Epoch {
-        /// Microseconds of a unit that is not shorter than one
+        /// Microseconds in a unit, if it is at least one long
         factor: i64,
-        /// Units in a microsecond
+        /// Units in a microsecond, if it is shorter
         divisor: i64,
         /// Whether it is a column of dates
         days: bool,

@@ -2,7 +2,7 @@
 
 use crate::cursor::{Cursor, Doubt, Parsed};
 
-/// How many digits always fit a u64.
+/// The number of digits that always fit into a u64.
 const MOST_DIGITS: u32 = 19;
 /// Larger exponents are treated as infinite.
 const FAR: i32 = 100_000;
@@ -21,7 +21,7 @@ pub struct Number {
 /// Powers of ten for up to eight digits.
 const TENS: [u64; 16] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 0, 0, 0, 0, 0, 0, 0];
 
-/// Returns how many of a word's first bytes are digits.
+/// Returns the number of digits with which a word begins.
 #[inline(always)]
 fn leading_digits(word: u64) -> u32 {
     const HIGH: u64 = 0xf0f0_f0f0_f0f0_f0f0;
@@ -30,7 +30,7 @@ fn leading_digits(word: u64) -> u32 {
     (uppers ^ 0x3333_3333_3333_3333).trailing_zeros() / 8
 }
 
-/// Returns the number that a word's first `count` bytes, which are digits, write.
+/// Returns the number in a word's first `count` bytes, which are digits.
 #[inline(always)]
 fn number_of(word: u64, count: u32) -> u64 {
     // as if zeros came before them, so that there are eight digits
@@ -232,7 +232,7 @@ nearest!(
 );
 nearest!(float, f32, 1 << 24, &[1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10]);
 
-/// Reads a decimal as strings may write it, which includes `+1.5`, `007`, `.5`, `5.` and `1e2`.
+/// Reads a decimal in the forms that strings may have, including `+1.5`, `007`, `.5`, `5.` and `1e2`.
 pub fn decimal_of(text: &[u8], precision: u32, scale: u32) -> Parsed<i128> {
     let mut cursor = Cursor::new(text);
     let negative = cursor.eat(b'-');

@@ -2,7 +2,7 @@
 //!
 //! A type is a word (`bigint`), or a tuple of a word and its parameters: `("decimal", 5, 2)`, `("array", element)`,
 //! `("map", item)`, `("struct", [(key, field), ..])`, `("epoch", factor, divisor, days)`. A tree is a pair: the numbers of
-//! the columns that take the value, and `[(key, tree), ..]` for its members. If case does not matter, keys are in small letters.
+//! the columns that take the value, and `[(key, tree), ..]` for its members. If case does not matter, keys are in lower case.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

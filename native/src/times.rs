@@ -65,7 +65,7 @@ impl Cursor<'_> {
         two_digits(digits, most)
     }
 
-    /// Reads the digits behind a point, at least one. Returns microseconds; digits behind the sixth must be zeros.
+    /// Reads the digits after a point, at least one. Returns microseconds; digits after the sixth must be zeros.
     fn fraction(&mut self) -> Parsed<i64> {
         let before = self.at;
         let mut micros = 0;
@@ -85,7 +85,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Returns the number that two digits write, at most `most`.
+/// Returns the number of two digits, at most `most`.
 #[inline(always)]
 fn two_digits(digits: [u8; 2], most: i64) -> Parsed<i64> {
     let [tens, ones] = digits.map(|digit| digit.wrapping_sub(b'0'));

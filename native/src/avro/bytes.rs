@@ -3,10 +3,10 @@
 use crate::bytes::{self, utf8};
 use crate::cursor::{Doubt, Parsed};
 
-/// A message may hold so many records and elements without bytes, and one more for each of its bytes.
+/// Limit of a message's records and elements without bytes, in addition to the number of its bytes.
 const WITHOUT_BYTES: usize = 1000;
 
-/// What is noted beside the position in a message of Avro.
+/// What is counted in a message of Avro, besides the position.
 pub struct Avro {
     without_bytes: usize,
 }
@@ -83,7 +83,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Counts a record or an element that began at `before` and has no bytes; a short message could claim any number of them.
+    /// Counts a record or an element that began at `before` if it has no bytes: a short message could claim any number.
     #[inline(always)]
     pub fn counted(&mut self, before: usize) -> Parsed<()> {
         if self.at == before {

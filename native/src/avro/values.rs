@@ -35,7 +35,7 @@ pub enum Value {
     Double,
     /// Text, which must be UTF-8
     Text,
-    /// Bytes of this size; None: behind their length
+    /// Bytes of this size; None: after their length
     Octets(Option<usize>),
     /// Bytes of a decimal, as above, and its scale
     Unscaled(Option<usize>, u32),

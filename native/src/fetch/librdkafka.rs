@@ -397,7 +397,7 @@ impl Client {
         Ok(())
     }
 
-    /// What the callbacks were called with since the last time.
+    /// What the callbacks were called with since the last call.
     pub fn heard(&self) -> Heard {
         // SAFETY: lives as long as the client.
         std::mem::take(&mut *unsafe { &*self.heard }.lock().unwrap_or_else(PoisonError::into_inner))
@@ -427,7 +427,7 @@ impl Client {
         Ok(List { library: self.library, pointer }.places())
     }
 
-    /// Removes these from the assignment.
+    /// Removes these topic partitions from the assignment.
     pub fn incremental_unassign(&self, places: &[Place]) -> Result<(), Error> {
         self.check_process()?;
         let list = List::of(self.library, places)?;
@@ -444,7 +444,7 @@ impl Client {
         }
     }
 
-    /// The offset after the last message that `consume` gave of each; below 0 if there was none.
+    /// The offset after the last message that `consume` passed on, for each; below 0 if there was none.
     pub fn position(&self, places: &[Place]) -> Result<Vec<Place>, Error> {
         self.check_process()?;
         let list = List::of(self.library, places)?;

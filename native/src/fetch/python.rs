@@ -153,7 +153,7 @@ fn duration(seconds: f64) -> PyResult<Duration> {
 /// Topic (None if it is about the client), number, offset, code and text.
 type EventWords<'a> = (Option<&'a str>, i32, i64, i32, &'a str);
 
-/// What one call of `consume` gave.
+/// What one call of `consume` returned.
 #[pyclass(module = "kafka2hive_native", frozen, name = "Batch")]
 pub struct PyBatch {
     tally: Vec<Run>,
@@ -209,7 +209,7 @@ type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
 
 #[pymethods]
 impl PyRecords {
-    /// All of several records, one after the other.
+    /// The records of all arguments, one after the other.
     #[staticmethod]
     fn joined(several: Vec<PyRef<'_, PyRecords>>) -> PyRecords {
         PyRecords(Records::joined(several.iter().map(|records| &records.0)))

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use super::librdkafka::{Message, Messages, RawHeaders};
 use crate::array::{Array, Buffer};
 
-/// The values or keys of one column are larger than its offsets can say.
+/// The values or keys of one column exceed what its offsets can express.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
-/// Bytes of many records, one after the other; of some there are none.
+/// Bytes of many records, one after the other; a record may have none.
 struct Parts {
     data: Arc<Vec<u8>>,
     /// Where each part ends, after a 0
@@ -40,7 +40,7 @@ impl Parts {
 /// Names and values of one record's headers, as ranges of the bytes of all headers.
 type HeaderRanges = Vec<(Range<usize>, Option<Range<usize>>)>;
 
-/// Of each record beside its value, key and headers: offset, leader epoch, timestamp, two ends and two flags.
+/// Bytes of a record besides its value, key and headers: offset, leader epoch, timestamp, two ends and two flags.
 const RECORD_BYTES: usize = 38;
 
 /// What one delivery held.
@@ -116,7 +116,7 @@ impl Builder {
         Builder { delivery, values: Vec::with_capacity(bytes), keys: vec![], current: None }
     }
 
-    /// Copies these, too.
+    /// Copies the messages of another C call.
     pub fn add(&mut self, messages: &Messages<'_>) {
         self.current = None; // a topic's address may be another topic's by now
         for message in messages.iter() {
@@ -180,19 +180,19 @@ impl Delivery {
         self.values.data.len()
     }
 
-    /// About how much memory it takes.
+    /// The approximate memory of the delivery, in bytes.
     fn size(&self) -> usize {
         self.size_of(&(0..self.offsets.len())) + self.header_bytes.len()
     }
 
-    /// About how much of it these places need, without headers.
+    /// The approximate part of it that the records at these places need, without headers.
     fn size_of(&self, places: &Range<usize>) -> usize {
         let bytes = |parts: &Parts| parts.ends[places.end] - parts.ends[places.start];
         bytes(&self.values) + bytes(&self.keys) + places.len() * RECORD_BYTES
     }
 }
 
-/// Which bytes of a record.
+/// The part of a record whose bytes become a column.
 #[derive(Clone, Copy)]
 pub enum Part {
     /// Null for a tombstone
@@ -227,13 +227,13 @@ pub type Headers<'a> = Vec<(&'a str, Option<&'a [u8]>)>;
 pub struct Unreadable;
 
 impl Records {
-    /// Those of one topic partition that follow each other, with topic and number.
+    /// The runs of consecutive records of one topic partition, with topic and number.
     pub fn runs(delivery: &Arc<Delivery>) -> Vec<(String, i32, Records)> {
         let records = |places: &Range<usize>| Records { pieces: vec![(delivery.clone(), places.clone())] };
         delivery.runs.iter().map(|(topic, number, places)| (topic.clone(), *number, records(places))).collect()
     }
 
-    /// All of them, one after the other. Neighbours in a delivery become one piece.
+    /// The records of all arguments, one after the other. Neighbours in a delivery become one piece.
     pub fn joined<'a>(several: impl Iterator<Item = &'a Records>) -> Records {
         let mut pieces: Vec<(Arc<Delivery>, Range<usize>)> = vec![];
         for (delivery, places) in several.flat_map(|records| records.pieces.iter()) {
@@ -271,7 +271,7 @@ impl Records {
         self.len() == 0
     }
 
-    /// Those from `start` up to, not including, `end`.
+    /// The records from `start` up to, not including, `end`.
     pub fn slice(&self, start: usize, end: usize) -> Records {
         let (mut passed, mut pieces) = (0, vec![]);
         for (delivery, places) in &self.pieces {

@@ -1,4 +1,4 @@
-//! The count of deliveries: which offsets of which topic partition came, before anything else is read of a message.
+//! The count of deliveries: which offsets of which topic partition arrived, before anything else of a message is read.
 //!
 //! Its counts are compared with those of the rows (docs/protocol.md), so it shares nothing with records.rs.
 
@@ -18,13 +18,13 @@ pub struct Run {
 /// The runs of one delivery.
 #[derive(Default)]
 pub struct Tally {
-    /// All, in order
+    /// All runs, in the order of delivery
     pub runs: Vec<Run>,
     current: Option<(usize, i32)>,
 }
 
 impl Tally {
-    /// Counts these, too.
+    /// Adds the messages of another C call.
     pub fn add(&mut self, messages: &Messages<'_>) {
         self.current = None; // a topic's address may be another topic's by now
         for message in messages.iter() {

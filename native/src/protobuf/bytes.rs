@@ -7,7 +7,7 @@ use crate::cursor::{Doubt, Parsed};
 pub const VARINT: u32 = 0;
 /// Wire type of eight bytes
 pub const FIXED64: u32 = 1;
-/// Wire type of bytes behind their length
+/// Wire type of bytes after their length
 pub const LENGTH: u32 = 2;
 /// Wire type of a group's beginning
 pub const START: u32 = 3;
@@ -18,7 +18,7 @@ pub const FIXED32: u32 = 5;
 
 const LARGEST_NUMBER: u64 = (1 << 29) - 1;
 
-/// Nothing is noted beside the position in a message.
+/// The wire format needs no state except the position in a message.
 pub struct Protobuf;
 
 /// A position in one message of the wire format, or in a part of it.
@@ -82,13 +82,13 @@ impl<'a> Bytes<'a> {
         utf8(self.octets()?)
     }
 
-    /// Reads packed values behind their length. Returns a position in them.
+    /// Reads packed values after their length. Returns a position in them.
     #[inline(always)]
     pub fn packed(&mut self) -> Parsed<Bytes<'a>> {
         Ok(Bytes { message: self.octets()?, at: 0, open: self.open, format: Protobuf })
     }
 
-    /// Reads a message behind its length. Returns a position in it, one level deeper.
+    /// Reads a message after its length. Returns a position in it, one level deeper.
     #[inline(always)]
     pub fn inner(&mut self) -> Parsed<Bytes<'a>> {
         let mut inner = self.packed()?;

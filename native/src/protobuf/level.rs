@@ -30,7 +30,7 @@ pub struct Slot {
     pub wire: u32,
     /// How often it may occur
     pub label: Label,
-    /// The value of an absent field, as the bytes behind a tag
+    /// The value of an absent field, as the bytes after a tag
     pub default: Vec<u8>,
     /// Number of the oneof that it is a member of
     pub oneof: Option<usize>,

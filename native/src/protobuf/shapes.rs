@@ -39,13 +39,13 @@ impl Shape {
     }
 }
 
-/// Returns whether values of this wire type may be packed behind one length.
+/// Returns whether values of this wire type may be packed after one length.
 #[inline(always)]
 pub fn packable(wire: u32) -> bool {
     wire != LENGTH && wire != START
 }
 
-/// Skips the value of a known field, behind its tag.
+/// Skips the value of a known field, after its tag.
 pub fn skip(shapes: &[Shape], field: Known, wire: u32, bytes: &mut Bytes) -> Parsed<()> {
     let (number, repeated, shape) = field;
     let shape = shapes.get(shape).ok_or(Doubt)?;

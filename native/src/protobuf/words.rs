@@ -82,7 +82,7 @@ fn slot(words: &Any, shapes: usize) -> PyResult<Slot> {
     Ok(Slot::new((number, wire, label), behind_length(wire, default), usize::try_from(oneof).ok(), shape, columns, inner))
 }
 
-/// Returns a default payload as it stands behind a tag; defaults of types with a length are empty.
+/// Returns a default payload as it follows a tag; defaults of types with a length are empty.
 fn behind_length(wire: u32, payload: Vec<u8>) -> Vec<u8> {
     if wire == LENGTH {
         vec![0]
