@@ -22,7 +22,7 @@ _ROWS_PER_PAGE = 128 * 1024
 _SAMPLE_ROWS = 16 * 1024
 _SMALLEST_SAMPLE = 8 * 1024
 _WORTH_IT = 0.9
-"""The largest share of its size to which a column without a dictionary must shrink to lose it: readers filter by it, too."""
+"""A column loses its dictionary only if it shrinks below this share of its size, because readers also filter by dictionaries."""
 _TAIL_BYTES = 64 * 1024
 _END = 8  # bytes: the length of the footer (4, little-endian) and the magic PAR1
 
@@ -82,7 +82,7 @@ def parquet_writer(
 
 
 class DictionaryColumns:
-    """Which columns of a table get a dictionary, decided once by the first row group that is large enough for a sample."""
+    """The columns of a table that get a dictionary, decided once by the first row group that is large enough for a sample."""
 
     def __init__(self, options: WriterOptions) -> None:
         self._options = options
@@ -90,7 +90,10 @@ class DictionaryColumns:
         self._columns: list[str] | None = None
 
     def of_rows(self, rows: pa.Table) -> bool | list[str]:
-        """Return the columns for a file that begins with these rows; until the decision, all that the map does not exclude."""
+        """Return the columns with a dictionary for a file that begins with these rows.
+
+        Until the decision these are all columns that the map does not exclude.
+        """
         if self._columns is None and len(rows) >= _SMALLEST_SAMPLE:
             self._columns = self._decide(rows.slice(0, _SAMPLE_ROWS))
         if self._columns is not None:

@@ -135,6 +135,7 @@ class SchemaLookup:
         return self._remember(schema_id, schema, self._compare_seconds)
 
     def _remember(self, schema_id: SchemaId, schema: WriterSchema, seconds: float) -> WriterSchema:
+        """Put the schema into memory, due for a comparison after `seconds`, and return it."""
         self._known.put(schema_id, _Known(schema, self._clock.monotonic() + seconds), schema.bytes)
         return schema
 
