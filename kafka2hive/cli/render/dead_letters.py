@@ -46,7 +46,7 @@ def render_letters(result: LetterPage, screen: Screen) -> str:
 
 
 def render_replay(request: "ReplayRequest", result: "ReplayResult", screen: Screen) -> str:
-    """Return what became of the letters, or would, and why others stay letters."""
+    """Return what became of the dead letters, or what would, and why some remain dead letters."""
     account, planned = result.account, request.plan_only
     parts: list[RenderableType] = []
     if result.files:
@@ -142,16 +142,16 @@ def letters_document(service: str, result: LetterPage) -> Document:
 
 
 def replay_document(service: str, request: "ReplayRequest", result: "ReplayResult") -> Document:
-    """Return the document of `dead-letters replay`: what became of the letters of the replaced files, or would with `plan`."""
+    """Return the document of `dead-letters replay`: what became of the dead letters, or with `plan` what would."""
     account = result.account
     refusals = [
         {
-            "reason": one.code,
-            "column": one.column,
-            "count": one.count,
-            "example": {"place": f"{one.topic_partition}@{one.offset}", "detail": one.detail},
+            "reason": refusal.code,
+            "column": refusal.column,
+            "count": refusal.count,
+            "example": {"place": f"{refusal.topic_partition}@{refusal.offset}", "detail": refusal.detail},
         }
-        for one in result.refusals
+        for refusal in result.refusals
     ]
     return document(
         "dead-letters replay",

@@ -147,7 +147,7 @@ def _rebuilt_lines(rebuilt: RebuiltLedger, planned: bool) -> list[str]:
             f"{ledger.left_staged:,} staged files belong to no committed epoch: their offsets are read again"
         )
     if rebuilt.foreign:
-        lines.append(f"{counted(rebuilt.foreign, 'file')} of other ledgers stay as they are")
+        lines.append(f"{counted(rebuilt.foreign, 'file')} of other ledgers are not touched")
     lines += [f"not proven, accepted: {item.range}: {item.why}" for item in ledger.unproven]
     return lines
 

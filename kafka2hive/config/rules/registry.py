@@ -122,7 +122,7 @@ def _check_framing(check: TableCheck) -> None:
 
 
 def _contradicts(check: TableCheck, key: str) -> bool:
-    """Return whether schema and format contradict each other: not if a table overrides the format of `defaults` alone."""
+    """Return whether the schema is a mistake: a table that overrides only the format of `defaults` may inherit it unused."""
     return key in check.map_keys.given or "format" not in check.map_keys.given
 
 

@@ -129,7 +129,7 @@ def _paused(table: Table) -> TableError | None:
         return None
     return TableError(
         "table.paused",
-        f"{table.name} is paused since {state.paused.since} by {state.paused.by}:"
+        f"{table.name} has been paused since {state.paused.since} by {state.paused.by}:"
         f" {counted(table.lag, 'record')} are not dumped",
         f"kafka2hive resume --table {table.name}",
     )
