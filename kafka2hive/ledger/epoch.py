@@ -30,8 +30,7 @@ class Publication:
 def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | None = None) -> Publication:
     """Draft the next snapshot, commit it (C1, C2), then roll forward. `service` defaults to the state's.
 
-    Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen (bugs: nothing was written), Fenced, ManualActionRequired,
-    AmbiguousOutcome, TableError.
+    Raises what `draft` raises (bugs: nothing was written), Fenced, ManualActionRequired, AmbiguousOutcome, TableError.
     """
     snapshot = draft(owned, service or owned.state.service, ports.clock.now(), change)
     return roll_forward(ports, commit(ports, owned, snapshot))
@@ -89,7 +88,7 @@ def _write_draft(ports: Ports, owned: OwnedLedger, epoch: int, data: bytes) -> s
 
 
 def _rename_to_pending(ports: Ports, owned: OwnedLedger, epoch: int, draft: str, data: bytes) -> None:
-    """Rename the draft to `.pending` (C2, the commit point). After an error the directory shows what happened, else R0."""
+    """Rename the draft to `.pending` (C2, the commit point). After an error, a listing shows whether it was renamed."""
     pending = owned.snapshot_path(epoch, SnapshotState.PENDING)
 
     def attempt() -> Answer:

@@ -27,6 +27,7 @@ from kafka2hive.storage.port import FileStatus, StorageError, children, write_fi
 
 HEARTBEAT_SECONDS = 2.0
 WATCHED_HEARTBEATS = 4
+"""An owner whose heartbeat does not change for so many of its intervals counts as dead."""
 UNKNOWN_NAMESPACE = "-"
 
 
@@ -50,7 +51,7 @@ class Processes(Protocol):
     def me(self) -> ProcessIdentity: ...
 
     def is_gone(self, identity: ProcessIdentity) -> bool:
-        """Return whether it certainly ran on this host, in this pid namespace, and no longer exists."""
+        """Return whether the process certainly ran on this host, in this pid namespace, and no longer exists."""
         ...
 
 
@@ -132,9 +133,9 @@ def live_owners(
 ) -> dict[str, LiveOwner]:
     """Watch the heartbeats for which `is_wanted(service, owner)` is true, and return the live owners.
 
-    Watches for WATCHED_HEARTBEATS by this process's monotonic clock, and returns at once if it has nothing to watch. Several
-    owners of a service may be alive, because a fenced run sends until it notices. Owners whose process is gone from this host
-    are dead without watching.
+    Watches for WATCHED_HEARTBEATS intervals by this process's monotonic clock, or not at all if there is nothing to watch.
+    Several owners of a service may be alive, because a fenced run sends until it notices. Owners whose process is gone from
+    this host are dead without watching.
     """
     before = {
         beat.owner: beat
