@@ -2,6 +2,7 @@
 
 from tests.mutants.text_mutant import mistakes
 
+COMPACTION = "kafka2hive.service.run.compaction"
 COMPLETION = "kafka2hive.service.run.completion"
 EPOCHS = "kafka2hive.service.run.epochs"
 MANIFESTS = "kafka2hive.service.tables.manifests"
@@ -551,6 +552,68 @@ SERVICE_LOOP = (
         (
             "a file whose letters stay counts as replayed",
             ("if account.dead_lettered < account.read:", "if True:"),
+        ),
+    ),
+    *mistakes(
+        COMPACTION,
+        "tests/unit/service/run/test_run_compaction.py",
+        (
+            "a job of units begins although a table lags",
+            ("            is_due(each) and sum(map", "            False and sum(map"),
+        ),
+        (
+            "a job of units begins while another one is under way",
+            ("if self.runner is None or self._job is not None:", "if self.runner is None:"),
+        ),
+        ("a paused table is compacted", (" or table.owned.state.paused is not None:", ":")),
+        (
+            "the window of compaction is looked up by the minute of the hour",
+            ("options.at.has(now.hour * 60 + now.minute)", "options.at.has(now.minute)"),
+        ),
+        (
+            "a share of nothing is a share",
+            ("if options is None or not options.share or", "if options is None or"),
+        ),
+        ("a run compacts on its only core", ("        if cores < 2:\n", "        if False:\n")),
+        ("compaction takes all cores", ("max(1, int(cores * options.share))", "cores")),
+        (
+            "epochs may have the cores that units hold",
+            ("return 0 if self._job is None else len(", "return 0 if True else len("),
+        ),
+        ("cleanup does not learn of units", (", table.units_since = units, units.since", " = units")),
+        (
+            "units are kept after a failure",
+            (
+                "        self._give_up(table, work)\n        self._show_failures(table, work)\n",
+                "        self._show_failures(table, work)\n",
+            ),
+        ),
+        ("a partition that failed is tried again at once", ("if now < each.until}", "if False}")),
+        (
+            "the warning of a partition stays after it has moved",
+            (
+                "for path, each in work.failures.items() if path in early}",
+                "for path, each in work.failures.items()}",
+            ),
+        ),
+        (
+            "units of an earlier generation are moved",
+            ("        if not units.is_of(owned.ledger):\n", "        if False:\n"),
+        ),
+        (
+            "a job that has ended counts as under way",
+            ("            self._job = None\n", "            pass\n"),
+        ),
+        (
+            "an early place that was changed by hand sets the table aside",
+            (
+                "        except (TableError, AmbiguousOutcome) as error:\n            why = error\n",
+                "        except (TableError, AmbiguousOutcome):\n            raise\n",
+            ),
+        ),
+        (
+            "the failure of one unit goes unnoticed",
+            ("        if failure is not None:\n", "        if False:\n"),
         ),
     ),
 )
