@@ -37,7 +37,7 @@ from kafka2hive.task.fetch.consumer import process_consumer
 from kafka2hive.task.fetch.fetch import CHUNK_BYTES
 from kafka2hive.task.part import TablePart, TaskEnvironment, task_environment
 from kafka2hive.task.table import TableRun
-from kafka2hive.task.write.destination import OpenSink, PassingSink
+from kafka2hive.task.write.destination import OpenSink, passing_sinks
 
 _BATCH_ROWS = 10_000
 _TIMES = "metadata.timestamp"
@@ -90,7 +90,7 @@ def try_letters(
     table's task failed.
     """
     try:
-        return _replay_file(part, files, progress, lambda _place, _schema: PassingSink(_ignore))
+        return _replay_file(part, files, progress, passing_sinks())
     except NotFound:
         return part.failed(TableFailure(LETTERS_MISSING, "is not there"))
     except _DamagedLetters as error:
@@ -194,10 +194,6 @@ def _chosen_letters(part: TablePart, file: LetterFile, rows: pa.Table) -> pa.Arr
     if any(column is MetadataColumn.TIMESTAMP for column, _ in part.table.metadata):
         mask = pc.and_(mask, pc.is_valid(rows["timestamp"]).combine_chunks())
     return mask
-
-
-def _ignore(_rows: object, _ids: object, _paths: object) -> None:
-    """Take rows that are only counted."""
 
 
 def stored_letters(file: pq.ParquetFile) -> Iterator[pa.Table]:

@@ -102,20 +102,7 @@ class RawKeyColumns:
 
     def __init__(self, columns: Sequence[Column], zone: str, changes: Changes | None = None) -> None:
         self._columns = [
-            (
-                c.name,
-                TextColumn(
-                    column=c.name,
-                    dtype=parse_hive_type(c.type),
-                    zone=zone,
-                    unit=c.unit,
-                    family="key",
-                    leeway=c.leeway,
-                    changes=changes,
-                    label=f"{c.name} (the key)",
-                ),
-            )
-            for c in columns
+            (column.name, _text_column(column, zone, "key", "the key", changes)) for column in columns
         ]
 
     def read(self, keys: pa.BinaryArray) -> ColumnValues:
@@ -166,21 +153,8 @@ class HeaderColumns:
     def __init__(self, columns: Sequence[Column], zone: str, changes: Changes | None = None) -> None:
         """`columns` must be taken from headers. Raises ValueError for a nested type."""
         self._columns = [
-            (
-                column.name,
-                column.path[0],
-                TextColumn(
-                    column=column.name,
-                    dtype=parse_hive_type(column.type),
-                    zone=zone,
-                    unit=column.unit,
-                    family="header",
-                    leeway=column.leeway,
-                    changes=changes,
-                    label=f"{column.name} (header {column.path[0]})",
-                ),
-            )
-            for column in columns
+            (c.name, c.path[0], _text_column(c, zone, "header", f"header {c.path[0]}", changes))
+            for c in columns
         ]
         self._names = {header for _, header, _ in self._columns}
 
@@ -271,6 +245,20 @@ class KeyAndHeaderColumns:
         return values, rejected | {
             place: _of_key(reason) for place, reason in bad.items() if place in rejected
         }
+
+
+def _text_column(column: Column, zone: str, family: str, origin: str, changes: Changes | None) -> TextColumn:
+    """Return the reader of a column from texts; a reason's code begins with `family`, its text names `origin`."""
+    return TextColumn(
+        column=column.name,
+        dtype=parse_hive_type(column.type),
+        zone=zone,
+        unit=column.unit,
+        family=family,
+        leeway=column.leeway,
+        changes=changes,
+        label=f"{column.name} ({origin})",
+    )
 
 
 def _of_key(reason: Reason) -> Reason:

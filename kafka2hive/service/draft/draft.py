@@ -17,7 +17,6 @@ from kafka2hive.hive.description import TableDescription
 from kafka2hive.hive.tables import describe
 from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError, TableError
-from kafka2hive.model.files import FileKind
 from kafka2hive.model.metastore import MetastoreRefused, MetastoreUnavailable
 from kafka2hive.model.offsets import OffsetRange, first_ranges
 from kafka2hive.model.text import counted
@@ -35,7 +34,7 @@ from kafka2hive.service.wiring import Wiring, wire
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.rows import value_spec
 from kafka2hive.task.run import dry_run_ranges
-from kafka2hive.task.write.destination import Destination, PassingSink, RowSink
+from kafka2hive.task.write.destination import passing_sinks
 from kafka2hive.task.writer_schemas import process_schemas
 
 
@@ -72,10 +71,8 @@ class TopicSample:
     numbers: list[int] = field(default_factory=list)
     times_ms: list[int | None] = field(default_factory=list)
 
-    def open_sink(self, destination: Destination, schema: pa.Schema) -> RowSink:
-        return PassingSink(self._take if destination.kind is FileKind.DATA else _nothing)
-
-    def _take(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+    def take(self, rows: pa.RecordBatch, _ids: BucketIds, _paths: Sequence[str]) -> None:
+        """Add the records of these rows."""
         self.values += rows.column("value").to_pylist()
         self.numbers += rows.column("number").to_pylist()
         micros = rows.column("time").cast(pa.int64()).to_pylist()
@@ -185,7 +182,7 @@ def read_newest(wiring: Wiring, kafka: Kafka, topic: str, records: int) -> Topic
         ranges=ranges,
         settings=settings,
         files=wiring.ports.files,
-        open_sink=sample.open_sink,
+        open_sink=passing_sinks(sample.take),  # format raw makes no dead letters
     )
     sample.tombstones = outcome.tombstones
     return sample

@@ -12,7 +12,6 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.kafka.positions import Logs
 from kafka2hive.kafka.problems import unknown_topics
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError, worst
-from kafka2hive.model.files import FileKind
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 from kafka2hive.plan.contract import ColumnsSeen
 from kafka2hive.plan.epoch import fair_shares
@@ -28,7 +27,7 @@ from kafka2hive.service.validate.map_check import selects_of
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.run import DryRun, dry_run_ranges, unowned_task
-from kafka2hive.task.write.destination import Destination, PassingSink, RowSink
+from kafka2hive.task.write.destination import OpenSink, passing_sinks
 
 if TYPE_CHECKING:
     from kafka2hive.sql.selects import Selects
@@ -239,8 +238,9 @@ class _Collector:
         self.rows: list[PreviewRow] = []
         self.letters: list[PreviewLetter] = []
 
-    def open_sink(self, destination: Destination, schema: pa.Schema) -> RowSink:
-        return PassingSink(self._take_rows if destination.kind is FileKind.DATA else self._take_letters)
+    @property
+    def open_sink(self) -> OpenSink:
+        return passing_sinks(self._take_rows, self._take_letters)
 
     def _take_rows(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
         topic, number, offset = _COORDINATES.values()

@@ -22,7 +22,7 @@ from kafka2hive.service.verify.result import Finding
 from kafka2hive.service.verify.rows import Numbers, Paths, PlaceColumns, RowHashes, Span, hashes_of
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.rows import schema_in_files
-from kafka2hive.task.write.destination import Destination, PassingSink, RowSink
+from kafka2hive.task.write.destination import OpenSink, passing_sinks
 
 LETTERS = -2
 """The bucket of every dead letter: its partition is the day of planning, which a dry run does not know."""
@@ -120,17 +120,16 @@ class RecordRows:
         self._place = place
         self._paths = paths
 
-    def open_sink(self, destination: Destination, schema: pa.Schema) -> RowSink:
-        if destination.kind is FileKind.DATA:
-            return PassingSink(lambda rows, ids, paths: self._data(rows, ids, paths))
-        return PassingSink(lambda rows, _ids, _paths: self._letters(rows))
+    @property
+    def open_sink(self) -> OpenSink:
+        return passing_sinks(self._take_rows, self._take_letters)
 
-    def _data(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
+    def _take_rows(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
         places = self._span.places(self._place, rows) if self._place else None
         numbers: Numbers = np.array([self._paths.number(path) for path in paths], np.int32)
         self.data.add(places, hashes_of(rows, self._columns), numbers[ids])
 
-    def _letters(self, rows: pa.RecordBatch) -> None:
+    def _take_letters(self, rows: pa.RecordBatch, _ids: BucketIds, _paths: Sequence[str]) -> None:
         places = self._span.places(LETTER_PLACE, rows)
         self.letters.add(places, hashes_of(rows, letter_columns()), np.full(len(rows), LETTERS, np.int32))
 

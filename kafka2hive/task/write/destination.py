@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from kafka2hive.model.files import DataFile, HivePartition
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.footer import Footer, Origin
 from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.model.paths.path import join
@@ -93,17 +93,26 @@ OpenSink = Callable[[Destination, pa.Schema], RowSink]
 """Opens the sink of one kind of rows, which have this schema."""
 
 
-class PassingSink:
-    """A sink that passes rows to a function and keeps none."""
+TakeRows = Callable[[pa.RecordBatch, BucketIds, Sequence[str]], None]
+"""Takes rows, each with its index into the paths."""
 
-    def __init__(self, take: Callable[[pa.RecordBatch, BucketIds, Sequence[str]], None]) -> None:
+
+def passing_sinks(data: TakeRows | None = None, letters: TakeRows | None = None) -> OpenSink:
+    """Return an OpenSink whose sinks pass data rows to `data` and dead letters to `letters`; None: they are only counted."""
+    return lambda destination, _schema: PassingSink(data if destination.kind is FileKind.DATA else letters)
+
+
+class PassingSink:
+    """A sink that passes rows to a function, if there is one, and keeps none."""
+
+    def __init__(self, take: TakeRows | None) -> None:
         self._take = take
         self.rows = 0
 
     def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
-        if len(rows):
+        if self._take is not None and len(rows):
             self._take(rows, ids, paths)
-            self.rows += len(rows)
+        self.rows += len(rows)
 
     def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
         """Do nothing: no rows wait."""
