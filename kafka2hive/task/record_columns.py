@@ -52,7 +52,7 @@ class SchemaHeaders:
 
         Data without this header, and nulls, are unchanged.
         """
-        heads = [self._of(pairs) for pairs in headers]
+        heads = [self._head_of(pairs) for pairs in headers]
         if not any(heads):
             return data, {}
         bad = {}
@@ -65,9 +65,10 @@ class SchemaHeaders:
     def hint(self, headers: Sequence[HeaderPairs]) -> list[str]:
         """Return for each unframed message a text to append to its reason, or an empty one if it lacks the header."""
         text = f"; its header {self._name} names a schema, which `framing: header` reads"
-        return [text if self._of(pairs) else "" for pairs in headers]
+        return [text if self._head_of(pairs) else "" for pairs in headers]
 
-    def _of(self, pairs: HeaderPairs) -> bytes:
+    def _head_of(self, pairs: HeaderPairs) -> bytes:
+        """Return the header's last value, empty without it."""
         last = b""
         for name, value in pairs or ():
             if name == self._name:

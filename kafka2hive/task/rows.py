@@ -71,7 +71,7 @@ def all_sources(table: TableSettings) -> list[Source]:
 
 
 def source_of(column: Column) -> Source:
-    """Return the path and the unit of the column in a message."""
+    """Return where and how a message holds the value of the column: its path, unit and leeway."""
     return Source(column.path or (column.name,), column.unit, column.leeway)
 
 

@@ -30,7 +30,7 @@ class Watchdog:
 
     @contextmanager
     def idle(self) -> Iterator[None]:
-        """Expect no progress while other code has the thread, as after a generator's yield."""
+        """Expect no progress while other code runs in this thread, such as a generator's caller after `yield`."""
         self._idle = True
         try:
             yield

@@ -239,16 +239,16 @@ class _Partition:
             return
         partition = HivePartition(self.name.table, self.name.path, location)
         try:
-            elsewhere = self.metastore.location(partition)
+            registered_at = self.metastore.location(partition)
         except MetastoreRefused:
             return
-        if elsewhere is not None:
-            yield elsewhere
+        if registered_at is not None:
+            yield registered_at
 
     def _snapshots(self, first: int) -> list[Snapshot]:
         """Return the final snapshots from epoch `first` to the newest, oldest first.
 
-        A certificate that counts files of earlier epochs, which may be gone by mistake, begins with those.
+        Earlier epochs are read, too, as far back as a certificate counts files: those files may be gone by mistake.
         """
         read: list[Snapshot] = []
         for snapshot in final_snapshots(self.wiring.ports.files, self.view.paths, self.view.directory):
@@ -328,7 +328,7 @@ class _Partition:
                 yield file
 
     def _compacted(self, snapshot: Snapshot) -> list[DataFile]:
-        """Return the files that the snapshot wrote of the partition's early ones, which its certificate counts."""
+        """Return the files into which the snapshot compacted the partition's early files; its certificate counts them."""
         return [
             file
             for file in snapshot.files

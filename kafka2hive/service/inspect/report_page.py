@@ -163,9 +163,9 @@ class _Page:
             ),
         )
         caption = f"{counted(len(report.attention), 'table')}, those that need attention first"
-        if left := len(report.attention) - len(shown):
+        if more := len(report.attention) - len(shown):
             caption += (
-                f"; {left:,} further ones are not shown (`--table` chooses, `kafka2hive status` shows all)"
+                f"; {more:,} further ones are not shown (`--table` chooses, `kafka2hive status` shows all)"
             )
         table = h.table(caption.replace("`", ""), columns, rows, class_="index")
         figure = h("figure", table, h("div", class_="chart"), data_chart="lag")
@@ -194,9 +194,9 @@ class _Page:
             status = self.report.status_of(table.name)
             if status is not None:
                 yield sections(self.h, f"t{number}", table, status, attention[table.name])
-        left = len(self.report.status.tables) - len(self.report.tables)
-        if left > 0:
-            text = f"{counted(left, 'table')} with a ledger have no section here: `--details N` shows more, `--table` others."
+        more = len(self.report.status.tables) - len(self.report.tables)
+        if more > 0:
+            text = f"{counted(more, 'table')} with a ledger have no section here: `--details N` shows more, `--table` others."
             yield self.h("p", *self.h.prose(text), class_="soft")
 
     def _footer(self) -> Iterable[Element]:

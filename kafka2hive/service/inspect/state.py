@@ -200,7 +200,7 @@ def state_of(
 ) -> TableState:
     """Combine what a live run reports (`condition`) with the STOP that a start would meet (`stop`).
 
-    `is_paused`: the table's ledger says so; a trouble of the run is more important.
+    `is_paused` is true if the table's ledger says so; a trouble of the run takes precedence.
     """
     if condition is not None:
         state = condition.state

@@ -1,6 +1,7 @@
 """Checks of the map's tables that need no cluster: do their own schemas and their SELECTs fill the columns?
 
-Spark plans each SELECT as in a run. It starts only if a table has SQL, and reads no record.
+Spark plans each SELECT as in a run. It starts only if a table has SQL, and reads no record. `check_selects_online` also
+uses Hive's columns and the present contents of lookups.
 """
 
 from collections.abc import Collection, Iterator

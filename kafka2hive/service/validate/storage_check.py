@@ -70,9 +70,9 @@ def _place(wiring: Wiring, place: str, ledger_root: str) -> Result:
 
 
 def probe(files: FileSystem, place: str, uuid: str) -> str:
-    """Create a directory with a file of one byte in `place` or its nearest existing ancestor, and return which.
+    """Create a directory with a file of one byte in `place` or its nearest existing ancestor; return the one that was used.
 
-    The file is renamed, then file and directory are deleted, after an error too. If `place` has a staging directory, the
+    The file is renamed, then file and directory are deleted, also after an error. If `place` has a staging directory, the
     file is created there and renamed into the new directory, as a promote does. A crash in the middle leaves the probe's
     directory or file.
     Raises StorageError, TableError (a file is where a directory is needed).

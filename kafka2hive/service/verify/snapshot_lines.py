@@ -131,7 +131,7 @@ def _decisions(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
             yield of_epoch(
                 after,
                 "verify.decision",
-                f"its {line.tag} lines are not those of the epoch before and new ones",
+                f"its {line.tag} lines do not continue those of the epoch before",
             )
         elif any(decision.epoch != after.epoch for decision in new[len(old) :]):
             yield of_epoch(
@@ -143,9 +143,7 @@ def _orders(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Audit that each order is new once, that only orders pause and resume the table, and that a paused one reads nothing."""
     new = [each for each in after.orders if each.epoch == after.epoch]
     if after.orders != (before.orders + tuple(new))[-MOST_ORDERS:]:
-        yield of_epoch(
-            after, "verify.order", "its order lines are not those of the epoch before and new ones"
-        )
+        yield of_epoch(after, "verify.order", "its order lines do not continue those of the epoch before")
     if len({each.id for each in after.orders}) != len(after.orders):
         yield of_epoch(after, "verify.order", "it has the same order twice")
     expected = before.paused
@@ -274,7 +272,7 @@ def _bounds(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     if after.owner == REBUILT:
         return
     if not after.accounts and after.bounds != before.bounds and after.tracking is not None:
-        yield of_epoch(after, _BOUNDS, "it read no records and has other bounds of event time")
+        yield of_epoch(after, _BOUNDS, "it read no records, but its bounds of event time have changed")
     then, now = (None if one.bounds is None else one.bounds.late_before_ms for one in (before, after))
     if now is not None:
         through = _UNKNOWN if before.tracking is None else before.tracking.through

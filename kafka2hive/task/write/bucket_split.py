@@ -31,20 +31,20 @@ class RowSources:
         self._by_range = np.array([self._numbers[r.topic_partition] for r in ranges], np.int32)
 
     def of_rows(self, chunk: Chunk, positions: Positions) -> SourceIds:
-        """Return the numbers for the messages at `positions`."""
+        """Return the number of the topic partition of each message at `positions`."""
         numbers = [self._numbers[segment.range.topic_partition] for segment in chunk.segments]
         return np.repeat(np.array(numbers, np.int32), chunk.count_by_segment(positions))
 
     def of_ranges(self, numbers: Positions) -> SourceIds:
-        """Return the numbers for rows that come from the ranges with these numbers."""
+        """Return the number of the topic partition of each row, whose range has its number in `numbers`."""
         numbers_of_rows: SourceIds = self._by_range[numbers]
         return numbers_of_rows
 
 
 class BucketSlice(NamedTuple):
-    """Rows of one bucket from one source, or from several sources that are not separated, as source 0.
+    """Rows of one bucket: those of one source, or, with 0 as the source, those of several sources that were not separated.
 
-    If several calls split the rows of a bucket, the rows of a source may therefore be out of order.
+    So if several calls split the rows of a bucket, the rows of a source may be out of order.
     """
 
     bucket: int

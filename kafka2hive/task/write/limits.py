@@ -17,6 +17,7 @@ Result = TypeVar("Result")
 WRITE_ERRORS = (StorageError, TableError, pa.ArrowException)
 """Errors of a write that belong to the table that is written."""
 WIDTH = 16
+"""How many threads close files."""
 
 
 class Relievable(Protocol):
@@ -34,7 +35,7 @@ class Relievable(Protocol):
         ...
 
     def fail(self, error: Exception) -> None:
-        """Give up all files and raise `error` at the next call, because it occurred during a call of another table."""
+        """Give up all files, and raise `error` at the next call: it occurred while another table's writer was called."""
         ...
 
 
@@ -42,7 +43,7 @@ class TaskLimits:
     """The limits of a task, over all of its writers.
 
     `memory_bytes` bounds the sum of the buffered Arrow data and the encoded bytes that files hold in memory,
-    `open_files` the number of open files. `buffered_bytes` is the sum over the writers, which they update.
+    `open_files` the number of open files. `buffered_bytes` is the sum over the writers, each of which adds its own changes.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class TaskLimits:
 
 
 class HeldBytes:
-    """The budget of bytes that files hold in memory: `most` over all files of a task, a quarter per file. Thread-safe."""
+    """The budget of bytes that files hold in memory: `most` over all files of a task, a quarter of it in one. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -122,7 +123,7 @@ class HeldBytes:
 
 
 class Closer:
-    """Closes files on `WIDTH` threads; `submit` waits while twice as many closings are pending."""
+    """Closes files on WIDTH threads; `submit` waits while twice as many closings are pending."""
 
     def __init__(self) -> None:
         self._threads: ThreadPoolExecutor | None = None

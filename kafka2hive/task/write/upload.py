@@ -68,7 +68,7 @@ class UploadedFile:
 
 @dataclass(slots=True)
 class _Held:
-    """All bytes of the file are in memory; anything in the file system is ignored."""
+    """All bytes of the file are in memory; what an earlier try left in the file system is ignored."""
 
     parts: list[bytes]
 
