@@ -37,6 +37,7 @@ from kafka2hive.service.verify.row_sources import (
     LETTERS,
     LoadedRows,
     RecordRows,
+    Reduction,
     column_differences,
     file_schema,
     is_readable,
@@ -128,22 +129,15 @@ class KafkaAudit:
     ) -> None:
         """Compare the rows of `ranges`, a part of the unit's, with those that Kafka's records make now."""
         span, paths = Span(ranges), Paths()
-        expected = RecordRows(span, columns, place, paths)
+        reduction = Reduction(columns, place, span, paths)
+        expected = RecordRows(reduction)
         task = unowned_task(self._table.table, ranges, planned_at_ms=0)
         task = replace(task, epoch=unit.epoch, bounds=unit.bounds)
         manifest = dry_run(task, self._settings, self._files, expected.open_sink)
         if manifest.failure is not None:
             self._gone += [UnreadableRange(r, f"not readable ({manifest.failure.message})") for r in ranges]
             return
-        actual = load(
-            files=unit.files,
-            contents=contents,
-            columns=columns,
-            place=place,
-            span=span,
-            paths=paths,
-            plain=self._plain,
-        )
+        actual = load(unit.files, contents, reduction, self._plain)
         self._audit.findings += actual.findings
         is_whole = set(ranges) == set(unit.ranges)
         if is_whole:  # otherwise such rows may belong to another piece

@@ -19,7 +19,7 @@ from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.service.verify.result import AuditResult, Finding
 from kafka2hive.service.verify.row_comparison import FindingText, compare_by_place, place_findings
-from kafka2hive.service.verify.row_sources import file_schema, load
+from kafka2hive.service.verify.row_sources import Reduction, file_schema, load
 from kafka2hive.service.verify.rows import OUTSIDE, Indices, Paths, PlaceColumns, RowHashes, Span
 from kafka2hive.service.verify.units import PIECE_OFFSETS, Advance, Unit, pieces, units_of
 from kafka2hive.storage.port import Concurrency, FileSystem, NotFound
@@ -72,26 +72,14 @@ class OtherTableAudit:
         other_files = [f for other in others for f in other.files]
         files = [*unit.files, *other_files]
         contents = dict(zip((f.final for f in files), self._read(files), strict=True))
-        columns = self._columns(unit.files, other_files, contents)
-        mine, my_letters = self._rows(
-            files=unit.files,
-            contents=contents,
-            columns=columns,
-            place=self._ours.place,
-            span=span,
-            paths=paths,
+        reduction = Reduction(self._columns(unit.files, other_files, contents), self._ours.place, span, paths)
+        rows, letters = self._rows(unit.files, contents, reduction)
+        other_rows, other_letters = self._rows(
+            other_files, contents, replace(reduction, place=self._other.place)
         )
-        theirs, their_letters = self._rows(
-            files=other_files,
-            contents=contents,
-            columns=columns,
-            place=self._other.place,
-            span=span,
-            paths=paths,
-        )
-        differences = compare_by_place(span.length, theirs.whole(), mine.whole(), self._buckets)
-        lost = differences.lost[~np.isin(differences.lost, my_letters)]
-        extra = differences.extra[~np.isin(differences.extra, their_letters)]
+        differences = compare_by_place(span.length, other_rows.whole(), rows.whole(), self._buckets)
+        lost = differences.lost[~np.isin(differences.lost, letters)]
+        extra = differences.extra[~np.isin(differences.extra, other_letters)]
         self._letters += len(differences.lost) - len(lost) + len(differences.extra) - len(extra)
         self._findings += place_findings(
             span=span,
@@ -103,23 +91,10 @@ class OtherTableAudit:
         )
 
     def _rows(
-        self,
-        files: Sequence[DataFile],
-        contents: dict[str, bytes | None],
-        columns: dict[str, str],
-        place: PlaceColumns,
-        span: Span,
-        paths: Paths,
+        self, files: Sequence[DataFile], contents: dict[str, bytes | None], reduction: Reduction
     ) -> tuple[RowHashes, Indices]:
         """Return the data rows, and the places of the dead letters."""
-        rows = load(
-            files=files,
-            contents=[contents[file.final] for file in files],
-            columns=columns,
-            place=place,
-            span=span,
-            paths=paths,
-        )
+        rows = load(files, [contents[file.final] for file in files], reduction)
         self._findings += rows.findings
         places = rows.letters.whole().places
         return rows.data, places[places != OUTSIDE]

@@ -5,7 +5,7 @@ The columns that can be compared are here, too.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,11 @@ from kafka2hive.config.keys import MetadataColumn, TableSettings
 from kafka2hive.formats.contract.port import FileReader
 from kafka2hive.formats.files import UNREADABLE, open_reader
 from kafka2hive.formats.lines.files import PlainLines
-from kafka2hive.formats.row_hash import comparable
+from kafka2hive.formats.row_hash import comparable, row_hashes
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.table_directory import extension_of
 from kafka2hive.service.verify.result import Finding
-from kafka2hive.service.verify.rows import Numbers, Paths, PlaceColumns, RowHashes, Span, hashes_of
+from kafka2hive.service.verify.rows import NO_FILE, Numbers, Paths, PlaceColumns, RowHashes, Span
 from kafka2hive.task.bucket.bucketer import BucketIds
 from kafka2hive.task.rows import schema_in_files
 from kafka2hive.task.write.destination import OpenSink, passing_sinks
@@ -31,6 +31,33 @@ LETTER_COLUMNS = tuple(c.name for c in DEAD_LETTER_COLUMNS if c.name not in ("de
 """The columns of a dead letter that depend on its record alone."""
 _BATCH_ROWS = 32_768
 """So that a batch fits into the processor's cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How the rows of one side are reduced: the `columns` to hash, the places in `span`, and the numbers of Hive `paths`.
+
+    `columns` has the name in the batch by the name that both sides share. `place` has the columns with a row's origin; if it
+    is None, rows have no places.
+    """
+
+    columns: Mapping[str, str]
+    place: PlaceColumns | None
+    span: Span
+    paths: Paths
+
+    def of_letters(self) -> "Reduction":
+        """Return the reduction of dead letters, whose shared names no table has, so that none ever equals a row."""
+        return replace(
+            self, columns={f"dead letter {name}": name for name in LETTER_COLUMNS}, place=LETTER_PLACE
+        )
+
+    def add(self, rows: RowHashes, batch: pa.RecordBatch, buckets: Numbers, file: int = NO_FILE) -> None:
+        """Add the rows of `batch`, each with the number of its bucket, to `rows`."""
+        hashes = row_hashes(
+            ((shared, batch.column(name)) for shared, name in self.columns.items()), len(batch)
+        )
+        rows.add(self.span.places(self.place, batch) if self.place else None, hashes, buckets, file)
 
 
 @dataclass(slots=True)
@@ -46,97 +73,58 @@ class LoadedRows:
 def load(
     files: Sequence[DataFile],
     contents: Sequence[bytes | None],
-    columns: Mapping[str, str],
-    place: PlaceColumns | None,
-    span: Span,
-    paths: Paths,
+    reduction: Reduction,
     plain: PlainLines | None = None,
 ) -> LoadedRows:
     """Read the rows of `files`, of which `contents` has the bytes, or None for a missing file.
 
-    A row's file is its index in `files`.
+    A row's file is its index in `files`. `plain` describes files of lines without compression.
     """
     loaded = LoadedRows()
     for number, (file, data) in enumerate(zip(files, contents, strict=True)):
-        letter = file.kind is FileKind.DEAD_LETTER
-        bucket = LETTERS if letter else paths.number(file.hive_partition.path)
+        is_letter = file.kind is FileKind.DEAD_LETTER
+        bucket = LETTERS if is_letter else reduction.paths.number(file.hive_partition.path)
         if data is None:
             loaded.absent[bucket] += file.rows
             continue
         try:
             reader = open_reader(data, extension_of(file.final), plain)
-            if letter:
-                rows = read_rows(
-                    reader=reader,
-                    columns=letter_columns(),
-                    place=LETTER_PLACE,
-                    span=span,
-                    bucket=bucket,
-                    file=number,
-                )
-            else:
-                rows = read_rows(
-                    reader=reader, columns=columns, place=place, span=span, bucket=bucket, file=number
-                )
+            rows = read_rows(reader, reduction.of_letters() if is_letter else reduction, bucket, number)
         except UNREADABLE as error:
             loaded.findings.append(Finding("verify.unreadable", file.final, str(error)))
             loaded.absent[bucket] += file.rows
         else:
-            (loaded.letters if letter else loaded.data).extend(rows)
+            (loaded.letters if is_letter else loaded.data).extend(rows)
     return loaded
 
 
-def read_rows(
-    reader: FileReader,
-    columns: Mapping[str, str],
-    place: PlaceColumns | None,
-    span: Span,
-    bucket: int,
-    file: int,
-) -> RowHashes:
-    """Read a file's rows; `columns` as for hashes_of, `bucket` and `file` are numbers for all rows.
-
-    Raises UNREADABLE for a damaged file.
-    """
-    names = list(dict.fromkeys([*columns.values(), *(place.names() if place else ())]))
+def read_rows(reader: FileReader, reduction: Reduction, bucket: int, file: int) -> RowHashes:
+    """Read a file's rows, which all have these numbers of a bucket and a file. Raises UNREADABLE for a damaged file."""
+    place = reduction.place.names() if reduction.place else ()
     rows = RowHashes()
-    for batch in reader.batches(names, _BATCH_ROWS):
-        places = span.places(place, batch) if place else None
-        rows.add(places, hashes_of(batch, columns), np.full(len(batch), bucket, np.int32), file)
+    for batch in reader.batches(list(dict.fromkeys([*reduction.columns.values(), *place])), _BATCH_ROWS):
+        reduction.add(rows, batch, np.full(len(batch), bucket, np.int32), file)
     return rows
 
 
 class RecordRows:
-    """The rows of a dry run. `data` has places if `place` is given, `letters` always."""
+    """The rows of a dry run. `data` has places if the reduction has them, `letters` always."""
 
-    def __init__(
-        self, span: Span, columns: Mapping[str, str], place: PlaceColumns | None, paths: Paths
-    ) -> None:
-        """`columns` are those to compare, as for hashes_of."""
+    def __init__(self, reduction: Reduction) -> None:
         self.data = RowHashes()
         self.letters = RowHashes()
-        self._span = span
-        self._columns = columns
-        self._place = place
-        self._paths = paths
+        self._reduction = reduction
 
     @property
     def open_sink(self) -> OpenSink:
         return passing_sinks(self._take_rows, self._take_letters)
 
     def _take_rows(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str]) -> None:
-        places = self._span.places(self._place, rows) if self._place else None
-        numbers: Numbers = np.array([self._paths.number(path) for path in paths], np.int32)
-        self.data.add(places, hashes_of(rows, self._columns), numbers[ids])
+        numbers: Numbers = np.array([self._reduction.paths.number(path) for path in paths], np.int32)
+        self._reduction.add(self.data, rows, numbers[ids])
 
     def _take_letters(self, rows: pa.RecordBatch, _ids: BucketIds, _paths: Sequence[str]) -> None:
-        places = self._span.places(LETTER_PLACE, rows)
-        self.letters.add(places, hashes_of(rows, letter_columns()), np.full(len(rows), LETTERS, np.int32))
-
-
-def letter_columns() -> dict[str, str]:
-    """Return the columns of dead letters by names that no table has, so that a dead letter never equals a row."""
-    return {f"dead letter {name}": name for name in LETTER_COLUMNS}
+        self._reduction.of_letters().add(self.letters, rows, np.full(len(rows), LETTERS, np.int32))
 
 
 def file_schema(data: bytes, path: str, plain: PlainLines | None = None) -> pa.Schema:

@@ -1,6 +1,6 @@
 """Rows reduced to what a comparison needs: a hash, a bucket, a file, and the place in Kafka if it is known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka2hive.formats.row_hash import Hashes, row_hashes
+from kafka2hive.formats.row_hash import Hashes
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
 
 Indices = npt.NDArray[np.int64]
@@ -180,8 +180,3 @@ class Paths:
         if number == len(self.names):
             self.names.append(path)
         return number
-
-
-def hashes_of(batch: pa.RecordBatch, columns: Mapping[str, str]) -> Hashes:
-    """Hash each row over `columns`, which has the name in the batch by the name that both sides share."""
-    return row_hashes(((shared, batch.column(name)) for shared, name in columns.items()), len(batch))

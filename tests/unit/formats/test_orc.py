@@ -19,8 +19,9 @@ from kafka2hive.formats.orc.tail import Codec, from_chunks, parse_tail, tail_len
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.footer import Footer
 from kafka2hive.plan.contract import TableManifest
+from kafka2hive.service.verify.row_sources import Reduction
 from kafka2hive.service.verify.row_sources import read_rows as file_rows
-from kafka2hive.service.verify.rows import Span
+from kafka2hive.service.verify.rows import Paths, Span
 from tests.harness.task_files import MemoryFiles, offsets, read_rows
 from tests.unit.formats.written_files import PLAIN, plain_row, run_task, table_of, tail_of, written
 
@@ -117,7 +118,7 @@ def test_an_audit_of_rows_finds_values_that_an_orc_writer_damaged() -> None:
     sink = pa.BufferOutputStream()
     orc.write_table(rows, sink)
     hashes = [
-        file_rows(open_reader(data), {"c": "c"}, None, span, 0, 0).whole().hashes
+        file_rows(open_reader(data), Reduction({"c": "c"}, None, span, Paths()), 0, 0).whole().hashes
         for data in (file_of([rows]), sink.getvalue().to_pybytes())
     ]
     assert len(hashes[0]) == len(hashes[1]) == 500
@@ -150,7 +151,7 @@ def test_rows_equal_those_of_a_parquet_file() -> None:
     parquet.end({})
     span = Span([offsets("t", 0, 0, 1)])
     hashes = [
-        file_rows(open_reader(data), columns, None, span, 0, 0).whole().hashes.tolist()
+        file_rows(open_reader(data), Reduction(columns, None, span, Paths()), 0, 0).whole().hashes.tolist()
         for data in (file_of([rows.slice(0, 200), rows.slice(200)]), bytes(sink.getvalue()))
     ]
     assert len(hashes[0]) == 500 and hashes[0] == hashes[1]

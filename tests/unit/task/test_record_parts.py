@@ -19,7 +19,7 @@ from kafka2hive.config.keys import (
 from kafka2hive.model.files import FileKind
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterSchema
 from kafka2hive.service.verify.row_comparison import compare_as_multisets
-from kafka2hive.service.verify.row_sources import RecordRows
+from kafka2hive.service.verify.row_sources import RecordRows, Reduction
 from kafka2hive.service.verify.rows import Paths, Span
 from kafka2hive.task.chunk_decoder import ChunkDecoder
 from kafka2hive.task.rows import schema_in_files
@@ -233,9 +233,10 @@ def test_headers_that_the_client_cannot_read_make_a_dead_letter() -> None:
 def replayed(log: FakeLog) -> RecordRows:
     """Read the records again, as `verify --deep` does."""
     settings, ranges = table(), (offsets("t", 0, 0, log.end),)
-    replay = RecordRows(Span(ranges), {n: n for n in schema_in_files(settings).names}, None, Paths())
-    run_task_of({("t", 0): log}, settings, ranges, open_sink=replay.open_sink)
-    return replay
+    columns = {name: name for name in schema_in_files(settings).names}
+    rows = RecordRows(Reduction(columns, None, Span(ranges), Paths()))
+    run_task_of({("t", 0): log}, settings, ranges, open_sink=rows.open_sink)
+    return rows
 
 
 @pytest.mark.parametrize(
