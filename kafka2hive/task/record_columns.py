@@ -37,7 +37,7 @@ ColumnValues = tuple[dict[str, pa.Array], dict[int, Reason]]
 class SchemaHeaders:
     """Reads schema ids from the header `name`. If a record has it more than once, the last value wins."""
 
-    def __init__(self, name: str, format: str, indexes: ProtobufIndexes = "zigzag") -> None:
+    def __init__(self, name: str, format: str, indexes: ProtobufIndexes) -> None:
         """`indexes` is the encoding of a Protobuf message's indexes."""
         self._name = name
         self._is_zigzag = indexes == "zigzag"
@@ -101,7 +101,7 @@ class SchemaHeaders:
 class RawKeyColumns:
     """Columns that each take the whole key as a text; they are NULL for a null key."""
 
-    def __init__(self, columns: Sequence[Column], zone: str, changes: Changes | None = None) -> None:
+    def __init__(self, columns: Sequence[Column], zone: str, changes: Changes) -> None:
         self._columns = [
             (column.name, _text_column(column, zone, "key", "the key", changes)) for column in columns
         ]
@@ -125,15 +125,13 @@ class DecodedKeyColumns:
         zone: str,
         writers: WriterSchemas | None,
         wire: WireFormat,
-        changes: Changes | None = None,
+        changes: Changes,
     ) -> None:
         """Raise ValueError if the format cannot fill the columns."""
         self._schema = pa.schema([(column.name, parse_hive_type(column.type)) for column in columns])
         sources = [Source(column.path, column.unit, column.leeway) for column in columns]
         self._decoder = make_decoder(
-            DecoderSpec(
-                format, self._schema, zone, sources, writers=writers, wire=wire, changes=changes or Changes()
-            )
+            DecoderSpec(format, self._schema, zone, sources, writers=writers, wire=wire, changes=changes)
         )
 
     def read(self, keys: pa.BinaryArray) -> ColumnValues:
@@ -151,7 +149,7 @@ class DecodedKeyColumns:
 class HeaderColumns:
     """Columns that each take the value of a header. If a header repeats, the last value wins; without it, NULL."""
 
-    def __init__(self, columns: Sequence[Column], zone: str, changes: Changes | None = None) -> None:
+    def __init__(self, columns: Sequence[Column], zone: str, changes: Changes) -> None:
         """`columns` must be taken from headers. Raises ValueError for a nested type."""
         self._columns = [
             (c.name, c.path[0], _text_column(c, zone, "header", f"header {c.path[0]}", changes))
@@ -178,9 +176,7 @@ class HeaderColumns:
 class KeyAndHeaderColumns:
     """The columns of a table that its records' keys and headers fill; it reads keys and headers only if there are any."""
 
-    def __init__(
-        self, table: TableSettings, writers: WriterSchemas | None, changes: Changes | None = None
-    ) -> None:
+    def __init__(self, table: TableSettings, writers: WriterSchemas | None, changes: Changes) -> None:
         """`writers` are those of the keys. Raises ValueError if the key's format cannot fill its columns."""
         self._schema = column_schema(table)
         headers = [column for column in table.columns if column.part is RecordPart.HEADER]
@@ -248,7 +244,7 @@ class KeyAndHeaderColumns:
         }
 
 
-def _text_column(column: Column, zone: str, family: str, origin: str, changes: Changes | None) -> TextColumn:
+def _text_column(column: Column, zone: str, family: str, origin: str, changes: Changes) -> TextColumn:
     """Return the reader of a column from texts; a reason's code begins with `family`, its text names `origin`."""
     return TextColumn(
         column=column.name,

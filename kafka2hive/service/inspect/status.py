@@ -221,7 +221,7 @@ def _both(wiring: Wiring, first: Callable[[], First], second: Callable[[], Secon
     return firsts[0], seconds[0]
 
 
-def known_runs(wiring: Wiring, views: Collection[View], heartbeats: HeartbeatWatch | None = None) -> Runs:
+def known_runs(wiring: Wiring, views: Collection[View], heartbeats: HeartbeatWatch | None) -> Runs:
     """Return the service's live runs and repairs, any live owner of these tables, and the reports of all its runs.
 
     Heartbeats are watched (see `status`) before the reports are read: a run that ends in between has reported its end.

@@ -172,7 +172,8 @@ class TopReader:
         result = status(self._wiring, self._kafka(), wanted, heartbeats)
         now = self._now()
         self._take(result, now)
-        reported = {one.table for owner in result.runs.live for one in _report(result, owner)}
+        reports = (result.runs.reports.get(owner) for owner in result.runs.live)
+        reported = {condition.table for report in reports if report for condition in report.tables}
         known = {*names, *reported} - self._foreign
         self._rows = {name: self._row_of(name, result) for name in sorted(known)}
         seconds = max(time.monotonic() - began, 0.001)
@@ -220,11 +221,6 @@ class TopReader:
             self._answered_at["Kafka"] = now
         else:
             yield Silence("Kafka", self._answered_at.get("Kafka", 0.0), result.kafka_error)
-
-
-def _report(result: StatusResult, owner: str) -> Iterable[NotBegun]:
-    run = result.runs.reports.get(owner)
-    return () if run is None else (NotBegun(condition.table, condition) for condition in run.tables)
 
 
 class _Phases:

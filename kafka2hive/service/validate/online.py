@@ -45,7 +45,7 @@ class OnlineResult:
         return exit_code_of(self.checks)
 
 
-def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None = None) -> OnlineResult:
+def validate_online(wiring: Wiring, kafka: Kafka, selects: SelectCheck | None) -> OnlineResult:
     """Check everything; a service that does not answer is a failed check. Writes only probe files, which it deletes.
 
     `selects` is None if no table of the map has SQL.
