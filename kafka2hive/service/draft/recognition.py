@@ -212,7 +212,10 @@ def _ids_of(values: Sequence[bytes]) -> tuple[Framing, Places]:
 def _of_schema(
     schema_id: int, writers: WriterSchemas, values: Sequence[bytes], framing: Framing
 ) -> Recognition | None:
-    """Draft columns by a schema of the registry; None unless it is an Avro record, or a Protobuf message of the values."""
+    """Draft columns by a schema of the registry.
+
+    Returns None unless the schema is an Avro record, or declares the Protobuf message type that most of the values have.
+    """
     writer = writers.get(schema_id)
     if writer is not None and writer.kind == PROTOBUF:
         return _of_messages(schema_id, writer, values, framing)

@@ -111,7 +111,7 @@ class Markup:
 
 
 def raw(tag: str, text: str) -> Element:
-    """Return a script or style of this package, which is written as it is."""
+    """Return a script or style of this package, whose text is not escaped."""
     element = Element(tag)
     element.text = text
     return element

@@ -128,8 +128,7 @@ class KafkaAudit:
         place: PlaceColumns | None,
     ) -> None:
         """Compare the rows of `ranges`, a part of the unit's, with those that Kafka's records make now."""
-        span, paths = Span(ranges), Paths()
-        reduction = Reduction(columns, place, span, paths)
+        reduction = Reduction(columns, place, Span(ranges), Paths())
         expected = RecordRows(reduction)
         task = unowned_task(self._table.table, ranges, planned_at_ms=0)
         task = replace(task, epoch=unit.epoch, bounds=unit.bounds)
@@ -143,57 +142,66 @@ class KafkaAudit:
         if is_whole:  # otherwise such rows may belong to another piece
             self._report_rows_outside(unit, actual, has_places=place is not None)
         # rows whose records were compacted away since they were read
-        gone = sum(_rows_gone(unit, a.range, a.account) for a in manifest.accounts)
+        rows_gone = sum(_rows_gone(unit, a.range, a.account) for a in manifest.accounts)
         letters = compare_by_place(
-            span.length, expected.letters.whole(), actual.letters.whole(), buckets=False
+            reduction.span.length, expected.letters.whole(), actual.letters.whole(), buckets=False
         )
-        gone -= self._report_places(
+        rows_gone -= self._report_places(
             unit=unit,
-            span=span,
-            paths=paths,
+            reduction=reduction,
             differences=letters,
             absent=Counter({LETTERS: actual.absent[LETTERS]}),
-            gone=gone,
+            rows_gone=rows_gone,
             what="dead letter",
         )
         absent = Counter({b: n for b, n in actual.absent.items() if b != LETTERS})
         if place is not None:
-            rows = compare_by_place(span.length, expected.data.whole(), actual.data.whole(), self._by_bucket)
+            rows = compare_by_place(
+                reduction.span.length, expected.data.whole(), actual.data.whole(), self._by_bucket
+            )
             self._report_places(
-                unit=unit, span=span, paths=paths, differences=rows, absent=absent, gone=gone, what="row"
+                unit=unit,
+                reduction=reduction,
+                differences=rows,
+                absent=absent,
+                rows_gone=rows_gone,
+                what="row",
             )
             return
         differences = compare_as_multisets(expected.data.whole(), actual.data.whole(), self._by_bucket)
         where = f"{self._table.table} epoch {unit.epoch}, {', '.join(map(str, ranges))}"
         self._report_buckets(
-            where=where, paths=paths, differences=differences, absent=absent, gone=gone if is_whole else None
+            where=where,
+            reduction=reduction,
+            differences=differences,
+            absent=absent,
+            rows_gone=rows_gone if is_whole else None,
         )
 
     def _report_places(
         self,
         unit: Unit,
-        span: Span,
-        paths: Paths,
+        reduction: Reduction,
         differences: PlaceDifferences,
         absent: Counter[int],
-        gone: int,
+        rows_gone: int,
         what: str,
     ) -> int:
         """Report the differences that missing files and compaction do not explain.
 
-        `absent` counts the rows of missing files by bucket, `gone` the rows whose records were compacted away. Returns how
+        `absent` counts the rows of missing files by bucket, `rows_gone` the rows whose records were compacted away. Returns how
         many of the latter explain rows without a record.
         """
         by_bucket = self._by_bucket or what == "dead letter"
         lost = without_absent(differences.lost, differences.expected_buckets, absent, by_bucket)
         extra = differences.extra
-        compacted = len(extra) if len(extra) <= gone else 0
+        compacted = len(extra) if len(extra) <= rows_gone else 0
         self._compacted += compacted
         self._audit.findings += place_findings(
-            span=span,
+            span=reduction.span,
             differences=replace(differences, lost=lost, extra=extra[:0] if compacted else extra),
             files=unit.files,
-            paths=paths.names,
+            paths=reduction.paths.names,
             what=what,
         )
         return compacted
@@ -201,22 +209,22 @@ class KafkaAudit:
     def _report_buckets(
         self,
         where: str,
-        paths: Paths,
+        reduction: Reduction,
         differences: Sequence[BucketDifference],
         absent: Counter[int],
-        gone: int | None,
+        rows_gone: int | None,
     ) -> None:
-        """Report differences of rows without places; `absent` and `gone` are those of _report_places.
+        """Report differences of rows without places; `absent` and `rows_gone` are those of _report_places.
 
-        `gone` is None if some of the unit's records have aged out: any number of rows may then have no record.
+        `rows_gone` is None if some of the unit's records have aged out: any number of rows may then have no record.
         """
         extra = sum(d.extra for d in differences)
-        is_explained = gone is None or extra <= gone
-        self._compacted += extra if gone is not None and is_explained else 0
+        is_explained = rows_gone is None or extra <= rows_gone
+        self._compacted += extra if rows_gone is not None and is_explained else 0
         if not self._by_bucket:
             absent = Counter({0: absent.total()})
         unexplained = [replace(d, lost=0) if d.lost <= absent[d.bucket] else d for d in differences]
-        names = paths.names if self._by_bucket else []
+        names = reduction.paths.names if self._by_bucket else []
         self._audit.findings += multiset_findings(where, unexplained, names, extra=not is_explained)
 
     def _report_rows_outside(self, unit: Unit, rows: LoadedRows, *, has_places: bool) -> None:

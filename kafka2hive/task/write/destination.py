@@ -70,7 +70,7 @@ class RowSink(Protocol):
     """Takes one kind of rows of one table. Call `add`, then `finish`, then `results`; or `abandon` at any time."""
 
     rows: int
-    """Return the number of rows added."""
+    """The number of rows added."""
 
     def add(self, rows: pa.RecordBatch, ids: BucketIds, paths: Sequence[str], sources: SourceIds) -> None:
         """Add rows, each with its index into `paths` and its source. `paths` may grow between calls but not change."""
