@@ -109,7 +109,7 @@ class FieldSplitter:
             field = field.replace(self._options.quote * 2, self._options.quote)
         end = self._past_blanks(text, at + 1)
         if end < len(text) and text[end] != self._options.delimiter:
-            raise ValueRefusal("csv.quote", f"field {number}: more text behind the closing quote")
+            raise ValueRefusal("csv.quote", f"field {number}: more text after the closing quote")
         return self._without_escapes(field), end
 
     def _escaped(self, text: str, at: int, number: int) -> int:

@@ -90,7 +90,7 @@ def plan_epoch(
     becomes the processing time of every record. `drain` plans every table with a backlog (`--once`). `only_tables`
     plans exactly these tables, due or not (failure_isolation.py).
 
-    These hold for the result, whatever the order of `backlogs`:
+    The following holds for the result, and does not depend on the order of `backlogs`:
     - For each topic partition a prefix `[position, x)` is planned, possibly in several tasks, without gap or overlap.
     - Tables share the epoch's budget max-min fairly, measured by bytes or records, whichever a table uses more of.
       So do the topic partitions of a table, and each with a backlog gets at least one offset. An epoch therefore stays

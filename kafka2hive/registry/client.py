@@ -207,7 +207,7 @@ class RegistryClient:
             if self._clock.monotonic() - began >= self._limit:
                 break
         reasons = "; ".join(f"{url}: {why}" for url, why in failures.items())
-        raise SchemaRegistryUnavailable(f"the schema registry gives no answer ({reasons})")
+        raise SchemaRegistryUnavailable(f"the schema registry does not answer ({reasons})")
 
     def _ask_address(self, url: str, path: str) -> Document | AbsenceAnswer | Busy:
         """Ask one address. Raises TableError for an answer that neither a retry nor another address would change."""
@@ -267,4 +267,4 @@ def _references(content: Any, where: str) -> list[Reference]:
 
 
 def _malformed(where: str, key: str) -> TableError:
-    return errors.foreign_answer(where, f"a response without a right {key}")
+    return errors.foreign_answer(where, f"a response without a valid {key}")

@@ -142,7 +142,7 @@ def test_indexes_without_zigzag_are_read_where_the_map_says_so() -> None:
 
 
 def test_json_behind_an_id_of_the_other_length_is_told() -> None:
-    hint = ": the JSON begins behind an id in {0} bytes? framing: id{0} reads those"
+    hint = ": does the JSON begin after an id in {0} bytes? framing: id{0} reads those"
     json, is_array = BODIES["json_schema"], b"\0\0\0\0\7[1]"
     for framing, head, other in (("id4", 9, 8), ("id8", 5, 4)):
         wire = WireFormat("id4" if framing == "id4" else "id8")

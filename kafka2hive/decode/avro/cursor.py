@@ -75,7 +75,7 @@ class AvroCursor:
     def boolean(self) -> bool:
         byte = self.take(1)[0]
         if byte > 1:
-            raise BinaryRefusal("avro.syntax", f"{byte} is no boolean")
+            raise BinaryRefusal("avro.syntax", f"{byte} is not a boolean")
         return byte == 1
 
     def index(self, count: int, what: str) -> int:

@@ -1,4 +1,4 @@
-"""Read an image of the row and values of the envelope from records, by the decoder of the records' format."""
+"""Read an image of the row and values of the envelope from records, with the decoder of the records' format."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ GUID_HEAD = 17
 MOST_INDEXES = 32
 """Limit of Protobuf's indexes: how deep a type that a message names may be nested in other types."""
 _LONGEST_INDEX = 3
-"""Bytes that a count or an index may have. No file has so many types that one needs more."""
+"""Limit of the bytes of a count or an index. No file has so many types that one would need more."""
 _ID_BYTES: dict[Framing, int] = {"id4": 4, "id8": 8, "header": 4}
 _HEAD_TEXTS: dict[Framing, str] = {
     "id4": "byte 0, the schema's id in 4 bytes",
@@ -129,7 +129,7 @@ def _by_indexes(raw: Octets, unread: "_Messages") -> Iterator[tuple[Indexes | No
 class _Messages:
     """Messages whose heads are equal in all bytes that were read.
 
-    For each message, `starts`: the byte where its indexes begin; `at`: the next byte; `ends`: the byte behind its last.
+    For each message, `starts`: the byte where its indexes begin; `at`: the next byte; `ends`: the byte after its last.
     """
 
     places: Places
@@ -234,7 +234,7 @@ def json_id_hint(message: bytes, framing: Framing) -> str:
     if message[own : own + 1] in _JSON_BEGINS or message[other : other + 1] not in _JSON_BEGINS:
         return ""
     name, size = ("id4", 4) if framing == "id8" else ("id8", 8)
-    return f": the JSON begins behind an id in {size} bytes? framing: {name} reads those"
+    return f": does the JSON begin after an id in {size} bytes? framing: {name} reads those"
 
 
 def long_id_hint(schema_id: object, framing: Framing) -> str:

@@ -62,7 +62,7 @@ class ProtobufDecoder(SchemaDecoder[MessageType, ProtobufPlan]):
         if not hint and self._wire.indexes != "unsigned":
             hint = "; protobuf_indexes: unsigned reads those without zigzag"
         return Reason(
-            "protobuf.frame", f"no indexes of a message can be read behind the schema's id {schema_id}{hint}"
+            "protobuf.frame", f"no indexes of a message can be read after the schema's id {schema_id}{hint}"
         )
 
     def _resolve(

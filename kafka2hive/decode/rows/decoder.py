@@ -21,7 +21,7 @@ LINE_END, OBJECT = b"\n", b"{"
 
 
 def too_many(rows: int) -> Reason:
-    """Return the reason against a message of so many rows."""
+    """Return the reason against a message with more than MOST_ROWS rows."""
     return Reason("rows.many", f"{rows} rows in one message, {MOST_ROWS} are allowed")
 
 
