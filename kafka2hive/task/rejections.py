@@ -59,7 +59,7 @@ class Unwritable:
 
 
 _ORC = Unwritable(unwritable_rows, "orc.timestamp", "is before 1970 with a fraction of a second")
-_PART_OF_MILLISECOND = "is no whole number of milliseconds"
+_PART_OF_MILLISECOND = "is not a whole number of milliseconds"
 _MILLIS = Unwritable(rows_not_in_millis, "parquet.timestamp", _PART_OF_MILLISECOND)
 _AVRO = Unwritable(rows_not_in_millis, "avro.timestamp", _PART_OF_MILLISECOND)
 

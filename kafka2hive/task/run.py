@@ -139,7 +139,7 @@ class Task:
                 yield from self._read(again)
         finally:
             for run in self._runs.values():
-                run.abandon()  # a run is left only after an error
+                run.abandon()  # only after an error
             self._environment.close()
 
     def _read(self, parts: tuple[TablePart, ...]) -> Iterator[Output]:

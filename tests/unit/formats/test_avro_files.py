@@ -314,7 +314,7 @@ def test_a_task_writes_avro_with_its_footer_and_finer_times_as_dead_letters(code
     assert file.staged.endswith(".avro.pending") and file.final.endswith(".avro.final")
     (letter,) = read_rows(files, manifest, FileKind.DEAD_LETTER)
     assert (letter["offset"], letter["reason"]) == (1, "avro.timestamp")
-    assert letter["detail"] == "column at is no whole number of milliseconds"
+    assert letter["detail"] == "column at is not a whole number of milliseconds"
     data = files.read(file.staged)
     end = end_of("avro", len(data), tail_of(data))
     footer = Footer.parse(end.metadata) if end else None

@@ -160,7 +160,7 @@ def test_a_time_that_milliseconds_cannot_hold_is_a_dead_letter() -> None:
     assert [row["n"] for row in read_rows(files, manifest, FileKind.DATA)] == [2]
     letters = sorted(read_rows(files, manifest, FileKind.DEAD_LETTER), key=lambda row: row["offset"])
     assert [(r["offset"], r["reason"]) for r in letters] == [(1, "parquet.timestamp"), (2, "json.syntax")]
-    assert letters[0]["detail"] == "column at is no whole number of milliseconds"
+    assert letters[0]["detail"] == "column at is not a whole number of milliseconds"
 
 
 def test_dead_letters_have_the_tables_form_of_timestamps_and_none_of_its_columns() -> None:
