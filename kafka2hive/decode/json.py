@@ -53,6 +53,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def _no_constant(name: str) -> NoReturn:
+    """Refuse NaN and the infinities, which Python's parser accepts."""
     raise ValueRefusal("json.syntax", f"{name} is not JSON")
 
 

@@ -94,7 +94,7 @@ def _split_certain(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Places, Mask
     """Return the elements of the messages that are certainly right, each message's count (0 for others), and their mask."""
     messages = message_bytes(values)
     raw, bounds = messages.raw, messages.offsets.astype(np.int64)
-    at = np.flatnonzero(_STRUCTURE[raw])
+    at = np.flatnonzero(_STRUCTURE[raw])  # the marks: quotes, escapes, commas and brackets
     kind = raw[at]
     quote = (kind == _QUOTE) & ~_escaped(at, kind)
     quotes = np.concatenate([np.zeros(1, np.int64), np.cumsum(quote)])
@@ -113,18 +113,21 @@ def _split_certain(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Places, Mask
     counts = np.bincount(message[cut], minlength=len(values))
     rows = (kind == _OBJECT) & (depth == 2)
     ends = ((kind == _CLOSE) | (kind == _END)) & (depth == 0)
-    some = first[1:] > first[:-1]
-    certain = some & (counts > 0) & (counts <= MOST_ROWS)
+    has_marks = first[1:] > first[:-1]
+    certain = has_marks & (counts > 0) & (counts <= MOST_ROWS)
     certain &= counts == np.bincount(message[rows], minlength=len(values))
     certain &= np.bincount(message[ends], minlength=len(values)) == 1
     certain &= np.bincount(message[depth < 0], minlength=len(values)) == 0
-    opened, closed = at[first[:-1][some]], at[first[1:][some] - 1]
-    last = bounds[1:][some] - 1
+    opened, closed = at[first[:-1][has_marks]], at[first[1:][has_marks] - 1]
+    last = bounds[1:][has_marks] - 1
     last = np.where(raw[last] == _LINE_FEED, last - 1, last)
     whole = (
-        (opened == bounds[:-1][some]) & (raw[opened] == _OPEN) & (closed == last) & (raw[closed] == _CLOSE)
+        (opened == bounds[:-1][has_marks])
+        & (raw[opened] == _OPEN)
+        & (closed == last)
+        & (raw[closed] == _CLOSE)
     )
-    certain[some] &= whole
+    certain[has_marks] &= whole
     return _between(raw, at[cut | ends], message[cut | ends], certain), np.where(certain, counts, 0), certain
 
 
