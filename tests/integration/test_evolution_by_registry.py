@@ -258,7 +258,7 @@ def test_stop_sets_the_table_aside_with_the_difference_and_resumes_when_the_map_
     assert topic.hive.query(f"select count(*) from {topic.table}")[0][0] == EACH
     columns = {"id": "bigint", "day": "string", "Order": "bigint", "spot": "struct<gate:int>"}
     path = topic.map_of(columns | {"tags": "array<string>"}, schema_evolution="stop")
-    assert "no field for spot.hall string" in run_once(path).log
+    assert "no field for spot.hall string" in _planned(path)["error"]["message"]
     for table_column in ("`Order` bigint", "spot struct<gate:int,hall:string>", "tags array<string>"):
         topic.hive.query(f"alter table {topic.table} add columns ({table_column}) cascade")
     columns |= {"spot": "struct<gate:int,hall:string>", "tags": "array<string>"}
