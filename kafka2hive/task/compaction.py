@@ -54,7 +54,7 @@ class UnitDiffers(Kafka2HiveError):
 
 
 class UnitWriter:
-    """Writes units of one table. `progress` is called after each batch that was read."""
+    """Writes units of one table. `progress` is called when a batch was read, or bytes were written."""
 
     def __init__(
         self,
@@ -85,6 +85,7 @@ class UnitWriter:
             schema=first.schema,
             options=self._options(first),
             limits=limits,
+            progress=self._progress,
         )
         try:
             sources, read = self._copy(order, first, writer)

@@ -109,6 +109,19 @@ def test_a_unit_gives_back_the_rows_of_its_sources(writer: WriterOptions) -> Non
     assert end is None or end.metadata[b"kafka2hive.kind"] == b"compacted"
 
 
+def test_what_a_unit_writes_is_progress_for_the_watchdog() -> None:
+    files, writer = MemoryFiles(), WriterOptions(format="parquet")
+    settings = table_settings(columns=COLUMNS, writer=writer)
+    source = early(files, writer, 0, schema_in_files(settings))
+    staged_at: list[bool] = []
+    before = set(files.content)
+    UnitWriter(files, settings, 1 << 26, lambda: staged_at.append(set(files.content) > before)).write(
+        unit([source])
+    )
+    read_back = 1
+    assert sum(staged_at) > read_back, "closing and renaming the file, before it is read back"
+
+
 def test_a_unit_ends_where_the_columns_of_its_sources_change() -> None:
     files, writer = MemoryFiles(), WriterOptions(format="parquet")
     settings = table_settings(columns=COLUMNS, writer=writer)
