@@ -576,6 +576,14 @@ SERVICE_LOOP = (
         ),
         ("a run compacts on its only core", ("        if cores < 2:\n", "        if False:\n")),
         ("compaction takes all cores", ("max(1, int(cores * options.share))", "cores")),
+        ("a share of all cores leaves none to epochs", ("min(cores - 1, ", "min(cores, ")),
+        (
+            "a partition that is open again keeps its units",
+            (
+                "any(e.partition == work.units.partition for e in may_move_now)",
+                "True",
+            ),
+        ),
         (
             "epochs may have the cores that units hold",
             ("return 0 if self._job is None else len(", "return 0 if True else len("),

@@ -106,7 +106,7 @@ class CompactOptions:
     share: Annotated[
         float,
         Key(
-            "Share of Spark's cores that a run may take for this, at least one of two or more; `0`: only the command compacts.",
+            "Share of Spark's cores that a run may take for this, at least one and never all; `0`: only the command compacts.",
             more="With a single core a run does not compact.",
             written="0 to 1",
             at_least=0,

@@ -163,7 +163,7 @@ class Compactions:
             return
         for table in self._candidates():
             work = self._works.setdefault(table.name, _TableWork())
-            early = self._next_partition(table, work) if work.units is None else None
+            early = self._next_partition(table, work)
             if (work.units is None and early is None) or not (most := self._most(table)):
                 continue
             if early is not None:
@@ -210,13 +210,19 @@ class Compactions:
             )
             return 0
         table.warnings["compaction slots"] = ()
-        return max(1, int(cores * options.share))
+        return min(cores - 1, max(1, int(cores * options.share)))
 
     def _next_partition(self, table: Table, work: _TableWork) -> EarlyPartition | None:
-        """Return the partition whose period ended first, of those that may move and need not wait after a failure."""
-        now = self._clock.monotonic()
+        """Return the partition to begin with: of those that may move and need not wait after a failure, that whose period ended
+        first. None: there is none, or the partition that has units may move.
+
+        Late data may come again and again, so a partition that is open again does not keep its units from the others.
+        """
+        now, may_move_now = self._clock.monotonic(), self._ready(table)
+        if work.units is not None and any(e.partition == work.units.partition for e in may_move_now):
+            return None
         waiting = {path for path, each in work.failures.items() if now < each.until}
-        ready = [each for each in self._ready(table) if each.partition.path not in waiting]
+        ready = [each for each in may_move_now if each.partition.path not in waiting]
         return min(ready, key=lambda each: (each.closes, each.partition), default=None)
 
     def _begin(self, table: Table, work: _TableWork, early: EarlyPartition) -> None:

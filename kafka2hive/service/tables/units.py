@@ -33,7 +33,11 @@ class PartitionUnits:
         self._tasks = 0
 
     def is_of(self, owned: OwnedLedger) -> bool:
-        """Return whether the units may still be committed: a start of the table has deleted the files of earlier ones (R9)."""
+        """Return whether the units may still be committed: a start of the table has deleted the files of earlier ones (R9),
+        and a reset has replaced their ledger.
+        """
+        if owned.state.ledger_id != self._ledger_id:  # after a reset, the numbers of generations begin again
+            return False
         given_up = {each.partition for each in owned.state.forgotten}
         return owned.generation.number == self._generation and self.partition not in given_up
 

@@ -247,6 +247,38 @@ def test_units_are_cut_and_at_most_the_share_of_the_cores_is_taken(tmp_path: Pat
     assert DAYS[0] in moved and len(days.visible(DAYS[0])) == 5
 
 
+def test_a_share_of_all_cores_leaves_one_to_epochs(tmp_path: Path) -> None:
+    days = Days(tmp_path, "target: 4B, share: 1", "tasks_per_core: 1", slots=2)
+    days.dump(DAYS[0], 3)
+    days.idle()
+    assert len(days.runner.jobs[0]) == days.loop.compactions.taken_slots == 1
+
+
+def test_a_partition_that_is_open_again_does_not_keep_the_others_waiting(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    days.dump(DAYS[0])
+    days.dump(DAYS[1])
+    days.idle()
+    late = days.plan_more()
+    days.runner.write()
+    days.run(late, DAYS[0])
+    days.clock.sleep(0.1)
+    assert days.loop.plan() is None
+    assert not days.state.moved and [each.partition.path for each in days.state.open] == [DAYS[0]]
+    assert days.runner.jobs[-1][0].home.path == DAYS[1], "it may move"
+    assert days.table.units_since == days.state.epoch + 1
+
+
+def test_units_of_a_ledger_that_was_reset_are_given_up(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    days.dump(DAYS[0])
+    days.idle()
+    days.runner.write()
+    restate(days.table, ledger_id="f" * 32)  # its first generation may have the number of the former ledger's
+    days.idle()
+    assert not days.state.moved
+
+
 def test_nothing_is_begun_while_a_table_lags(tmp_path: Path) -> None:
     lagging = Days(tmp_path, limits="epoch_records: 4")
     lagging.kafka.ends[EARLY] = 4
