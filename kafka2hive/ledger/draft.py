@@ -12,6 +12,7 @@ from kafka2hive.ledger.snapshot.change import (
     FirstPositions,
     NewColumns,
     PauseUpdate,
+    PlaceUpdate,
     RegistrationUpdate,
     Repair,
     Replay,
@@ -21,6 +22,7 @@ from kafka2hive.ledger.snapshot.compaction import (
     committed_by,
     with_early_partitions,
     with_late_data,
+    with_looks,
     with_moves,
 )
 from kafka2hive.ledger.snapshot.completeness import with_completeness
@@ -47,7 +49,7 @@ class OffsetsDoNotJoin(ValueError):
 def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> Snapshot:
     """Return the snapshot of the owned ledger's next epoch.
 
-    Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen, BoundGoesBack, UnitsDoNotFit.
+    Raises OffsetsDoNotJoin, AccountingMismatch, NotOpen, BoundGoesBack, UnitsDoNotFit, NotMoved.
     """
     state = owned.state
     registered = change.registered.intersection(state.unregistered)
@@ -73,6 +75,8 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         changed = with_late_data(changed, rows.moved)
     if isinstance(change, Compaction):
         changed = with_moves(changed, change)
+    if isinstance(change, PlaceUpdate):
+        changed = with_looks(changed, change)
     gone = {e.partition for e in state.early} - {e.partition for e in changed.early}
     unregistered = (frozenset(state.unregistered) - registered - gone | partitions_of(changed.files)) - {
         f.partition for f in changed.forgotten
@@ -120,6 +124,8 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
         case Compaction():
             files = (committed_by(file, state.generation, state.epoch) for file in change.files)
             return replace(state, files=tuple(files))
+        case PlaceUpdate():
+            return state
         case _:
             assert_never(change)
 

@@ -13,6 +13,7 @@ from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.model.paths.table_directory import (
     DataFileName,
+    RetirementName,
     early_place,
     is_early_place,
     ledger_tag,
@@ -49,17 +50,24 @@ def with_places(files: FileSystem, state: Snapshot, change: Rows, closes: Mappin
     """
 
     @cache
-    def has_files(directory: str) -> bool:
+    def visible(directory: str) -> list[str]:
         try:
-            return any(child.is_visible for child in children(files, directory))
+            return [child.name for child in children(files, directory) if child.is_visible]
         except StorageError as error:
             raise AmbiguousOutcome("ledger.no_answer", f"listing {directory}: {error}") from error
 
+    def has_files(directory: str) -> bool:
+        return bool(visible(directory))
+
+    def is_left(early: str) -> bool:
+        """Return whether there are early files that were not retired."""
+        return has_files(early) and not any(map(RetirementName.parse, visible(early)))
+
     homes = sorted({file.hive_partition for file in change.files if file.kind is FileKind.DATA})
     places = {home: place_of(state, home, closes.get(home.path), has_files) for home in homes}
-    known = {each.partition for each in state.moved}
-    stay = [home for home, place in places.items() if place == home and home not in known]
-    moved = frozenset(home for home in stay if home.path and has_files(_early(home)))
+    lines = {each.partition for each in state.moved} | {each.partition for each in state.retired}
+    stay = [home for home, place in places.items() if place == home and home not in lines]
+    moved = frozenset(home for home in stay if home.path and is_left(_early(home)))
     placed = tuple(place_file(file, places) for file in change.files)
     return replace(change, files=placed, closes=closes, moved=moved)
 

@@ -8,6 +8,7 @@ from kafka2hive.ledger.draft import draft
 from kafka2hive.ledger.owned_ledger import OwnedLedger, fenced, list_own_directory
 from kafka2hive.ledger.ports import Answer, Ports, answer_to, log, retry
 from kafka2hive.ledger.promote import hide_replayed, promote
+from kafka2hive.ledger.retire import is_retired
 from kafka2hive.ledger.snapshot.change import Change
 from kafka2hive.ledger.snapshot.codec import encode, with_checksum_of
 from kafka2hive.model.errors import AmbiguousOutcome, StateUnknown
@@ -43,7 +44,9 @@ def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = fr
     """
     if not owned.pending:
         return Publication(certify(ports, owned, given_up), FileMoves())
-    moves = promote(ports, owned, owned.state.files, given_up)
+    # a rebuilt ledger may name early files that were retired before
+    files = [file for file in owned.state.files if not is_retired(owned.state, file)]
+    moves = promote(ports, owned, files, given_up)
     hide_replayed(ports, owned)
     anchor(ports, owned)
     final = finalise(ports, owned)

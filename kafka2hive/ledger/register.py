@@ -140,12 +140,16 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class LocationCheck:
-    """The outcome of keep_locations: `corrected` partitions were at the other place in Hive, and are at the ledger's again.
+    """What a look at locations met.
 
-    `outage` is the first error; the partitions after it were not compared.
+    `right` are not at the place that the ledger has left or not reached; `corrected` were, and are set right; `put_back` were,
+    and stay so until the snapshot is committed that stops their time (K8).
+    `outage` is the first error; the partitions after it were not looked at.
     """
 
+    right: frozenset[HivePartition] = frozenset()
     corrected: frozenset[HivePartition] = frozenset()
+    put_back: frozenset[HivePartition] = frozenset()
     refused: dict[HivePartition, str] = field(default_factory=dict)
     outage: MetastoreUnavailable | None = None
 
@@ -154,30 +158,39 @@ def keep_locations(
     metastore: Metastore,
     watched: Iterable[HivePartition],
     is_watched: Callable[[HivePartition], bool] = lambda partition: True,
+    is_counted: Callable[[HivePartition], bool] = lambda partition: False,
 ) -> LocationCheck:
     """Compare the location of each watched partition, and set it again if somebody put it back (K7).
 
     Partitions that Hive does not have, or has elsewhere, stay as they are: somebody dropped or moved them on purpose. A
-    partition for which `is_watched` is false when its turn comes is left out. It may be repeated at any time; a crash leaves
-    some corrected.
+    partition for which `is_watched` is false when its turn comes is left out, and one whose time runs (`is_counted`) is not
+    set yet. It may be repeated at any time; a crash leaves some corrected.
     """
+    right: set[HivePartition] = set()
     corrected: set[HivePartition] = set()
+    put_back: set[HivePartition] = set()
     refused: dict[HivePartition, str] = {}
+    outage = None
     for partition in watched:
         if not is_watched(partition):
             continue
         try:
             where = metastore.location(partition)
             if where is None or not same_location(where, other_place(partition.location, partition.path)):
+                right.add(partition)
+                continue
+            if is_counted(partition):
+                put_back.add(partition)
                 continue
             metastore.set_location(partition)
         except MetastoreUnavailable as error:
-            return LocationCheck(frozenset(corrected), refused, error)
+            outage = error
+            break
         except MetastoreRefused as error:
             refused[partition] = str(error)
         else:
             corrected.add(partition)
-    return LocationCheck(frozenset(corrected), refused)
+    return LocationCheck(frozenset(right), frozenset(corrected), frozenset(put_back), refused, outage)
 
 
 def _batches(partitions: Sequence[HivePartition]) -> Iterator[Sequence[HivePartition]]:

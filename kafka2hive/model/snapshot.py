@@ -120,13 +120,28 @@ class MovedPartition:
     """A Hive partition that compaction moved to its home in `epoch`; its early files are still at `early`.
 
     `late` is the newest epoch with data at its home since then, 0 if there is none: without such data both places hold the
-    same rows.
+    same rows. `right_since` is since when no look has met Hive's location at the early place, "" before the first
+    look since the move, or since somebody put the location back.
     """
 
     partition: HivePartition
     early: str
     epoch: int
     late: int
+    right_since: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetiredPartition:
+    """A moved partition whose early files, of epochs up to `through`, may be deleted since `epoch`.
+
+    `partition` is at its home. `epoch` is in the name of the text file that makes a query at `early` fail.
+    """
+
+    partition: HivePartition
+    early: str
+    through: int
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +283,7 @@ class Snapshot:
     - `replayed`: dead-letter files of earlier epochs that this epoch's files replace. `replaying`: None unless an order to
       replay dead letters is under way.
     - `early`: partitions at their early places. `units`: the units that this epoch compacted. `moved`: partitions that were
-      compacted, and whose locations in Hive are watched.
+      compacted, and whose early files are still there. `retired`: those whose early files are being deleted.
     - `closed_through`: the latest end of a period that ever moved, "" if none did.
     - `location`: the table's directory, so that recovery needs no map.
     - `start`: the start policy that chose the first positions, as text.
@@ -312,6 +327,7 @@ class Snapshot:
     early: tuple[EarlyPartition, ...] = ()
     units: tuple[CompactionUnit, ...] = ()
     moved: tuple[MovedPartition, ...] = ()
+    retired: tuple[RetiredPartition, ...] = ()
     previous: str = NO_SNAPSHOT
     checksum: str = field(default="", init=False, repr=False, compare=False)
     _index: dict[TopicPartition, Position] = field(

@@ -451,6 +451,9 @@ def _compacted() -> CompactResult:
             CompactedPartition(days[2], 2, 100, waits="it is not complete"),
         ),
         corrected=(replace(days[0], location=f"{location}/dt=2013-01-01"),),
+        retired=(HivePartition("air.flights", "dt=2012-12-30", f"{location}/dt=2012-12-30"),),
+        deleted=61,
+        problems=(TableError("compact.home_changed", "a file is not there", "restore it"),),
     )
 
 

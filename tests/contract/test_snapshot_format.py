@@ -25,6 +25,7 @@ from kafka2hive.model.snapshot import (
     Pause,
     RecordedOrder,
     ReplayedFile,
+    RetiredPartition,
     RunningReplay,
     Snapshot,
     Tracking,
@@ -296,13 +297,41 @@ def test_format_6_has_early_places_units_and_moves() -> None:
     assert encode(WITH_PLACES) == frozen
 
 
+WITH_RETIREMENT = replace(
+    WITH_PLACES,
+    moved=(replace(WITH_PLACES.moved[0], right_since="2026-11-21T09:00:00Z"),),
+    retired=(
+        RetiredPartition(
+            partition=HivePartition("air.flights", "dt=2026-11-18", f"{TABLE}/dt=2026-11-18"),
+            early=f"{TABLE}/_open/dt=2026-11-18",
+            through=30,
+            epoch=42,
+        ),
+    ),
+)
+
+
+def test_format_7_has_retired_places_and_since_when_locations_are_right() -> None:
+    frozen = (FROZEN / "format-7.snapshot").read_bytes()
+    assert decode(frozen) == WITH_RETIREMENT
+    assert encode(WITH_RETIREMENT) == frozen
+
+
 def test_format_6_has_orders_a_pause_and_replayed_letters() -> None:
     assert decode((FROZEN / "format-6.snapshot").read_bytes()) == FORMAT_6
 
 
 @pytest.mark.parametrize(
     ("number", "snapshot"),
-    [(1, FORMAT_1), (2, FORMAT_2), (3, FORMAT_3), (4, FORMAT_4), (5, FORMAT_5), (FORMAT, FORMAT_6)],
+    [
+        (1, FORMAT_1),
+        (2, FORMAT_2),
+        (3, FORMAT_3),
+        (4, FORMAT_4),
+        (5, FORMAT_5),
+        (6, FORMAT_6),
+        (FORMAT, WITH_RETIREMENT),
+    ],
 )
 def test_what_is_written_now_is_frozen_under_its_version(number: int, snapshot: Snapshot) -> None:
     """Where nothing needs a newer one, an older program reads what this one writes."""

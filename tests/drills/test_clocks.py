@@ -2,7 +2,6 @@
 
 import datetime
 import itertools
-import os
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,6 +15,7 @@ import pytest
 from tests.drills.conftest import Figures
 from tests.drills.form import Form
 from tests.drills.supervised import Supervised
+from tests.harness.clock import MovedClock
 from tests.harness.scenario import Scenario, flights_in, on_hdfs, payloads_in
 from tests.oracle.data_files import visible_rows
 from tests.oracle.exact import ends_of
@@ -32,48 +32,7 @@ CHANGES = [  # the instants at which an hour is skipped or begins again
 ]
 WALL_CLOCKS = ["2013-03-10T02:30:00", "2013-11-03T01:30:00", "2013-03-10T01:59:59.999999"]
 DAY = 86_400
-# every reading of the wall clock in Python goes through these
-MOVED = """\
-import os, time
-
-real, to_utc, to_local = time.time, time.gmtime, time.localtime
-
-def moved():
-    with open(os.environ["MOVED_CLOCK"]) as file:
-        return real() + float(file.read())
-
-time.time = moved
-time.time_ns = lambda: int(moved() * 1e9)
-time.gmtime = lambda seconds=None: to_utc(moved() if seconds is None else seconds)
-time.localtime = lambda seconds=None: to_local(moved() if seconds is None else seconds)
-"""
 HOURS = "dt=%Y-%m-%d/hr=%H"
-
-
-class Clock:
-    """The wall clock that Python processes see which are started with `env`: the real one, `move` seconds away.
-
-    Kafka's and HDFS's clients and the JVM keep the real one: under libfaketime (0.9.10) both JVM and librdkafka wait for
-    moments that never come, or spin.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / "clock"
-        (folder / "moved").mkdir()
-        (folder / "moved" / "sitecustomize.py").write_text(MOVED)
-        self.env = {
-            "MOVED_CLOCK": str(self._file),
-            "PYTHONPATH": os.pathsep.join([str(folder / "moved"), os.environ.get("PYTHONPATH", "")]),
-        }
-        self.moves = 0
-        self.move(0)
-
-    def move(self, seconds: int) -> None:
-        """From now on, also for those that run."""
-        beside = self._file.with_name("clock.new")
-        beside.write_text(f"{seconds:+d}\n")
-        beside.replace(self._file)
-        self.moves += 1
 
 
 def moments() -> Iterator[tuple[str, int]]:
@@ -123,7 +82,7 @@ def test_clocks_that_jump_and_hours_that_change_lose_and_double_nothing(
         flights_in(berlin, unique, in_berlin, **own, bucket=by_ms),
         payloads_in(now, unique, bucket={"path": "dt=%Y-%m-%d", "time": "processing"}),
     ]
-    clock = Clock(tmp_path)
+    clock = MovedClock(tmp_path)
     scenario = Scenario(tmp_path, unique, kafka.bootstrap, on_hdfs(hdfs, unique), tables)
     kafka.create_topic(unique, 2)
     records = [orjson.dumps({"id": n, "at": text, "ms": ms}) for n, (text, ms) in enumerate(moments())]

@@ -4,6 +4,7 @@ ANALYZE and MSCK run beside it, and the command is killed at each step.
 """
 
 import json
+import os
 import signal
 import time
 from collections import Counter
@@ -16,11 +17,13 @@ from threading import Event
 from typing import Any
 
 import pytest
+from pyhive.exc import OperationalError
 
 from tests.drills.driver_kills import PROGRAM as TRAPPED
 from tests.drills.driver_kills import environment
 from tests.drills.failpoint import AFTER, BEFORE, Failpoint
-from tests.harness.program import Running, command, command_as_process, run_once
+from tests.harness.clock import MovedClock
+from tests.harness.program import Finished, Running, command, command_as_process, run_once
 from tests.harness.service_map import ledger_root, location, write_map
 from tests.oracle.ledger_text import LedgerText
 from tests.oracle.tree import HdfsTree
@@ -50,6 +53,25 @@ def records(day: date, first: int, count: int) -> list[bytes]:
         json.dumps({"id": n, "kind": "many", "at": f"{day} {n % 24:02d}:30:00"}).encode()
         for n in range(first, first + count)
     ]
+
+
+RETIREMENT = [
+    Failpoint("retired", "rename", r"e\d+\.pending$", AFTER),
+    Failpoint("retired, final", "rename", r"e\d+\.final$", AFTER),
+    Failpoint("the text file is a draft", "close", r"/_moved-[^/]*$", AFTER),
+    Failpoint("the text file is to be put", "rename", r"/moved-[^/]*$", BEFORE),
+    Failpoint("the text file is there", "rename", r"/moved-[^/]*$", AFTER),
+    Failpoint("one early file is deleted", "delete", r"/_open/.*\.final", AFTER),
+    Failpoint("one more is to be deleted", "delete", r"/_open/.*\.final", BEFORE, count=2),
+]
+"""The steps of K8, each from what the one before has left."""
+FORMATS: dict[str, dict[str, Any]] = {
+    "days": {},
+    "orc": {"format": "orc"},
+    "json": {"format": "json"},
+    "text": {"format": "text", "compression": "none"},
+}
+DAY_SECONDS = 86_400
 
 
 class Compacted:
@@ -339,3 +361,158 @@ def count_until(stop: Event, days: Compacted, whole: Mapping[str, int], growing:
         assert shown == whole and grown >= least, (shown, grown, least)
         queries, least = queries + 1, grown
     return queries
+
+
+class Retired:
+    """Tables whose partitions are compacted, and whose early files are deleted as the clock is moved."""
+
+    def __init__(
+        self, kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, database: str, folder: Path, *names: str
+    ) -> None:
+        self.uri, self.tree, self.hive = f"{hdfs.namenode_url}/{database}", HdfsTree(hdfs.client()), hive
+        self.tables = {name: f"{database}.{name}" for name in names}
+        self.compacted = {
+            n: Compacted(hive, table, location(self.uri, table)) for n, table in self.tables.items()
+        }
+        self.clock, self.topic, self.bootstrap = MovedClock(folder), database, kafka.bootstrap
+        kafka.create_topic(self.topic, 1)
+        self.config = write_map(
+            folder,
+            database,
+            kafka.bootstrap,
+            self.uri,
+            [table_of(self.tables[n], self.topic, "$.at", writer=FORMATS[n], **COMPACT) for n in names],
+            hive={"url": f"hive://{hive.address}"},
+        )
+        self.counts: Counter[str] = Counter()
+        self.produced = 0
+        ledgers = [LedgerText(self.tree, ledger_root(self.uri), table) for table in self.tables.values()]
+        with Running(self.config) as run:
+            for number, day in enumerate((DAYS[0], DAYS[0], DAYS[1])):
+                self.produce(day)
+                run.wait_until(lambda: all(len(self.early(n)) > number for n in names), "dumped", pause=1)  # noqa: B023
+            run.wait_until(lambda: all(map(self._is_complete, ledgers)), "complete", pause=1)
+            assert run.terminate() == 143, run.tail()
+        with ThreadPoolExecutor() as pool:
+            assert [done.code for done in pool.map(self.compact, names)] == [0] * len(names)
+
+    def _is_complete(self, ledger: LedgerText) -> bool:
+        return all(each["certified"] for each in ledger.newest()["early"])
+
+    def produce(self, *days: date) -> None:
+        for day in days:
+            produce(self.bootstrap, self.topic, records(day, self.produced, 20), 1)
+            self.counts[f"dt={day}"] += 20
+            self.produced += 20
+
+    def dump(self, *days: date) -> None:
+        self.produce(*days)
+        assert run_once(self.config).code == 0
+
+    def compact(self, name: str, point: Failpoint | None = None) -> Finished:
+        env = {**environment(point), **self.clock.env}
+        env["PYTHONPATH"] = os.pathsep.join([environment()["PYTHONPATH"], self.clock.env["PYTHONPATH"]])
+        arguments = ("--table", self.tables[name], "--json")
+        return command_as_process("compact", self.config, *arguments, program=TRAPPED, env=env)
+
+    def early(self, name: str) -> list[str]:
+        """The files at early places that a reader sees."""
+        place = f"{self.compacted[name].place}/_open"
+        return [path for path in self.tree.files(place) if path.rpartition("/")[2][0] != "_"]
+
+
+@pytest.mark.timeout(900)
+def test_early_files_are_deleted_once_whatever_is_killed(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    world = Retired(kafka, hdfs, hive, hive_database, tmp_path, "days")
+    days, clock, counts, first = world.compacted["days"], world.clock, world.counts, f"dt={DAYS[0]}"
+    ledger = LedgerText(world.tree, ledger_root(world.uri), days.table)
+    small = world.early("days")
+    assert len(small) >= 3 and all(m["right_since"] for m in ledger.newest()["moved"])
+    # a location that was put back begins the two days anew, for its partition alone
+    clock.move(DAY_SECONDS)
+    days.put_back(first)
+    assert world.compact("days").document["corrected"] == [first]
+    assert days.place_of(first) == "home"
+    clock.move(2 * DAY_SECONDS - 300)
+    assert world.compact("days").document["retired"] == [] and world.early("days") == small
+
+    clock.move(2 * DAY_SECONDS + 300)
+    for point in RETIREMENT:
+        mark = str(tmp_path / "mark")
+        marked = Failpoint(point.name, point.operation, point.pattern, point.moment, mark, point.count)
+        if point.name == "one more is to be deleted":
+            clock.move(4 * DAY_SECONDS)  # the other partition has two files
+        killed = world.compact("days", marked)
+        assert killed.code == -signal.SIGKILL and marked.was_hit(), (point.name, killed.log)
+        assert days.counted() == counts, point.name
+    assert {p: days.place_of(p) for p in counts} == dict.fromkeys(counts, "home")
+    for _ in range(2):
+        done = world.compact("days")
+        assert done.code == 0, done.log
+    assert not ledger.newest()["retired"] and not ledger.newest()["moved"]
+    assert len(world.early("days")) == 2 and all("/moved-" in path for path in world.early("days"))
+
+
+@pytest.mark.timeout(900)
+def test_verify_and_a_rebuilt_ledger_agree_when_early_files_are_gone_and_an_older_ledger_is_noticed(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    world = Retired(kafka, hdfs, hive, hive_database, tmp_path, "days")
+    days, tree, uri = world.compacted["days"], world.tree, world.uri
+    first, config, counts, small = f"dt={DAYS[0]}", world.config, world.counts, world.early("days")
+    ledger = LedgerText(tree, ledger_root(uri), days.table)
+    world.clock.move(2 * DAY_SECONDS + 300)
+    assert len(world.compact("days").document["retired"]) == 2
+    assert len(world.early("days")) == 2
+
+    # an older ledger, from before the files were deleted, is noticed
+    kept = sorted(f"{ledger.directory()}/{name}" for name in ledger.names() if name.endswith(".final"))
+    newest = max(path for path in kept if ledger.read(path)["moved"] and not ledger.read(path)["retired"])
+    later = [path for path in kept if path > newest]
+    for path in later:
+        tree.rename(path, f"{uri}/{path.rpartition('/')[2]}")
+    refused = world.compact("days")
+    assert refused.code == 76 and "ledger.restored" in refused.out, refused.out
+    for path in later:
+        tree.rename(f"{uri}/{path.rpartition('/')[2]}", path)
+
+    # everything that reads ledger and files agrees; late records go home, and are not looked after
+    world.dump(DAYS[1])
+    assert days.counted() == counts and not ledger.newest()["moved"]
+    audited = command("verify", config, "--deep")
+    assert audited.code == 0 and "moved-" not in audited.out, audited.out
+    shown = json.dumps(command("where", config, f"{world.topic}-0@0", "--json").document)
+    assert "compacted in epoch" in shown and "_open" not in shown
+    assert command("certificate", config, f"{days.table}/{first}", "--wait", "30s").code == 0
+    accepted = command("recover", config, "--accept-loss", small[0])
+    assert accepted.code == 0 and not ledger.newest()["loss"], accepted.out
+
+    # a lost ledger is rebuilt, though the files that told its offsets are gone
+    tree.rename(f"{ledger_root(uri)}/kafka_partition_offsets/{days.table}", f"{uri}/lost-ledger")
+    rebuilt = command("recover", config, "--rebuild-ledger", days.table)
+    assert rebuilt.code == 0, rebuilt.out
+    assert not ledger.newest()["early"] and not ledger.newest()["moved"]
+    audited = command("verify", config, "--deep")
+    assert audited.code == 0, audited.out
+    world.dump(DAYS[1])
+    assert days.counted() == counts and all("/moved-" in path for path in world.early("days"))
+
+
+@pytest.mark.timeout(900)
+def test_a_run_deletes_early_files_and_a_query_that_is_sent_there_fails_in_all_formats(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    world = Retired(kafka, hdfs, hive, hive_database, tmp_path, *FORMATS)
+    world.clock.move(2 * DAY_SECONDS + 300)
+    with Running(world.config, env=world.clock.env) as run:
+        run.wait_until(lambda: all(len(world.early(name)) == 2 for name in FORMATS), "deleted", pause=1)
+        assert run.terminate() == 143, run.tail()
+    for name, table in world.compacted.items():
+        assert all("/moved-" in path for path in world.early(name))
+        assert table.counted() == world.counts, name
+        table.put_back(f"dt={DAYS[0]}")
+        for query in ("select id from", "select count(distinct id) from"):
+            with pytest.raises(OperationalError):
+                hive.query(f"{query} {table.table} where dt='{DAYS[0]}'")

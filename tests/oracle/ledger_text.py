@@ -31,6 +31,7 @@ _TAGS = (
     "early",
     "unit",
     "moved",
+    "retired",
 )
 _TRIES = 20
 Snapshot = dict[str, list[dict[str, Any]]]

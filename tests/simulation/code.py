@@ -13,6 +13,7 @@ from kafka2hive.ledger import (
     location,
     look,
     register,
+    retire,
     start,
 )
 from kafka2hive.ledger.repair import older_ledger, rebuild
@@ -37,6 +38,7 @@ class Production:
     look: ModuleType = look
     location: ModuleType = location
     register: ModuleType = register
+    retire: ModuleType = retire
     older_ledger: ModuleType = older_ledger
     rebuild: ModuleType = rebuild
     repair: ModuleType = repair

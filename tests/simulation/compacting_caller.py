@@ -3,6 +3,7 @@
 Each start may have another map: without `compact`, or with another time zone.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -10,10 +11,11 @@ from typing import Any
 
 from kafka2hive.ledger.early_files import with_places
 from kafka2hive.ledger.snapshot.change import Compaction, Completeness, NoTracking
-from kafka2hive.ledger.snapshot.compaction import may_move, watched_partitions
+from kafka2hive.ledger.snapshot.compaction import counted_partitions, may_move, watched_partitions
 from kafka2hive.model.errors import TableError
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.snapshot import EarlyPartition
+from kafka2hive.model.text import unix_seconds
 from kafka2hive.plan.contract import UnitOrder, WrittenUnit
 from kafka2hive.storage.port import NotFound, StorageError
 from tests.simulation.filesystem import SimulatedFileSystem
@@ -24,7 +26,8 @@ from tests.simulation.watch import Violation
 
 UNIT_BYTES = 24
 ZONES = 3
-MOST_MOVED = 2
+KEEP_SECONDS = 400.0
+SHORT_SECONDS = 40.0
 
 Spawn = Callable[[str, Callable[[SimulatedFileSystem], None]], None]
 
@@ -43,6 +46,8 @@ class CompactingCaller(LedgerCaller):
 
     _compacts = False
     has_compact, zone = True, 0
+    footers: Any = None
+    looks_at_start = True
 
     def __init__(self, *arguments: Any, spawn_unit: Spawn | None = None) -> None:
         """`spawn_unit` starts a thread that writes a unit beside the epochs; None: this thread writes units itself."""
@@ -60,7 +65,8 @@ class CompactingCaller(LedgerCaller):
         """Start the table as before, often with another map, and look at the locations in Hive."""
         self.has_compact, self.zone = self.world.below(4) > 0, self.world.below(ZONES)
         super().start()
-        self.keep_locations()
+        if self.looks_at_start:
+            self.keep_locations()
 
     def epoch(self) -> None:
         """Commit one epoch as before; look at the locations now and then."""
@@ -79,12 +85,53 @@ class CompactingCaller(LedgerCaller):
         return left
 
     def keep_locations(self) -> None:
-        """Look at the locations in Hive (K7)."""
+        """Look at the locations in Hive (K7), and retire what was right for long (K8)."""
         if self.owned is None:
             return
-        watched = sorted(watched_partitions(self.owned.state))
-        check = self.code.register.keep_locations(self.metastore, watched)
+        at = self.world.now
+        keep, state = self.code.register.keep_locations, self.owned.state
+        check = keep(
+            self.metastore,
+            sorted(watched_partitions(state)),
+            is_counted=counted_partitions(state).__contains__,
+        )
+        kept = self.code.retire.keep_places(
+            self.ports,
+            self.owned,
+            self.code.retire.Looks(dict.fromkeys(check.right, at), check.put_back),
+            keep_seconds=self.world.keep_seconds if self.has_compact else math.inf,
+            now=self.world.now,
+            footer_of=self._footer_of,
+            publish=self._publish_places,
+        )
+        if kept.problems:
+            raise Violation(f"what has moved is not at home: {kept.problems}")
+        again = keep(self.metastore, sorted(check.put_back))
+        self.world.count["locations put back whose time ran"] += len(again.corrected)
         self.world.count["locations that were put back"] += len(check.corrected)
+
+    def record_registrations(self) -> None:
+        """Commit what Hive has confirmed, as an idle table does."""
+        update = self.code.draft.RegistrationUpdate(registered=self._registered())
+        self.owned = self.code.epoch.publish(self.ports, self.owned, update).owned
+
+    def _publish_places(self, change: Any) -> Any:
+        since = {m.partition: unix_seconds(m.right_since) for m in self.owned.state.moved}
+        for each in change.retired:
+            met = max(self.metastore.put_back(each), since[each] or self.world.now)
+            if self.world.now - met < self.world.keep_seconds:
+                raise Violation(
+                    f"{each} is retired {self.world.now - met:.0f} s after it may have been put back"
+                )
+        change = replace(change, registered=self._registered())
+        self.owned = self.code.epoch.publish(self.ports, self.owned, change).owned
+        self.world.count["partitions retired"] += len(change.retired)
+        self.world.count["retired partitions cleared"] += len(change.cleared)
+        return self.owned
+
+    def _footer_of(self, status: Any) -> Any:
+        content = self.files.read(status.path)
+        return None if self.footers is None else self.footers.of(content)
 
     def _plan(self) -> Any:
         change = self._planned()
@@ -106,9 +153,7 @@ class CompactingCaller(LedgerCaller):
         closes = {path: closes_of(path, self.zone) for path in paths if self.has_compact}
         self.world.maps[self.owned.generation.number, self.owned.next_epoch] = (self.has_compact, self.zone)
         self.world.count["epochs without compact in the map"] += not self.has_compact
-        placed = with_places(self.files, self.owned.state, change, closes)
-        self.world.count["moved partitions watched again"] += len(placed.moved)
-        return placed
+        return with_places(self.files, self.owned.state, change, closes)
 
     def _complete(self) -> Any:
         """Complete open partitions in every third epoch, as before; an epoch that compacts asks for nothing.
@@ -223,7 +268,7 @@ class CompactingCaller(LedgerCaller):
     def _counted(self, change: Compaction) -> Compaction:
         self.world.count["partitions moved"] += len({unit.partition for unit in change.units})
         self.world.count["units"] += len(change.units)
-        return replace(change, registered=self._registered(), most_moved=MOST_MOVED)
+        return replace(change, registered=self._registered())
 
     def _clean_up(self) -> None:
         since = None if self.units is None else self.units.since

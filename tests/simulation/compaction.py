@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from tests.simulation.actor import Actor
 from tests.simulation.code import REAL, Production
+from tests.simulation.compacting_caller import KEEP_SECONDS, SHORT_SECONDS
 from tests.simulation.compaction_oracle import judge
 from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.places import LOCATION
@@ -23,31 +24,34 @@ def run_schedule(seed: int, code: Production = REAL, trace: Callable[[str], None
 class CompactionSchedule(Schedule):
     """A schedule of the ledger with compaction; instead of retention, other users of Hive act."""
 
-    average = 600
-
     def __init__(self, seed: int, code: Production, trace: Callable[[str], None] | None) -> None:
         super().__init__(seed, code, trace)
         kind = self.world.below(3)
         self.world.replays = kind == 0
         self.has_background = seed % 4 == 2
-        if self.has_background:
-            self.average *= 2
         self.moment, self.patience = "", -1
         """The state of an epoch in which the ledger is lost, after so many steps in such states; -1: it is not lost then."""
         self.footers = Footers() if kind == 1 else None
+        self.is_long = (
+            kind == 1 and self.world.below(2) == 1
+        )  # the ledger is lost after early files were retired
+        self.world.keep_seconds = SHORT_SECONDS if self.is_long else KEEP_SECONDS
+        self.average = 600 * (1 + self.is_long) * (1 + self.has_background)
         if self.footers is not None:
             self.world.seal = self.footers.seal
 
     def run(self) -> None:
         """Run to the last step, perhaps lose the ledger and go on with a rebuilt one, then end all actors."""
         if self.footers is not None:
-            self.patience, self.moment = self.world.below(12), ("some", "all")[self.world.below(2)]
+            self.patience = self.world.below(12) + 60 * self.is_long
+            self.moment = ("some", "all")[self.world.below(2)]
         self.chaos()
         self.patience = -1
         self.end()
         if self.footers is not None and rebuild_ledger(self.world, self.code, self.footers):
             if self.world.below(3) == 0:
                 return
+            self.world.later += self.world.step
             self.world.step = 0
             self.chaos()
             self.end()
@@ -62,7 +66,7 @@ class CompactionSchedule(Schedule):
 
     def judge(self) -> None:
         """Let the oracle judge. Raises Violation."""
-        judge(self.world, self.hive, self.code)
+        judge(self.world, self.hive, self.code, self.footers)
 
     def _retire(self) -> None:
         if not self.hive.down:
@@ -76,9 +80,11 @@ class CompactionSchedule(Schedule):
         spawn = self._spawn_unit if self.has_background else None
 
         def run(actor: Actor) -> None:
-            self.code.compacting_caller.CompactingCaller(
+            caller = self.code.compacting_caller.CompactingCaller(
                 self.world, self.hive, self.code, name, actor.hand_over, self._spawn_twin, spawn_unit=spawn
-            ).serve()
+            )
+            caller.footers = self.footers
+            caller.serve()
 
         self.running.append(Actor(name, run, self._stays, self.hub))
 

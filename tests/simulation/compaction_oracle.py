@@ -4,15 +4,17 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from kafka2hive.ledger.retire import MOST_RETIRED
+from kafka2hive.ledger.snapshot.compaction import watched_partitions
 from kafka2hive.model.errors import Kafka2HiveError, ManualActionRequired
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.offsets import OffsetRange
 from kafka2hive.model.paths.path import base_name
-from kafka2hive.model.paths.table_directory import DataFileName, other_place
+from kafka2hive.model.paths.table_directory import DataFileName, RetirementName, other_place
 from kafka2hive.model.snapshot import REBUILT
 from tests.simulation import oracle
 from tests.simulation.code import Production
-from tests.simulation.compacting_caller import MOST_MOVED, CompactingCaller, closes_of
+from tests.simulation.compacting_caller import KEEP_SECONDS, CompactingCaller, closes_of
 from tests.simulation.metastore import Hive
 from tests.simulation.oracle import (
     check_accounts,
@@ -23,33 +25,36 @@ from tests.simulation.oracle import (
     without_replayed,
 )
 from tests.simulation.places import DEAD_LETTER_TABLE, LEDGER, LOCATION, WAREHOUSE
-from tests.simulation.rebuilt_ledger import lose_ledger
+from tests.simulation.rebuilt_ledger import Footers, lose_ledger
 from tests.simulation.snapshot_text import SnapshotText, ToldEarly, ToldFile, read_snapshot
 from tests.simulation.tasks import records_in
 from tests.simulation.topic import records_by_place
-from tests.simulation.watch import Violation, visible_records
-from tests.simulation.world import World
+from tests.simulation.watch import VISIBLE, Violation, visible_records
+from tests.simulation.world import STEP_SECONDS, World
 
 OPEN = f"{LOCATION}/_open/"
 
 
-def judge(world: World, hive: Hive, code: Production) -> None:
+def judge(world: World, hive: Hive, code: Production, footers: Footers | None = None) -> None:
     """Recover cleanly, let late RPCs and statements arrive, look at the locations, then check every promise."""
     if world.late and world.below(2):
-        _recover(world, hive, code, "recover1")
+        _recover(world, hive, code, "recover1", footers)
     while world.late:
         world.execute_late()
     while hive.stale:
         hive.end_analyze(world)
     hive.repair(world, LOCATION)
-    driver = _recover(world, hive, code, "recover2")
+    driver = _recover(world, hive, code, "recover2", footers)
     check_tidiness(world, LEDGER, LOCATION, since=world.rebuilt)
     try:
+        driver.keep_locations()
         driver.epoch()
         _check_registered(hive, driver)
         hive.repair(world, LOCATION)
         _put_back(hive, driver)
         driver.keep_locations()
+        _check_set_again(hive, driver)
+        _retire(world, hive, driver)
     except Kafka2HiveError as error:
         raise Violation(f"the service cannot go on: {error}") from error
     if driver.unregistered:
@@ -76,6 +81,40 @@ def _check_registered(hive: Hive, driver: CompactingCaller) -> None:
             raise Violation(f"{each} was registered, and Hive has it at {where}")
 
 
+def _retire(world: World, hive: Hive, driver: CompactingCaller) -> None:
+    """Let time pass: whatever has moved must be retired after three looks, and its early files be gone (K8)."""
+    driver.has_compact = True
+    driver.record_registrations()
+    for _ in range(4 + len(driver.owned.state.moved) // MOST_RETIRED):
+        driver.keep_locations()
+        world.later += int(KEEP_SECONDS / STEP_SECONDS) + 1
+    state = driver.owned.state
+    if state.moved or state.retired:
+        raise Violation(f"after {KEEP_SECONDS} s without faults there are {state.moved} and {state.retired}")
+    units = (unit for snapshot in history(world, LEDGER, world.rebuilt) for unit in snapshot.units)
+    for partition in sorted({unit.partition for unit in units}):
+        place = other_place(partition.location, partition.path)
+        files = {f"{place}/{name}" for name in world.namenode.directory(place) or ()}
+        # what late calls make again of a name that was deleted is empty
+        left = [path for path in files if path.endswith(VISIBLE) and world.namenode.read(path)]
+        if left:
+            raise Violation(f"{place} is retired, and {left} are there")
+        if world.below(2) and (partition.table, partition.path) in hive.registered:
+            hive.registered[partition.table, partition.path] = (
+                place  # by a statement that took longer than that
+            )
+
+
+def _check_set_again(hive: Hive, driver: CompactingCaller) -> None:
+    """Check that one look has set right whatever was put back (K7)."""
+    for partition in sorted(watched_partitions(driver.owned.state)):
+        where = hive.registered.get((partition.table, partition.path))
+        if where not in (None, partition.location):
+            raise Violation(
+                f"a look leaves {partition.path} at {where}, the ledger has it at {partition.location}"
+            )
+
+
 def _put_back(hive: Hive, driver: CompactingCaller) -> None:
     """Put the locations of all partitions that have two places back, right after an epoch has been registered."""
     state = driver.owned.state
@@ -85,8 +124,12 @@ def _put_back(hive: Hive, driver: CompactingCaller) -> None:
             hive.registered[key] = other_place(partition.location, partition.path)
 
 
-def _recover(world: World, hive: Hive, code: Production, name: str) -> CompactingCaller:
+def _recover(
+    world: World, hive: Hive, code: Production, name: str, footers: Footers | None
+) -> CompactingCaller:
     driver: CompactingCaller = code.compacting_caller.CompactingCaller(world, hive, code, name)
+    driver.footers = footers
+    driver.looks_at_start = False
     try:
         driver.start()
     except Kafka2HiveError as error:
@@ -125,6 +168,8 @@ class _Places:
     homes: set[str] = field(default_factory=set)
     moved: dict[str, int] = field(default_factory=dict)
     watched: dict[str, tuple[int, int]] = field(default_factory=dict)
+    retired: dict[str, int] = field(default_factory=dict)
+    ready: set[str] = field(default_factory=set)
     closed: str = ""
 
 
@@ -164,8 +209,27 @@ def check_places(world: World, snapshots: list[SnapshotText]) -> None:
         }
         if told != is_so:
             raise Violation(f"epoch {snapshot.epoch} has the early partitions {told}, not {is_so}")
+        _check_retired(snapshot, now)
         if {m.partition.path: (m.epoch, m.late) for m in snapshot.moved} != now.watched:
             raise Violation(f"epoch {snapshot.epoch} has moved {snapshot.moved}, not {now.watched}")
+
+
+def _check_retired(snapshot: SnapshotText, now: _Places) -> None:
+    """Check that only moved partitions are retired, each once, and count them no longer as watched."""
+    new = [each for each in snapshot.retired if each.partition.path not in now.retired]
+    for each in new:
+        path = each.partition.path
+        moved = now.watched.pop(path, None)
+        if moved is None or (snapshot.owner != REBUILT and each.epoch != snapshot.epoch):
+            raise Violation(f"epoch {snapshot.epoch} retires {each}, which has moved: {moved}")
+        if path not in now.ready and snapshot.owner != REBUILT:
+            raise Violation(f"epoch {snapshot.epoch} retires {each}, whose time has not run")
+        now.retired[path] = each.epoch
+    if pending := {m.partition for m in snapshot.moved if m.right_since} & set(snapshot.unregistered):
+        raise Violation(
+            f"epoch {snapshot.epoch} counts the time of {pending}, which are pending registrations"
+        )
+    now.ready = {m.partition.path for m in snapshot.moved if m.right_since}
 
 
 def _check_place(
@@ -195,7 +259,7 @@ def _check_place(
         at.certified = 0
         return
     now.homes.add(path)
-    if path in now.moved:
+    if path in now.moved and path not in now.retired:
         now.watched[path] = (now.watched.get(path, (epoch, 0))[0], epoch)
 
 
@@ -233,21 +297,19 @@ def _check_units(world: World, snapshot: SnapshotText, now: _Places) -> None:
         now.closed = max(now.closed, at.closes)
     if outputs:
         raise Violation(f"epoch {snapshot.epoch} has compacted files of no unit: {outputs}")
-    if snapshot.units and snapshot.owner != REBUILT:
-        same = [path for path, (_, late) in now.watched.items() if not late]
-        told = {each.partition.path for each in snapshot.moved}
-        ended = [path for path in same if path not in told]
-        if len(same) - len(ended) != min(len(same), MOST_MOVED):
-            raise Violation(f"epoch {snapshot.epoch} watches {sorted(told)} of {same}")
-        for path in ended:
-            del now.watched[path]
 
 
 def _records(world: World, files: list[ToldFile]) -> Counter[str]:
     rows: Counter[str] = Counter()
     for file in files:
-        rows.update(records_in(world.namenode.read(file.final)))
+        rows.update(records_in(_content(world, file.final)))
     return rows
+
+
+def _content(world: World, path: str) -> bytes:
+    """Return the bytes of a committed file, also of one that is retired."""
+    retired = world.namenode.retired.get(path)
+    return world.namenode.read(path) if retired is None else retired
 
 
 def _key(path: str) -> str:
@@ -267,7 +329,9 @@ def check_files(world: World, files: list[ToldFile]) -> None:
     for table in world.namenode.directory(WAREHOUSE) or ():
         below = world.namenode.files_below(f"{WAREHOUSE}/{table}")
         visible |= {path for path in below if oracle._is_visible(path.replace("/_open/", "/"))}
-    committed = {file.final for file in files}
+    visible -= {path for path in visible if base_name(path).startswith("moved-")}
+    visible -= world.namenode.retired.keys()  # junk of late calls, at places that nobody reads
+    committed = {file.final for file in files} - world.namenode.retired.keys()
     if visible != committed:
         raise Violation(
             f"missing: {sorted(committed - visible)}, belonging to no epoch: {sorted(visible - committed)}"
@@ -286,7 +350,7 @@ def check_rows(
         home = replace(file.hive_partition, location=file.hive_partition.location.replace("/_open/", "/"))
         seen.update(
             (oracle._origin(world, home, record), record)
-            for record in records_in(world.namenode.read(file.final))
+            for record in records_in(_content(world, file.final))
         )
     ranges = tuple(OffsetRange(p.topic_partition, 0, p.end) for p in newest.positions)
     wanted = Counter(
@@ -300,22 +364,22 @@ def check_rows(
 def check_readers(world: World, hive: Hive, files: list[ToldFile], snapshots: list[SnapshotText]) -> None:
     """Check that readers through Hive see every row exactly once, and where each partition is.
 
-    A moved one without late data may be at either place: both have the same rows.
+    A query at a place that was retired fails, so nobody takes its answer for all rows.
     """
     newest = snapshots[-1]
     early = {each.partition.path: each.partition.location for each in newest.early}
-    watched = {each.partition.path for each in newest.moved if each.late}
-    moved = {unit.partition.path for snapshot in snapshots for unit in snapshot.units}
     rows: dict[tuple[str, str], Counter[str]] = {}
     for file in files:
         key = (file.hive_partition.table, file.hive_partition.path)
-        rows.setdefault(key, Counter()).update(records_in(world.namenode.read(file.final)))
+        rows.setdefault(key, Counter()).update(records_in(_content(world, file.final)))
     for (table, path), wanted in rows.items():
         where = hive.registered.get((table, path))
+        marks = [name for name in world.namenode.directory(where or "") or () if name.startswith("moved-")]
+        if marks and where == f"{OPEN}{path}":
+            world.count["queries at a retired place"] += 1
+            continue
         if table != DEAD_LETTER_TABLE:
             places = [early.get(path, f"{LOCATION}/{path}")]
-            if path in moved - watched:
-                places.append(f"{OPEN}{path}")
             if where not in places:
                 raise Violation(f"Hive has {path} at {where}, the ledger at {places}")
         if where is None or visible_records(world.namenode, where) != wanted:
@@ -340,7 +404,10 @@ def check_restored(
     parsed = [
         DataFileName.parse(name) for at in (place, *homes) for name in world.namenode.directory(at) or ()
     ]
-    newest = max((each[0].epoch for each in parsed if each is not None), default=0)
+    marks = [RetirementName.parse(n) for m in older.moved for n in world.namenode.directory(m.early) or ()]
+    world.count["older ledgers restored after a retirement"] += any(marks)
+    epochs = [each[0].epoch for each in parsed if each is not None]
+    newest = max([0, *epochs, *(mark.epoch for mark in marks if mark is not None)])
     if newest <= older.epoch:
         return
     text = next(

@@ -21,6 +21,7 @@ CERTIFY = LEDGER + "certify"
 COMPLETENESS = LEDGER + "snapshot.completeness"
 PLACES = LEDGER + "snapshot.compaction"
 EARLY_FILES = LEDGER + "early_files"
+RETIRE = LEDGER + "retire"
 EPOCH = LEDGER + "epoch"
 START = LEDGER + "start"
 INIT = LEDGER + "init"
@@ -334,12 +335,12 @@ MUTANTS = (
         "final before promoted",
         EPOCH,
         (
-            "    moves = promote(ports, owned, owned.state.files, given_up)\n",
+            "    moves = promote(ports, owned, files, given_up)\n",
             "    moves = FileMoves()\n",
         ),
         (
             "    final = finalise(ports, owned)\n",
-            "    final = finalise(ports, owned)\n    moves = promote(ports, owned, owned.state.files, given_up)\n",
+            "    final = finalise(ports, owned)\n    moves = promote(ports, owned, files, given_up)\n",
         ),
     ),
     _mutant(
@@ -412,8 +413,8 @@ MUTANTS = (
         "letters are hidden before their rows are promoted",
         EPOCH,
         (
-            "    moves = promote(ports, owned, owned.state.files, given_up)\n    hide_replayed(ports, owned)\n",
-            "    hide_replayed(ports, owned)\n    moves = promote(ports, owned, owned.state.files, given_up)\n",
+            "    moves = promote(ports, owned, files, given_up)\n    hide_replayed(ports, owned)\n",
+            "    hide_replayed(ports, owned)\n    moves = promote(ports, owned, files, given_up)\n",
         ),
     ),
     _of_replay("replayed letters stay visible", EPOCH, ("    hide_replayed(ports, owned)\n", "")),
@@ -1534,29 +1535,11 @@ MUTANTS = (
         ("        and each.partition.path not in is_open\n", ""),
     ),
     _of_compaction(
-        "lines of partitions with late data end, too",
-        PLACES,
-        ("for each in moved if not each.late]", "for each in moved]"),
-    ),
-    _of_compaction(
-        "lines of moved partitions never end",
-        PLACES,
-        ("frozenset(same[: max(0, len(same) - most)])", "frozenset[HivePartition]()"),
-    ),
-    _of_compaction(
         "late data of a moved partition are not noted",
         PLACES,
         (
-            "(replace(m, late=after.epoch) if m.partition in filled else m for m in lines.values())",
-            "lines.values()",
-        ),
-    ),
-    _of_compaction(
-        "a moved partition that is not watched any more stays so when late data come",
-        EARLY_FILES,
-        (
-            "frozenset(home for home in stay if home.path and has_files(_early(home)))",
-            "frozenset()",
+            "tuple(late)",
+            "tuple(lines.values())",
         ),
     ),
     _of_compaction(
@@ -1577,7 +1560,7 @@ MUTANTS = (
     _of_compaction(
         "nobody looks for files newer than a restored ledger at the homes of early partitions",
         LEDGER + "repair.older_ledger",
-        ("[staging, *touched, *_next_homes(view)]", "[staging, *touched]"),
+        ("*touched, *_next_homes(view), ", "*touched, "),
     ),
     _of_compaction(
         "a rebuilt ledger does not make the homes of early partitions",
@@ -1618,24 +1601,24 @@ MUTANTS = (
     _of_compaction(
         "the partitions that moved before are forgotten",
         PLACES,
-        ("_without_oldest(after.moved + moved, change", "_without_oldest(moved, change"),
+        ("moved=after.moved + moved,", "moved=moved,"),
     ),
     _of_compaction(
         "partitions that moved are not looked at again",
         PLACES,
-        ("{each.partition for each in state.moved if each.late}", "set[HivePartition]()"),
+        ("= (*state.early, *state.moved)", "= state.early"),
     ),
     _of_compaction(
         "early partitions are not looked at",
         PLACES,
-        ("early = {each.partition for each in state.early}\n", "early = set[HivePartition]()\n"),
+        ("= (*state.early, *state.moved)", "= state.moved"),
     ),
     _of_compaction(
         "partitions with data in the newest epoch are not looked at",
         PLACES,
         (
-            "difference(each.partition for each in state.forgotten))",
-            "difference((e.partition for e in state.forgotten), state.unregistered))",
+            "for each in places) - given_up",
+            "for each in places) - given_up - set(state.unregistered)",
         ),
     ),
     _of_compaction(
@@ -1692,7 +1675,100 @@ MUTANTS = (
     _of_compaction(
         "partitions that moved are not encoded",
         LINES,
-        ("    UNIT,\n    MOVED,\n)", "    UNIT,\n)"),
+        ("    UNIT,\n    MOVED,\n", "    UNIT,\n"),
+    ),
+    _of_compaction(
+        "places that were retired are not encoded", LINES, ("    MOVED,\n    RETIRED,\n", "    MOVED,\n")
+    ),
+    _of_compaction(
+        "early files are deleted before queries there fail",
+        RETIRE,
+        ("if _is_marked(ports, owned.state, each, own, footer_of):", "if True:"),
+    ),
+    _of_compaction(
+        "early files are deleted before their place is retired",
+        RETIRE,
+        (
+            "            retired.append(each.partition)\n",
+            "            retired.append(each.partition)\n"
+            "            for file in _own_files(ports.files, state, each.early, each.epoch):\n"
+            "                _delete(ports, file)\n",
+        ),
+    ),
+    _of_compaction(
+        "partitions are retired at the first right look",
+        RETIRE,
+        ("at - since >= keep_seconds", "at >= since"),
+    ),
+    _of_compaction(
+        "the time of a partition runs on when it is put back",
+        PLACES,
+        ('moved.append(replace(each, right_since=""))', "moved.append(each)"),
+    ),
+    _of_compaction(
+        "a location is set again before the snapshot that stops its time",
+        REGISTER,
+        ("            if is_counted(partition):", "            if False:"),
+    ),
+    _of_compaction(
+        "late data do not stop the time of a partition",
+        PLACES,
+        ('late=after.epoch, right_since="")', "late=after.epoch)"),
+    ),
+    _of_compaction(
+        "the time of a pending registration runs", RETIRE, ("p not in counted | pending", "p not in counted")
+    ),
+    _of_compaction(
+        "the text file at a retired place is written where it is to stay",
+        RETIRE,
+        ("draft = join(retired.early, name.draft(ports.new_uuid()))", "draft = path"),
+    ),
+    _of_compaction(
+        "the text file at a retired place does not name its files",
+        RETIRE,
+        ("        if footer is not None:\n            row", "        if footer is None:\n            row"),
+    ),
+    _of_compaction(
+        "a retired place is forgotten before its files are deleted",
+        RETIRE,
+        (
+            "                if not own:\n                    cleared",
+            "                if True:\n                    cleared",
+        ),
+    ),
+    _of_compaction(
+        "an epoch forgets what is retired",
+        PLACES,
+        ("    retired = [each for each in after.retired if", "    retired = [each for each in () if"),
+    ),
+    _of_compaction(
+        "a partition that was retired counts as moved, too",
+        PLACES,
+        (
+            "        if each.partition in change.retired:\n",
+            "        moved += [each] if each.partition in change.retired else []\n"
+            "        if each.partition in change.retired:\n",
+        ),
+    ),
+    _of_compaction(
+        "late data of a retired partition begin its line again before the text file is there",
+        EARLY_FILES,
+        (" | {each.partition for each in state.retired}\n", "\n"),
+    ),
+    _of_compaction(
+        "late data of a retired partition begin its line again",
+        EARLY_FILES,
+        (" and not any(map(RetirementName.parse, visible(early)))", ""),
+    ),
+    _of_compaction(
+        "nobody looks for retirements that are newer than a restored ledger",
+        LEDGER + "repair.older_ledger",
+        (", *_next_retired(view)]", "]"),
+    ),
+    _of_compaction(
+        "a rebuilt ledger does not know what is retired",
+        REBUILD,
+        ("(base, lost.closes, lost.retired, moves", "(base, lost.closes, {}, moves"),
     ),
     _of_compaction(
         "cleanup deletes the staged files of units that other threads write",

@@ -12,7 +12,7 @@ from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import FileKind, HivePartition
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.path import base_name, parent
-from kafka2hive.model.paths.table_directory import DataFileName
+from kafka2hive.model.paths.table_directory import DataFileName, RetirementName
 from tests.simulation.clock import AnyOrder, SimulatedClock
 from tests.simulation.code import Production
 from tests.simulation.compacting_caller import ZONES, closes_of
@@ -20,6 +20,7 @@ from tests.simulation.filesystem import SimulatedFileSystem
 from tests.simulation.places import DEAD_LETTER_TABLE, LEDGER, LOCATION, SERVICE, STAGING, TABLE, WAREHOUSE
 from tests.simulation.tasks import SEAL, Share
 from tests.simulation.topic import account_of
+from tests.simulation.watch import Violation
 from tests.simulation.world import World
 
 
@@ -49,16 +50,36 @@ class Footers:
         )
         return end
 
+    def of(self, content: bytes) -> Footer | None:
+        return self._by_end.get(content[content.find(SEAL) :])
+
     def files(self, world: World) -> Iterator[LedgerFile]:
         """Yield the staged and the visible files of the table."""
         for path in sorted(world.namenode.files_below(WAREHOUSE)):
             name, state = DataFileName.parse(base_name(path)) or (None, "")
             content = world.namenode.read(path)
-            footer = self._by_end.get(content[content.find(SEAL) :])
+            footer = self.of(content)
             if name is not None and footer is not None and state in ("pending", "final"):
                 yield LedgerFile(
                     path=path, name=name, final=state == "final", length=len(content), footer=footer
                 )
+
+
+def _retired(world: World, code: Production, found: list[LedgerFile]) -> dict[str, int]:
+    """Add the files that are retired and gone to those found, and return the epochs of the retired places."""
+    places = {}
+    known = {file.path for file in found}
+    for path in sorted(world.namenode.files_below(WAREHOUSE)):
+        name = RetirementName.parse(base_name(path))
+        if name is not None:
+            places[parent(path)] = name.epoch
+            found += [
+                LedgerFile(path=f.path, name=f.name, final=True, length=f.length, footer=f.footer)
+                for f in code.retire.retired_files(path, world.namenode.read(path))
+                if f.path not in known
+            ]
+    world.count["retired places of a rebuilt ledger"] += len(places)
+    return places
 
 
 def rebuild_ledger(world: World, code: Production, footers: Footers) -> bool:
@@ -74,6 +95,12 @@ def rebuild_ledger(world: World, code: Production, footers: Footers) -> bool:
     code.init.put_in_place(ports, LEDGER, result.final, result.pending)
     if result.pending is not None:  # perhaps another whole attempt of a task, or another place
         world.namenode.committed |= {file.final for file in result.pending.files}
+    for snapshot in filter(None, (result.final, result.pending)):
+        retired = {each.early for each in result.newest.retired}
+        for file in snapshot.files:
+            is_there = any(world.namenode.node(path) for path in (file.staged, file.final))
+            if not is_there and parent(file.final) not in retired:
+                raise Violation(f"the rebuilt ledger names {file.final}, which is not there and not retired")
     world.rebuilt = result.final.epoch
     world.count["ledgers rebuilt"] += 1
     world.count["ledgers rebuilt with a pending epoch"] += result.pending is not None
@@ -88,6 +115,7 @@ def _result(
     compacts, zone = world.below(4) > 0, world.below(ZONES)
     while True:
         found = list(footers.files(world))
+        retired = _retired(world, code, found)
         paths = {f.footer.partition.path for f in found if f.footer.partition.table == TABLE}
         lost = code.rebuild.LostLedger(
             ledger_id=found[0].footer.ledger_id if found else "",
@@ -98,6 +126,7 @@ def _result(
             now="now",
             closes={path: closes_of(path, zone) for path in paths},
             compacts=compacts,
+            retired=retired,
         )
         try:
             result: RebuiltSnapshots = code.rebuild.rebuild(lost, found, lambda unproven: True, used)

@@ -142,6 +142,17 @@ class ToldMove(NamedTuple):
     partition: HivePartition
     epoch: int
     late: int
+    early: str
+    right_since: str
+
+
+class ToldRetirement(NamedTuple):
+    """A `retired` line."""
+
+    partition: HivePartition
+    early: str
+    through: int
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +196,7 @@ class SnapshotText:
     early: tuple[ToldEarly, ...]
     units: tuple[ToldUnit, ...]
     moved: tuple[ToldMove, ...]
+    retired: tuple[ToldRetirement, ...]
 
     def position(self, topic_partition: TopicPartition) -> Position | None:
         """Return the position, None if the table has never read the topic partition."""
@@ -245,7 +257,14 @@ def read_snapshot(data: bytes) -> SnapshotText:
             for line in lines["early"]
         ),
         units=tuple(map(_unit, lines["unit"])),
-        moved=tuple(ToldMove(_partition(line), line["epoch"], line["late"]) for line in lines["moved"]),
+        moved=tuple(
+            ToldMove(_partition(line), *({"right_since": "", **line}[name] for name in ToldMove._fields[1:]))
+            for line in lines["moved"]
+        ),
+        retired=tuple(
+            ToldRetirement(_partition(line), *(line[name] for name in ToldRetirement._fields[1:]))
+            for line in lines["retired"]
+        ),
     )
 
 

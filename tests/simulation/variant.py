@@ -41,6 +41,7 @@ FIELDS = {
     "older_ledger": "kafka2hive.ledger.repair.older_ledger",
     "rebuild": "kafka2hive.ledger.repair.rebuild",
     "register": "kafka2hive.ledger.register",
+    "retire": "kafka2hive.ledger.retire",
     "repair": "tests.simulation.service.repair",
     "service": "tests.simulation.service.driver",
     "start": "kafka2hive.ledger.start",

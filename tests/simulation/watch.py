@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
+from typing import Any
 
 from kafka2hive.model.paths.ledger import Generation, parse_snapshot_name
 from kafka2hive.model.paths.path import base_name, parent
 from tests.oracle.ledger_text import objects_of
 from tests.simulation.namenode import FileNode, NameNode, Node
-from tests.simulation.places import LEDGER, LEDGERS, WAREHOUSE
+from tests.simulation.places import LEDGER, LEDGERS, LOCATION, WAREHOUSE
 
 HIDDEN = ".replayed"
 """The end of the name of a hidden file of replayed letters."""
@@ -15,6 +16,8 @@ HIDDEN = ".replayed"
 VISIBLE = (".final", ".final.gz")
 """The ends of the names of visible files."""
 
+
+EARLY = f"{LOCATION}/_open/"
 
 CERTIFICATE = re.compile(
     r"_kafka2hive_complete-(?P<ledger>[0-9a-f]{8})-g[0-9]{6,}-e(?P<epoch>[0-9]{6,})\.json"
@@ -56,6 +59,11 @@ class WatchedNameNode(NameNode):
 
     def delete(self, path: str) -> bool:
         node = self.node(path)
+        if isinstance(node, FileNode) and path.startswith(EARLY) and path.endswith(VISIBLE):
+            self._check_retired(path)
+            self.retired[path] = node.content
+            self.count["early files deleted"] += 1
+            return super().delete(path)
         junk = isinstance(node, FileNode) and not node.content and path.startswith(LEDGERS)
         done = super().delete(path)
         if done and "/_tmp/" in path:
@@ -175,6 +183,32 @@ class WatchedNameNode(NameNode):
         if source in self.finished:
             self.finished.remove(source)
 
+    def _check_retired(self, path: str) -> None:
+        """Check that a committed snapshot has retired the place of an early file, that queries there fail, and that what
+        compaction wrote is at home (K8).
+        """
+        lines: dict[str, list[dict[str, Any]]] = {"retired": [], "file": []}
+        for directory, names in list(self.directories.items()):
+            if directory.startswith(LEDGER.root) and "/init-" not in directory:
+                for name, node in names.items():
+                    if isinstance(node, FileNode) and name.endswith((".pending", ".final")) and node.content:
+                        told = objects_of(node.content)
+                        lines = {tag: [*lines[tag], *told[tag]] for tag in lines}
+        place = parent(path)
+        mine = [r for r in lines["retired"] if r["early"] == place and epoch_of(path) <= r["through"]]
+        marks = [name for name in self.directory(place) or {} if name.startswith("moved-")]
+        if not mine or not marks:
+            raise Violation(f"K8: {path} is deleted, retired by {mine}, marked by {marks}")
+        if any(not self.read(f"{place}/{mark}") for mark in marks):
+            raise Violation(f"K8: {place} has an empty file")
+        homes = {
+            f["final"]
+            for f in lines["file"]
+            if f["kind"] == "compacted" and f["partition"] == mine[0]["partition"]
+        }
+        if not homes & self.promoted:
+            raise Violation(f"K8: {path} is deleted, and its rows are not at home")
+
     def _certified(self, directory: str, ledger: str, epoch: int, text: bytes) -> None:
         """Check that a certificate appears after the files that it counts; it must name those that were given up."""
         self.count["certificates written"] += 1
@@ -193,6 +227,9 @@ class WatchedNameNode(NameNode):
     def _promoted(self, target: str) -> None:
         if target not in self.committed:
             raise Violation(f"I4: {target} belongs to no committed snapshot")
+        if target in self.promoted and target in self.retired and target.startswith(EARLY):
+            self.count["junk at a retired place"] += 1
+            return
         if target in self.promoted:
             raise Violation(f"I4: {target} was promoted for the second time")
         if not target.startswith(WAREHOUSE):

@@ -10,6 +10,9 @@ from tests.simulation.faults import NO_FAULTS, Rates
 from tests.simulation.namenode import FileNode
 from tests.simulation.watch import WatchedNameNode
 
+BEGAN, STEP_SECONDS = 1_763_711_324.0, 10.0
+"""The wall clock when a schedule begins, in Unix seconds, and how long a step takes."""
+
 
 class Request(NamedTuple):
     """A mutation: `create`, `rename` (with `target`), `delete` or `mkdirs`."""
@@ -41,6 +44,10 @@ class World:
         self.uncertifiable = ""
         self.replays = False
         self.step = 0
+        self.keep_seconds = 0.0
+        """How long locations of moved partitions must be right until their early files are deleted."""
+        self.later = 0
+        """So many steps later it is by the wall clock."""
         self.arrived = 0
         self.seal: Callable[..., bytes] | None = None
         self.rebuilt = 0
@@ -51,6 +58,11 @@ class World:
     def use(self, rates: Rates) -> None:
         self.rates = rates
         self.mutation_faults = rates.mutation
+
+    @property
+    def now(self) -> float:
+        """The wall clock of all processes, in Unix seconds."""
+        return BEGAN + STEP_SECONDS * (self.step + self.later)
 
     def below(self, limit: int) -> int:
         """Return a random integer in `[0, limit)`."""

@@ -25,6 +25,13 @@ def render_compact(request: CompactRequest, result: CompactResult, screen: Scree
                 style="yellow",
             )
         )
+    lines += [
+        Text(f"  {partition.path}  its early files are not needed any more", style="green")
+        for partition in result.retired
+    ]
+    if result.deleted:
+        lines.append(Text(f"  {counted(result.deleted, 'early file')} deleted", style="green"))
+    lines += [Text("  " + line, style="red") for each in result.problems for line in str(each).splitlines()]
     for partition in result.unregistered:
         lines.append(
             Text(f"  {partition.path}  Hive does not have it at {partition.location} yet", style="yellow")
@@ -72,6 +79,9 @@ def compact_document(service: str, request: CompactRequest, result: CompactResul
             for each in result.partitions
         ],
         corrected=[partition.path for partition in result.corrected],
+        retired=[partition.path for partition in result.retired],
+        deleted_files=result.deleted,
+        problems=[error_of(each) for each in result.problems],
         unregistered=[partition.path for partition in result.unregistered],
         refused=[{"partition": partition.path, "reason": why} for partition, why in result.refused],
         error=None if result.error is None else error_of(result.error),

@@ -122,6 +122,13 @@ class CompactOptions:
             otherwise="any time",
         ),
     ] = None
+    keep_seconds: Annotated[
+        Duration,
+        Key(
+            "How long the small files of a compacted partition stay, so that no query that reads them fails; at least `1d`.",
+            name="keep",
+        ),
+    ] = 172_800.0
 
 
 SuccessFile = Annotated[

@@ -200,6 +200,10 @@ def check_compact(check: TableCheck, has_hive: bool) -> None:
     if not bucket.faults and (not bucket.levels or period_of(bucket) is None):
         message = f"needs partitions of a period of time that ends: bucket.path {check.table.bucket.path} names none"
         check.add(path, message)
+    if check.table.compact.keep_seconds < _DAY_SECONDS:
+        check.add(
+            (*path, "keep"), "must be at least 1d: queries and statements of Hive that began before must end"
+        )
     location, name = check.table.location or "{table}", check.table.table.rpartition(".")[2]
     if location.rstrip("/").rpartition("/")[2].replace("{table}", name) == EARLY_PLACES:
         check.add(

@@ -16,6 +16,7 @@ from kafka2hive.model.paths.table_directory import (
     EARLY_PLACES,
     CertificateName,
     DataFileName,
+    RetirementName,
     ledger_tag,
     other_place,
     staging_directory,
@@ -28,7 +29,10 @@ TOUCHED = 32
 
 @dataclass(frozen=True, slots=True)
 class _Trace:
-    """A file or certificate of this ledger. Only a staged file may be of the epoch after the newest snapshot."""
+    """A file or certificate of this ledger, or the text file at a retired place, whose generation is 0.
+
+    Only a staged file may be of the epoch after the newest snapshot.
+    """
 
     path: str
     generation: int
@@ -44,9 +48,10 @@ def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
     """Raise ManualActionRequired if the table has files that are newer than the ledger of `view`.
 
     This lists the staging directory, the Hive partitions with the greatest names at home and among the early ones, those of
-    the newest snapshot, and the homes of the early partitions that are compacted next. A file that seems too new is compared
-    with a second look at the ledger, because a live owner may have committed meanwhile; an owner creates no file for an epoch
-    before the ledger has the one below it. A file of a fenced owner has an older name. Raises AmbiguousOutcome (no answer).
+    the newest snapshot, the homes of the early partitions that are compacted next, and the early places that are retired
+    next. A file that seems too new is compared with a second look at the ledger, because a live owner may have committed
+    meanwhile; an owner creates no file for an epoch before the ledger has the one below it. A file of a fenced owner has an
+    older name. Raises AmbiguousOutcome (no answer).
     """
     try:
         newer = [file for file in _files(ports, view, location) if file.is_newer(view)]
@@ -78,7 +83,7 @@ def _files(ports: Ports, view: View, location: str) -> Iterator[_Trace]:
         p.location for p in (*(f.hive_partition for f in view.state.files), *view.state.unregistered)
     }
     touched = sorted(locations - {location}, key=_by_number)[-TOUCHED:]
-    places = [staging, *touched, *_next_homes(view)]
+    places = [staging, *touched, *_next_homes(view), *_next_retired(view)]
     listings = ports.concurrency.map(lambda path: _children(ports, path), places)
     for child in chain.from_iterable(listings):
         yield from _traces(child, tag, staged=child.path.startswith(staging))
@@ -92,11 +97,20 @@ def _next_homes(view: View) -> list[str]:
     return [other_place(each.partition.location, each.partition.path) for each in early]
 
 
+def _next_retired(view: View) -> list[str]:
+    """Return the early places that are retired next, which have a text file if that was done since."""
+    moved = sorted(view.state.moved, key=lambda each: (not each.right_since, each.right_since))
+    return [each.early for each in moved[:TOUCHED]]
+
+
 def _traces(child: FileStatus, tag: str, *, staged: bool) -> Iterator[_Trace]:
     parsed = DataFileName.parse(child.name)
     name = CertificateName.parse(child.name) if parsed is None else parsed[0]
     if name is not None and name.ledger == tag:
         yield _Trace(child.path, name.generation, name.epoch, staged)
+    retirement = RetirementName.parse(child.name)
+    if retirement is not None and retirement.ledger == tag:
+        yield _Trace(child.path, 0, retirement.epoch, staged)
 
 
 def _newest_partition(ports: Ports, location: str) -> Iterable[FileStatus]:

@@ -9,7 +9,14 @@ from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind
 from kafka2hive.model.paths.path import base_name, parent
 from kafka2hive.model.paths.table_directory import DataFileName, is_early_place, other_place
-from kafka2hive.model.snapshot import UNKNOWN_END, CompactionUnit, EarlyPartition, MovedPartition, Snapshot
+from kafka2hive.model.snapshot import (
+    UNKNOWN_END,
+    CompactionUnit,
+    EarlyPartition,
+    MovedPartition,
+    RetiredPartition,
+    Snapshot,
+)
 
 
 def placed_staged(
@@ -40,25 +47,39 @@ def placed_staged(
 
 
 def with_rebuilt_places(
-    base: Snapshot, compacted: Sequence[DataFile], closes: Mapping[str, str], before: Snapshot | None = None
+    base: Snapshot,
+    closes: Mapping[str, str],
+    retired: Mapping[str, int],
+    compacted: Sequence[DataFile],
+    before: Snapshot | None = None,
 ) -> Snapshot:
     """Return a rebuilt snapshot with its early and moved partitions, and the visible `compacted` files.
 
     A partition with compacted files has moved, if these have all rows of its early files; staged compacted files count for
     nothing, because a partition without a visible one is still early. No certificate counts the early partitions any more.
-    `before` is the rebuilt snapshot before this one, which has the moved ones.
-    Raises ManualActionRequired (`rebuild.compacted`: a move was only half promoted).
+    `before` is the rebuilt snapshot before this one, which has the moved ones. `retired` has the epochs of retired early
+    places by their paths; `base` names their files, which may be gone.
+    Raises ManualActionRequired (`rebuild.compacted`: a move was only half promoted; `rebuild.retired`: rows are gone).
     """
     known = {file.hive_partition.path: UNKNOWN_END for file in base.files} | dict(closes)
     if before is not None:
-        base = replace(base, early=before.early, moved=before.moved, closed_through=before.closed_through)
+        base = replace(
+            base,
+            early=before.early,
+            moved=before.moved,
+            retired=before.retired,
+            closed_through=before.closed_through,
+        )
     earlier = before or replace(base, early=(), losses=())
     base = with_early_partitions(earlier, base, known, frozenset())
     early = {each.partition.path: each for each in base.early}
     files, units, moved = list(base.files), list[CompactionUnit](), list[MovedPartition]()
-    for path in sorted({file.hive_partition.path for file in compacted}):
+    gone = {each.partition.path for each in early.values() if each.partition.location in retired}
+    for path in sorted({file.hive_partition.path for file in compacted} | gone):
         written = [file for file in compacted if file.hive_partition.path == path]
         each = early.pop(path, None)
+        if path in gone and (each is None or each.rows != sum(file.rows for file in written)):
+            raise _retired_rows(each, path)
         if each is None or each.rows != sum(file.rows for file in written):
             raise ManualActionRequired(
                 "rebuild.compacted",
@@ -76,14 +97,34 @@ def with_rebuilt_places(
     new = [m for m in moved if m.epoch == base.epoch]
     closed = max([base.closed_through, *(known[move.partition.path] for move in new)])
     early_places = {replace(move.partition, location=move.early) for move in new}
+    done = [m for m in moved if m.early in retired]
     return replace(
         base,
         files=tuple(files),
         units=tuple(units),
-        moved=tuple(moved),
+        moved=tuple(m for m in moved if m not in done),
+        retired=(
+            *base.retired,
+            *(
+                RetiredPartition(
+                    partition=m.partition, early=m.early, through=m.epoch, epoch=retired[m.early]
+                )
+                for m in done
+            ),
+        ),
         early=tuple(early[path] for path in sorted(early)),
         closed_through=closed,
         unregistered=tuple(sorted({*base.unregistered, *(m.partition for m in new)} - early_places)),
+    )
+
+
+def _retired_rows(early: EarlyPartition | None, path: str) -> ManualActionRequired:
+    place = path if early is None else early.partition.location
+    return ManualActionRequired(
+        "rebuild.retired",
+        f"{place}: its files were retired, and the compacted files do not hold all of their rows",
+        "restore the compacted files from a backup; or move the file moved-*.gz there away, which names the retired files:"
+        " then their offsets count as not proven; nothing was changed",
     )
 
 

@@ -186,9 +186,8 @@ Accepts = Callable[[OffsetRange], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostLedger:
-    """The ledger to rebuild. `location` and `staging` are full paths, `now` is ISO-8601.
-
-    `closes` has the ends of the partitions' periods by path; `compacts` says whether the map has `compact`.
+    """The ledger to rebuild. `location` and `staging` are full paths, `now` is ISO-8601. By path: `closes` has the ends of the
+    partitions' periods, `retired` the epochs of retired early places. `compacts` says whether the map has `compact`.
     """
 
     ledger_id: str
@@ -199,6 +198,7 @@ class LostLedger:
     now: str
     closes: Mapping[str, str] = field(default_factory=dict)
     compacts: bool = False
+    retired: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,14 +259,14 @@ def rebuild(
     snapshot = partial(_snapshot, lost=lost, generation=generation, unproven=unproven)
     base = snapshot(epoch=epoch, tasks=final_tasks, starts=starts, before=None)
     moves = [_data_file(lost, f, -1, ()) for f in compacted if f.final]
-    base = with_rebuilt_places(base, moves if final_tasks else (), lost.closes)
+    base = with_rebuilt_places(base, lost.closes, lost.retired, moves if final_tasks else ())
     last = None
     if pending_tasks:
         ends = {p.topic_partition: p.end for p in base.positions}
         last = snapshot(epoch=epoch + 1, tasks=pending_tasks, starts=ends, before=base)
-        visible = [_data_file(lost, f, -1, ()) for f in finals]
+        visible = (_data_file(lost, f, -1, ()) for f in finals)
         last = placed_staged(last, visible, moves, lost.closes if lost.compacts else {})
-        last = with_rebuilt_places(last, () if final_tasks else moves, lost.closes, base)
+        last = with_rebuilt_places(last, lost.closes, lost.retired, () if final_tasks else moves, base)
     committed = sum(not f.final for task in tasks for f in task.every_file)
     return RebuiltSnapshots(base, last, tuple(unproven), sum(not f.final for f in files) - committed)
 
@@ -315,8 +315,7 @@ def _incomplete(tasks: Sequence[CommittedTask]) -> Iterator[UnprovenRange]:
         doubt = task.doubt()
         if doubt is not None:
             reason = f"task {task.first.task} of epoch {task.first.epoch}: {doubt}"
-            for source in task.ranges:
-                yield UnprovenRange(source, reason)
+            yield from (UnprovenRange(source, reason) for source in task.ranges)
 
 
 def _snapshot(

@@ -20,9 +20,6 @@ from kafka2hive.model.snapshot import (
     RunningReplay,
 )
 
-MOST_MOVED = 1000
-"""How many `moved` lines of partitions without late data a snapshot keeps after a move."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completeness:
@@ -151,16 +148,38 @@ class PauseUpdate(_CommonParts):
 class Compaction(_CommonParts):
     """Early partitions that are compacted: all units of each, and the files at its home. They move in this epoch.
 
-    `policy` and `success_file` are those of their certificates. `most_moved` is how many `moved` lines without late data stay.
+    `policy` and `success_file` are those of their certificates.
     """
 
     files: tuple[DataFile, ...]
     units: tuple[CompactionUnit, ...]
     policy: str
     success_file: str = ""
-    most_moved: int = MOST_MOVED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceUpdate(_CommonParts):
+    """What looks at the locations of moved partitions say, and what follows (K7, K8); each field has homes.
+
+    `right` were not at their early places at `right_at` (ISO-8601 UTC), `put_back` were. The early files of `retired` may be
+    deleted; of those of `cleared`, all are.
+    """
+
+    right: frozenset[HivePartition] = frozenset()
+    right_at: str = UNKNOWN_TIME
+    put_back: frozenset[HivePartition] = frozenset()
+    retired: frozenset[HivePartition] = frozenset()
+    cleared: frozenset[HivePartition] = frozenset()
 
 
 Change = (
-    DataEpoch | FirstPositions | Repair | Replay | RegistrationUpdate | NewColumns | PauseUpdate | Compaction
+    DataEpoch
+    | FirstPositions
+    | Repair
+    | Replay
+    | RegistrationUpdate
+    | NewColumns
+    | PauseUpdate
+    | Compaction
+    | PlaceUpdate
 )

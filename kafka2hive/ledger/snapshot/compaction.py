@@ -1,14 +1,21 @@
-"""Place data files, and record in the next snapshot which Hive partitions are early and which move: K1, K4 and K5. Pure."""
+"""Place data files, and record in the next snapshot which Hive partitions are early, which move, and which are retired. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from kafka2hive.ledger.snapshot.change import Compaction
+from kafka2hive.ledger.snapshot.change import Compaction, PlaceUpdate
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.path import base_name, join
 from kafka2hive.model.paths.table_directory import DataFileName, early_place, other_place
-from kafka2hive.model.snapshot import UNKNOWN_END, Certificate, EarlyPartition, MovedPartition, Snapshot
+from kafka2hive.model.snapshot import (
+    UNKNOWN_END,
+    Certificate,
+    EarlyPartition,
+    MovedPartition,
+    RetiredPartition,
+    Snapshot,
+)
 from kafka2hive.model.text import utc_text
 
 
@@ -83,15 +90,18 @@ def _add(early: dict[str, EarlyPartition], file: DataFile, epoch: int, closes: M
 def with_late_data(after: Snapshot, moved: frozenset[HivePartition]) -> Snapshot:
     """Return `after`, whose files are set already, with the moved partitions that get data at their homes in this epoch.
 
-    From then on their two places have different rows, so their locations must be watched (K7). `moved` are partitions that
-    were moved earlier, also those whose `moved` lines have ended.
+    From then on their two places have different rows, so their locations must be watched (K7). They are pending registrations
+    again, which R8 may find put back, so the time until they are retired begins anew. `moved` are partitions that were moved
+    earlier, also those without `moved` lines.
     """
     filled = {file.hive_partition for file in after.files if file.kind is FileKind.DATA}
     lines = {each.partition: each for each in after.moved}
     for partition in sorted(moved & filled - lines.keys()):
         early = other_place(partition.location, partition.path)
         lines[partition] = MovedPartition(partition=partition, early=early, epoch=after.epoch, late=0)
-    late = (replace(m, late=after.epoch) if m.partition in filled else m for m in lines.values())
+    late = (
+        replace(m, late=after.epoch, right_since="") if m.partition in filled else m for m in lines.values()
+    )
     return replace(after, moved=tuple(late))
 
 
@@ -133,19 +143,41 @@ def _has_passed(closes: str, delay_seconds: float, through: str) -> bool:
 
 
 def watched_partitions(state: Snapshot) -> frozenset[HivePartition]:
-    """Return the partitions whose locations are compared again and again (K7), pending registrations among them.
-
-    Moved partitions without late data are left out, because both places have their rows.
-    """
-    early = {each.partition for each in state.early}
-    late = {each.partition for each in state.moved if each.late}
-    return frozenset((early | late).difference(each.partition for each in state.forgotten))
-
-
-def partitions_with_two_places(state: Snapshot) -> frozenset[HivePartition]:
-    """Return the watched partitions, and the moved ones that have the same rows at both places."""
+    """Return the partitions whose locations are compared again and again (K7), pending registrations among them."""
     given_up = {each.partition for each in state.forgotten}
-    return watched_partitions(state).union(m.partition for m in state.moved) - given_up
+    places: tuple[EarlyPartition | MovedPartition, ...] = (*state.early, *state.moved)
+    return frozenset(each.partition for each in places) - given_up
+
+
+def counted_partitions(state: Snapshot) -> frozenset[HivePartition]:
+    """Return the moved partitions whose time until they are retired runs: a look that meets one put back must stop it first."""
+    return frozenset(each.partition for each in state.moved if each.right_since)
+
+
+class NotMoved(ValueError):
+    """A draft would retire a partition that has not moved, or whose location was not looked at; a bug, never committed."""
+
+
+def with_looks(after: Snapshot, change: PlaceUpdate) -> Snapshot:
+    """Return `after` with the answers of looks, the partitions that are retired, and without those cleared. Raises NotMoved."""
+    if odd := change.retired & change.put_back | change.retired - counted_partitions(after):
+        raise NotMoved(f"{after.table}: {min(odd)} cannot be retired")
+    moved: list[MovedPartition] = []
+    retired = [each for each in after.retired if each.partition not in change.cleared]
+    for each in after.moved:
+        if each.partition in change.retired:
+            retired.append(
+                RetiredPartition(
+                    partition=each.partition, early=each.early, through=each.epoch, epoch=after.epoch
+                )
+            )
+        elif each.partition in change.put_back:
+            moved.append(replace(each, right_since=""))
+        elif each.partition in change.right and not each.right_since:
+            moved.append(replace(each, right_since=change.right_at))
+        else:
+            moved.append(each)
+    return replace(after, moved=tuple(moved), retired=tuple(retired))
 
 
 def committed_by(file: DataFile, generation: int, epoch: int) -> DataFile:
@@ -211,20 +243,10 @@ def with_moves(after: Snapshot, change: Compaction) -> Snapshot:
         after,
         units=change.units,
         early=tuple(early.values()),
-        moved=_without_oldest(after.moved + moved, change.most_moved),
+        moved=after.moved + moved,
         certificates=after.certificates + tuple(certificates),
         closed_through=max((after.closed_through, *closed)),
     )
-
-
-def _without_oldest(moved: tuple[MovedPartition, ...], most: int) -> tuple[MovedPartition, ...]:
-    """Return the partitions without those that moved first, if more than `most` have the same rows at both places.
-
-    Of these, readers see all rows wherever Hive has them, so their locations need not be watched.
-    """
-    same = [each.partition for each in moved if not each.late]
-    ended = frozenset(same[: max(0, len(same) - most)])
-    return tuple(each for each in moved if each.partition not in ended)
 
 
 def _rows(files: Iterable[DataFile]) -> dict[tuple[str, int], int]:

@@ -4,7 +4,7 @@ The encoder, the parser, the draft, the audit and the table in docs/protocol.md 
 """
 
 from kafka2hive.ledger.snapshot.line import Field, Life, Line, partition_fields
-from kafka2hive.ledger.snapshot.place_lines import EARLY, MOVED, UNIT
+from kafka2hive.ledger.snapshot.place_lines import EARLY, MOVED, RETIRED, UNIT
 from kafka2hive.model.files import DataFile, HivePartition
 from kafka2hive.model.offsets import Position, RangeAccounting
 from kafka2hive.model.snapshot import (
@@ -377,6 +377,7 @@ LINES = (
     EARLY,
     UNIT,
     MOVED,
+    RETIRED,
 )
 """In the order of the text. Each snapshot has one header; of all other kinds it may have no line."""
 

@@ -1,7 +1,7 @@
-"""The kinds of lines about early places, units and moves: rules K1 to K5 of docs/protocol.md."""
+"""The kinds of lines about early places, units and moves: rules K1 to K8 of docs/protocol.md."""
 
 from kafka2hive.ledger.snapshot.line import Field, Life, Line, partition_fields
-from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition, MovedPartition
+from kafka2hive.model.snapshot import CompactionUnit, EarlyPartition, MovedPartition, RetiredPartition
 
 EARLY = Line(
     "early",
@@ -40,10 +40,26 @@ MOVED = Line(
     Field("early"),
     Field("epoch"),
     Field("late"),
+    Field("right_since", since=7),
     attribute="moved",
     life=Life.STATE,
     since=6,
     doc="a Hive partition that compaction moved to its home, and its early place, where the early files still are",
     note="""`late` is the newest epoch with data at its home since then, 0 if there is none.
-A line without such data ends when 1,000 newer partitions have moved; if data come later, the line begins again.""",
+`right_since` is since when no look has met Hive's location at the early place (format 7).
+The line has it only if that is known; it is dropped if somebody puts the location back, or if data come.""",
+)
+
+RETIRED = Line(
+    "retired",
+    RetiredPartition,
+    *partition_fields("partition."),
+    Field("early"),
+    Field("through"),
+    Field("epoch"),
+    attribute="retired",
+    life=Life.STATE,
+    since=7,
+    doc="a moved Hive partition whose early files, of epochs up to `through`, may be deleted since `epoch`",
+    note="It replaces the `moved` line, and ends when a listing of the early place has met no such file any more.",
 )

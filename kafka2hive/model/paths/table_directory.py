@@ -22,6 +22,7 @@ _DATA_FILE = re.compile(
 _CODECS = (".gz", ".zst")
 """Suffixes by which Hadoop recognises a compressed file: they must end the name, after the state."""
 _DRAFT = re.compile(r"(.+\.json)\.[0-9a-f]{32}\.in-progress")
+_RETIREMENT = re.compile(r"moved-([0-9a-f]{8})-e([0-9]{6,18})\.gz")
 _CERTIFICATE = re.compile(r"_kafka2hive_complete-([0-9a-f]{8})-g([0-9]{6,18})-e([0-9]{6,18})\.json")
 
 
@@ -109,6 +110,32 @@ class CertificateName:
             return None
         certificate = CertificateName(match[1], int(match[2]), int(match[3]))
         return certificate if certificate.text == name else None
+
+
+@dataclass(frozen=True, slots=True)
+class RetirementName:
+    """The name of the text file at an early place that was retired in `epoch`; `ledger` is as in DataFileName.
+
+    Readers see it, and none can read it: no file format takes it, and Hadoop reads a text with this ending as gzip.
+    """
+
+    ledger: str
+    epoch: int
+
+    @property
+    def text(self) -> str:
+        return f"moved-{self.ledger}-e{self.epoch:06d}.gz"
+
+    @staticmethod
+    def parse(name: str) -> "RetirementName | None":
+        """Return the parsed name, None if it is not exactly such a name."""
+        match = _RETIREMENT.fullmatch(name)
+        retirement = match and RetirementName(match[1], int(match[2]))
+        return retirement if retirement and retirement.text == name else None
+
+    def draft(self, uuid: str) -> str:
+        """Return the hidden name under which the file is written."""
+        return f"_{self.text}.{uuid}.in-progress"
 
 
 def early_place(table_location: str, partition_path: str) -> str:

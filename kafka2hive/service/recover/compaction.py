@@ -12,9 +12,10 @@ from kafka2hive.ledger.early_files import cut, early_files
 from kafka2hive.ledger.epoch import publish
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
-from kafka2hive.ledger.register import keep_locations
-from kafka2hive.ledger.snapshot.change import Compaction, RegistrationUpdate
-from kafka2hive.ledger.snapshot.compaction import may_move, partitions_with_two_places
+from kafka2hive.ledger.register import LocationCheck, keep_locations
+from kafka2hive.ledger.retire import Looks
+from kafka2hive.ledger.snapshot.change import Compaction, PlaceUpdate, RegistrationUpdate
+from kafka2hive.ledger.snapshot.compaction import counted_partitions, may_move, watched_partitions
 from kafka2hive.ledger.start import StartRequest, start
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError
 from kafka2hive.model.files import HivePartition
@@ -29,6 +30,8 @@ from kafka2hive.service.tables.ledgers import (
     literal_rules,
     unknown_tables,
 )
+from kafka2hive.service.tables.places import keep_places
+from kafka2hive.service.tables.registrar import LOOK_SLICE
 from kafka2hive.service.tables.units import PartitionUnits
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -66,8 +69,10 @@ class CompactedPartition:
 class CompactResult:
     """What became of the table's early partitions. `corrected`: locations that somebody had put back in Hive.
 
+    `retired`: partitions whose early files may be deleted since this command; `deleted` of all such files were.
     `unregistered`: moved partitions that Hive does not show at their homes yet; the next run or `compact` tells it.
     `refused`: why Hive does not set the location of a partition that somebody put back.
+    `problems`: why early files whose time is over are not deleted.
     """
 
     table: str
@@ -75,11 +80,14 @@ class CompactResult:
     corrected: tuple[HivePartition, ...] = ()
     unregistered: tuple[HivePartition, ...] = ()
     refused: tuple[tuple[HivePartition, str], ...] = ()
+    retired: tuple[HivePartition, ...] = ()
+    deleted: int = 0
+    problems: tuple[TableError, ...] = ()
     error: Kafka2HiveError | None = None
 
     @property
     def exit_code(self) -> ExitCode:
-        all_errors = (*(each.error for each in self.partitions), self.error)
+        all_errors = (*(each.error for each in self.partitions), *self.problems, self.error)
         errors = [error for error in all_errors if error is not None]
         for error in errors:
             if not isinstance(error, TableError):
@@ -217,15 +225,62 @@ class _Compactor:
         partitions = [self._partition(each, writer) for each in ready]
         waiting = _waiting(state, ready)
         pending = self._register()
-        look = keep_locations(self._hive, sorted(partitions_with_two_places(self._owned.state)))
-        return CompactResult(
+        result = CompactResult(
             state.table,
             tuple(sorted((*partitions, *waiting), key=lambda each: each.partition)),
-            corrected=tuple(sorted(look.corrected)),
             unregistered=tuple(sorted(pending)),
-            refused=tuple(sorted(look.refused.items())),
-            error=None if look.outage is None else look.outage.to_error(f"{state.table}: {look.outage}"),
         )
+        return self._delete(self._look(result))
+
+    def _look(self, result: CompactResult) -> CompactResult:
+        """Compare the locations in Hive (K7), and retire what was right for long (K8)."""
+        watched = sorted(watched_partitions(self._owned.state))
+        for first in range(0, len(watched), LOOK_SLICE):
+            at = self._wiring.ports.clock.epoch_ms() / 1000
+            counted = counted_partitions(self._owned.state)
+            look = keep_locations(
+                self._hive, watched[first : first + LOOK_SLICE], is_counted=counted.__contains__
+            )
+            result = self._keep(result, Looks(dict.fromkeys(look.right, at), look.put_back))
+            again = keep_locations(self._hive, sorted(look.put_back))
+            for each in (look, again):
+                result = self._with_look(result, each)
+            if result.error is not None:
+                break
+        return result
+
+    def _with_look(self, result: CompactResult, look: LocationCheck) -> CompactResult:
+        outage = look.outage
+        return replace(
+            result,
+            corrected=tuple(sorted({*result.corrected, *look.corrected})),
+            refused=(*result.refused, *sorted(look.refused.items())),
+            error=result.error if outage is None else outage.to_error(f"{result.table}: {outage}"),
+        )
+
+    def _keep(self, result: CompactResult, looks: Looks) -> CompactResult:
+        retired: list[HivePartition] = []
+
+        def publish_places(change: PlaceUpdate) -> OwnedLedger:
+            retired.extend(change.retired)
+            self._owned = publish(self._wiring.ports, self._owned, change).owned
+            return self._owned
+
+        kept = keep_places(self._wiring.ports, self._owned, self._rule, looks, publish_places)
+        return replace(
+            result,
+            retired=tuple(sorted({*result.retired, *retired})),
+            deleted=result.deleted + kept.deleted,
+            problems=result.problems + kept.problems,
+        )
+
+    def _delete(self, result: CompactResult) -> CompactResult:
+        """Delete early files until none of a retired partition is left, or the file system does not answer."""
+        while left := self._owned.state.retired:
+            before, result = result, self._keep(result, Looks())
+            if (before.deleted, left) == (result.deleted, self._owned.state.retired):
+                break
+        return result
 
     def _partition(self, early: EarlyPartition, writer: UnitWriter) -> CompactedPartition:
         plain = CompactedPartition(early.partition, early.files, early.rows)

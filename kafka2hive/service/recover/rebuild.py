@@ -1,7 +1,8 @@
 """`recover --rebuild-ledger TABLE`: reads the footers of a table's files and writes the ledger that they prove."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kafka2hive.config.dead_letters import dead_letter_directory
 from kafka2hive.config.keys import TableRule
@@ -13,13 +14,14 @@ from kafka2hive.ledger.history import archived_epochs
 from kafka2hive.ledger.init import put_in_place, refuse_present_ledger
 from kafka2hive.ledger.location import read_marker
 from kafka2hive.ledger.repair.rebuild import LedgerFile, LostLedger, RebuiltSnapshots, rebuild
+from kafka2hive.ledger.retire import retired_files
 from kafka2hive.model.errors import AmbiguousOutcome, ManualActionRequired, OwnedByLiveRun
-from kafka2hive.model.footer import Footer
-from kafka2hive.model.paths.path import join
+from kafka2hive.model.paths.path import join, parent
 from kafka2hive.model.paths.table_directory import (
     EARLY_PLACES,
     CertificateName,
     DataFileName,
+    RetirementName,
     ledger_tag,
     staging_directory,
 )
@@ -27,10 +29,10 @@ from kafka2hive.model.text import counted
 from kafka2hive.service.process import shown_process
 from kafka2hive.service.tables.condition import Stopped, decode
 from kafka2hive.service.tables.ledgers import literal_rules, no_such_table
-from kafka2hive.service.tables.places import period_ends
+from kafka2hive.service.tables.places import footer_at, period_ends
 from kafka2hive.service.tables.routes import topic_routes
 from kafka2hive.service.wiring import Wiring
-from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, children, files_below
+from kafka2hive.storage.port import FileStatus, FileSystem, children, files_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class _TableFiles:
     """The files in a table's directories. `pending` are those of `staging` that were committed or may be.
 
     `shown` are those of `below` that readers see. `ledger_files` have this table's footers, each file once; `untracked`
-    are the paths of shown files that have no valid footer of this table.
+    are the paths of shown files that have no valid footer of this table. `retired` has the names of the text files at
+    retired places, by place; the files that they name count among `ledger_files`.
     """
 
     staging: Sequence[FileStatus]
@@ -56,6 +59,7 @@ class _TableFiles:
     shown: list[FileStatus]
     ledger_files: list[LedgerFile]
     untracked: list[str]
+    retired: Mapping[str, RetirementName]
 
 
 def rebuild_ledger(
@@ -102,6 +106,11 @@ def rebuild_ledger(
         # also if the map does not have `compact` any more
         closes=period_ends(rule, {file.footer.partition.path for file in ledger_files}),
         compacts=rule.compact is not None,
+        retired={
+            place: name.epoch
+            for place, name in table_files.retired.items()
+            if name.ledger == ledger_tag(ledger_id)
+        },
     )
     used = {(0, epoch) for epoch in archived_epochs(files, paths)} | _used(
         [*table_files.staging, *table_files.below], ledger_id
@@ -127,8 +136,12 @@ def _find(wiring: Wiring, table: str, location: str) -> _TableFiles:
     letters = dead_letter_directory(wiring.map.dead_letters.location, table)
     roots = (location, letters, join(location, EARLY_PLACES))
     below = list(files_below(files, wiring.ports.concurrency, roots))
-    shown = [file for file in below if file.is_visible]
+    retired = {parent(f.path): mark for f in below if (mark := RetirementName.parse(f.name))}
+    shown = [file for file in below if file.is_visible and RetirementName.parse(file.name) is None]
     visible, untracked = _read(wiring, table, shown, final=True)
+    # what late calls make again of a name that was deleted is empty, and nobody reads it there
+    untracked = [path for path in untracked if parent(path) not in retired]
+    visible += _gone(wiring, table, retired, {file.path for file in visible})
     moved = {f.name for f in visible}
     return _TableFiles(
         staging=staging,
@@ -137,7 +150,32 @@ def _find(wiring: Wiring, table: str, location: str) -> _TableFiles:
         shown=shown,
         ledger_files=[*visible, *(f for f in staged if f.name not in moved)],
         untracked=untracked,
+        retired=retired,
     )
+
+
+def _gone(
+    wiring: Wiring, table: str, retired: Mapping[str, RetirementName], present: Collection[str]
+) -> list[LedgerFile]:
+    """Return the files that were retired and deleted. Raises ManualActionRequired, StorageError."""
+    gone = []
+    for place, name in retired.items():
+        path = join(place, name.text)
+        try:
+            files = retired_files(path, wiring.ports.files.read(path))
+        except (ValueError, KeyError) as error:
+            raise ManualActionRequired(
+                "rebuild.retired",
+                f"{path} does not say which files were retired here: {error}",
+                "restore it from a backup; or move it away: then the offsets of those files count as not proven;"
+                " nothing was changed",
+            ) from error
+        gone += [
+            LedgerFile(path=f.path, name=f.name, final=True, length=f.length, footer=f.footer)
+            for f in files
+            if f.path not in present and f.footer.table == table
+        ]
+    return gone
 
 
 def _refuse_live_run(wiring: Wiring, table: str) -> None:
@@ -193,7 +231,7 @@ def _read(
     wiring: Wiring, table: str, statuses: list[FileStatus], *, final: bool
 ) -> tuple[list[LedgerFile], list[str]]:
     """Return the files whose names and footers are this table's, and the paths of other visible files."""
-    footers = wiring.ports.concurrency.map(lambda status: _footer(wiring.ports.files, status), statuses)
+    footers = wiring.ports.concurrency.map(partial(footer_at, wiring.ports.files), statuses)
     ledger_files: list[LedgerFile] = []
     untracked: list[str] = []
     for status, footer in zip(statuses, footers, strict=True):
@@ -207,21 +245,6 @@ def _read(
         elif final:
             untracked.append(status.path)
     return ledger_files, untracked
-
-
-def _footer(files: FileSystem, status: FileStatus) -> Footer | None:
-    """Return a file's footer; None if it was not written by kafka2hive, is damaged, or has another number of rows."""
-    from kafka2hive.formats.files import UNREADABLE, end_of
-
-    parsed = DataFileName.parse(status.name)
-    if parsed is None:
-        return None
-    try:
-        end = end_of(parsed[0].extension, status.length, lambda count: files.tail(status.path, count))
-    except (NotFound, *UNREADABLE):
-        return None
-    footer = None if end is None else Footer.parse(end.metadata)
-    return footer if end is not None and footer is not None and footer.rows == end.rows else None
 
 
 def _only_ledger(location: str, ledger_files: list[LedgerFile]) -> str:
@@ -244,6 +267,9 @@ def _used(statuses: Iterable[FileStatus], ledger_id: str) -> set[tuple[int, int]
         name = CertificateName.parse(status.name) if parsed is None else parsed[0]
         if name is not None and name.ledger == ledger_tag(ledger_id):
             used.add((name.generation, name.epoch))
+        retirement = RetirementName.parse(status.name)
+        if retirement is not None and retirement.ledger == ledger_tag(ledger_id):
+            used.add((0, retirement.epoch))
     return used
 
 

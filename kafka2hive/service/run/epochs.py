@@ -195,6 +195,7 @@ class EpochLoop:
             self._steps.hear_registrar()
             going_on = [table for table in self._owned_tables.serving() if table.aside is None]
             self._steps.record_registrations(going_on, ending=True)
+            self._steps.keep_places()
 
     def start_tables(self, *, with_sql: bool = False) -> None:
         """Start the tables before the first plan.
@@ -230,6 +231,7 @@ class EpochLoop:
             for order in ended:
                 self._orders.done(order)
             self.compactions.move()
+            self._steps.keep_places()
             self._owned_tables.refresh(topics)  # a ledger may read others than was known before its start
             backlogs = self._compare()
             epoch = self._plan_due(backlogs)

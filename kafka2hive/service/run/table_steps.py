@@ -2,13 +2,15 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TypeVar, assert_never
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.ledger.inbox import Order
-from kafka2hive.ledger.owned_ledger import list_own_directory
-from kafka2hive.ledger.snapshot.change import Change, RegistrationUpdate
-from kafka2hive.ledger.snapshot.compaction import watched_partitions
+from kafka2hive.ledger.owned_ledger import OwnedLedger, list_own_directory
+from kafka2hive.ledger.retire import Looks
+from kafka2hive.ledger.snapshot.change import Change, PlaceUpdate, RegistrationUpdate
+from kafka2hive.ledger.snapshot.compaction import counted_partitions, watched_partitions
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
     Fenced,
@@ -22,8 +24,10 @@ from kafka2hive.model.snapshot import ORDER_DONE
 from kafka2hive.service.progress_lock import BusyLock
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.stopped_tables import StoppedTables
+from kafka2hive.service.tables.places import keep_places
 from kafka2hive.service.tables.registrar import (
     LocationsCorrected,
+    LocationsLooked,
     NoRegistrar,
     RefusedByHive,
     RegisteredInHive,
@@ -64,6 +68,8 @@ class TableSteps:
         self._reporter = reporter
         self._lock = lock
         self._looked_at = self._recorded_at = wiring.ports.clock.monotonic()
+        self._looks: dict[str, Looks] = {}
+        self._deleted_at = self._looked_at
         self._stopped = StoppedTables(wiring, owned_tables.noticed)
 
     def each(self, tables: Iterable[Table], work: Callable[[Table], Result]) -> list[Result]:
@@ -119,7 +125,7 @@ class TableSteps:
             self.settings[table.name] = started.settings
             self._reporter.started(started)
             self._registrar.enqueue(started.unregistered)
-            self._registrar.watch(table.name, watched_partitions(table.owned.state))
+            self._watch(table)
         self._evolve(table)
         self._owned_tables.admit(table)
 
@@ -142,7 +148,7 @@ class TableSteps:
         """
         published = self._owned_tables.publish(table, change)
         self._registrar.enqueue(published.unregistered)
-        self._registrar.watch(table.name, watched_partitions(table.owned.state))
+        self._watch(table)
         self._owned_tables.clean_up(table)
         return published
 
@@ -162,12 +168,50 @@ class TableSteps:
                     self._owned_tables.refused_by_hive(event)
                 case LocationsCorrected(partitions):
                     self._reporter.locations_corrected(partitions)
+                case LocationsLooked():
+                    self._note_looks(event)
                 case _:
                     assert_never(event)
         why = self._registrar.no_answer
         for table in self._owned_tables.tables.values():
             pending = why is not None and table.open_registrations
             table.warnings["hive"] = (f"partitions are not registered in Hive: {why}",) if pending else ()
+
+    def _watch(self, table: Table) -> None:
+        state = table.owned.state
+        self._registrar.watch(table.name, watched_partitions(state), counted_partitions(state))
+
+    def _note_looks(self, event: LocationsLooked) -> None:
+        for name in {partition.table for partition in event.right | event.put_back}:
+            known = self._looks.get(name, Looks())
+            right = {p: event.at for p in event.right if p.table == name}
+            put_back = frozenset(p for p in event.put_back if p.table == name)
+            self._looks[name] = Looks({**known.right, **right}, known.put_back | put_back)
+
+    def keep_places(self) -> None:
+        """Record what the registrar's looks met, retire what was right for long enough, and delete early files (K7, K8).
+
+        No epoch may be under way.
+        """
+        now = self._wiring.ports.clock.monotonic()
+        deletes = now - self._deleted_at >= RECORD_SECONDS
+        if deletes:
+            self._deleted_at = now
+
+        def keep(table: Table) -> None:
+            looks = self._looks.pop(table.name, None)
+            if looks is None and not (deletes and table.owned.state.retired):
+                return
+
+            def publish(change: PlaceUpdate) -> OwnedLedger:
+                self.publish(table, replace(change, registered=table.owned.registered))
+                return table.owned.ledger
+
+            kept = keep_places(self._wiring.ports, table.owned.ledger, table.rule, looks or Looks(), publish)
+            for problem in kept.problems:
+                log.warning("%s: %s", table.name, problem)
+
+        self.each(self._owned_tables.serving(), keep)
 
     def record_idle(self, idle: Iterable[Table], waiting: Iterable[Table], *, is_busy: bool) -> None:
         """Record the registrations of `idle` tables, and the complete partitions of `waiting` ones.

@@ -1,14 +1,23 @@
-"""Where the data files of a table belong, if the map has `compact`: rule K1 of docs/protocol.md."""
+"""Where the data files of a table belong and stay, if the map has `compact`: rules K1 and K8 of docs/protocol.md."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from kafka2hive.config.keys import TableRule
 from kafka2hive.config.keys.bucket_path import BucketEnds, period_of, read_bucket_path
 from kafka2hive.ledger.early_files import Rows
 from kafka2hive.ledger.early_files import with_places as place
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.ports import Ports
+from kafka2hive.ledger.retire import Keeping, Looks
+from kafka2hive.ledger.retire import keep_places as keep
+from kafka2hive.ledger.snapshot.change import PlaceUpdate
+from kafka2hive.model.footer import Footer
+from kafka2hive.model.paths.table_directory import DataFileName
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import utc_text
-from kafka2hive.storage.port import FileSystem
+from kafka2hive.storage.port import FileStatus, FileSystem, NotFound
 
 
 def with_places(files: FileSystem, state: Snapshot, rule: TableRule, change: Rows) -> Rows:
@@ -30,3 +39,43 @@ def period_ends(rule: TableRule, paths: Iterable[str]) -> dict[str, str]:
     ends = BucketEnds(path, rule.bucketing.zone)
     found = {each: ends.end_ms(each) for each in paths}
     return {each: utc_text(end // 1000) for each, end in found.items() if end is not None}
+
+
+def keep_places(
+    ports: Ports,
+    owned: OwnedLedger,
+    rule: TableRule,
+    looks: Looks,
+    publish: Callable[[PlaceUpdate], OwnedLedger],
+) -> Keeping:
+    """Record looks at Hive's locations, and retire and delete early files (K8); without `compact` none is retired.
+
+    Raises as `publish`.
+    """
+    return keep(
+        ports,
+        owned,
+        looks,
+        keep_seconds=math.inf if rule.compact is None else rule.compact.keep_seconds,
+        now=ports.clock.epoch_ms() / 1000,
+        footer_of=partial(footer_at, ports.files),
+        publish=publish,
+    )
+
+
+def footer_at(files: FileSystem, status: FileStatus) -> Footer | None:
+    """Return a file's footer; None if it was not written by kafka2hive, is damaged, or has another number of rows.
+
+    Raises StorageError.
+    """
+    from kafka2hive.formats.files import UNREADABLE, end_of
+
+    parsed = DataFileName.parse(status.name)
+    if parsed is None:
+        return None
+    try:
+        end = end_of(parsed[0].extension, status.length, lambda count: files.tail(status.path, count))
+    except (NotFound, *UNREADABLE):
+        return None
+    footer = None if end is None else Footer.parse(end.metadata)
+    return footer if end is not None and footer is not None and footer.rows == end.rows else None

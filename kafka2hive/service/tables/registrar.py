@@ -48,7 +48,16 @@ class LocationsCorrected:
     partitions: frozenset[HivePartition]
 
 
-RegistrarEvent = RegisteredInHive | RefusedByHive | LocationsCorrected
+@dataclass(frozen=True, slots=True)
+class LocationsLooked:
+    """What a look met, as in LocationCheck; it began `at` Unix seconds. Those `put_back` wait until they are not counted."""
+
+    right: frozenset[HivePartition]
+    put_back: frozenset[HivePartition]
+    at: float
+
+
+RegistrarEvent = RegisteredInHive | RefusedByHive | LocationsCorrected | LocationsLooked
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +141,8 @@ class Registrar:
         self._metastore = metastore
         self._clock = clock or SystemClock()
         self._watched: dict[str, frozenset[HivePartition]] = {}
+        self._counted: dict[str, frozenset[HivePartition]] = {}
+        self._put_back: frozenset[HivePartition] = frozenset()
         self._looked_at = -math.inf
         self._to_look_at: list[HivePartition] = []
         self._ensure = ensure
@@ -161,11 +172,19 @@ class Registrar:
         with self._condition:
             self._unregistered -= partitions
 
-    def watch(self, table: str, partitions: frozenset[HivePartition]) -> None:
-        """Replace the partitions of a table whose locations in Hive are compared every LOOK_SECONDS."""
+    def watch(
+        self,
+        table: str,
+        partitions: frozenset[HivePartition],
+        counted: frozenset[HivePartition] = frozenset(),
+    ) -> None:
+        """Replace the partitions of a table whose locations in Hive are compared every LOOK_SECONDS.
+
+        One of `counted` that somebody put back is set again as soon as it is not counted any more (K8).
+        """
         with self._condition:
-            if partitions != self._watched.get(table, frozenset()):
-                self._watched[table] = partitions
+            if (partitions, counted) != (self._watched.get(table), self._counted.get(table)):
+                self._watched[table], self._counted[table] = partitions, counted
                 self._condition.notify_all()
 
     def keep_locations(self) -> bool:
@@ -174,24 +193,40 @@ class Registrar:
         Return whether more of them wait. After an outage the next look begins anew.
         """
         now = self._clock.monotonic()
-        if not self._to_look_at and now - self._looked_at >= LOOK_SECONDS:
+        with self._condition:
+            due = sorted(self._due())
+            self._put_back -= frozenset(due)
+        if not due and not self._to_look_at and now - self._looked_at >= LOOK_SECONDS:
             self._looked_at = now
             with self._condition:
                 self._to_look_at = sorted(frozenset[HivePartition]().union(*self._watched.values()))
-        now_looked_at, self._to_look_at = self._to_look_at[:LOOK_SLICE], self._to_look_at[LOOK_SLICE:]
-        check = keep_locations(self._metastore, now_looked_at, self._is_watched)
+        if not due:
+            due, self._to_look_at = self._to_look_at[:LOOK_SLICE], self._to_look_at[LOOK_SLICE:]
+        at = self._clock.epoch_ms() / 1000
+        check = keep_locations(self._metastore, due, self._is_watched, self._is_counted)
         for partition, why in check.refused.items():
             log.warning("Hive refuses the location of %s %s: %s", partition.table, partition.path, why)
         if check.outage is not None:
             self._to_look_at = []
-        if check.corrected:
-            with self._condition:
-                self._events.append(LocationsCorrected(check.corrected))
+        with self._condition:
+            self._put_back |= check.put_back
+            if check.corrected or check.put_back:
+                self._events.append(LocationsCorrected(check.corrected | check.put_back))
+            if check.right or check.put_back:
+                self._events.append(LocationsLooked(check.right, check.put_back, at))
         return bool(self._to_look_at)
+
+    def _due(self) -> frozenset[HivePartition]:
+        """Return the partitions that were put back, and are not counted any more; the caller holds the condition."""
+        return self._put_back - frozenset[HivePartition]().union(*self._counted.values())
 
     def _is_watched(self, partition: HivePartition) -> bool:
         with self._condition:
             return not self._ending and partition in self._watched.get(partition.table, ())
+
+    def _is_counted(self, partition: HivePartition) -> bool:
+        with self._condition:
+            return partition in self._counted.get(partition.table, ())
 
     def take_events(self) -> list[RegistrarEvent]:
         """Return the events since the last call, in order."""
@@ -281,10 +316,13 @@ class Registrar:
         """Return in how many seconds the locations are compared again, None if nothing is watched."""
         if not any(self._watched.values()):
             return None
+        if self._due():
+            return 0.0
         return max(0.0, self._looked_at + LOOK_SECONDS - self._clock.monotonic())
 
     def _has_work(self, *, watching: bool) -> bool:
-        return bool(self._unregistered) or self._ending or any(self._watched.values()) > watching
+        is_new = any(self._watched.values()) > watching
+        return bool(self._unregistered or self._due()) or self._ending or is_new
 
     def _has_other_work(self, failed: frozenset[HivePartition]) -> bool:
         return self._ending or self._once_more or bool(self._unregistered - failed)
@@ -304,7 +342,12 @@ class NoRegistrar:
     def give_up(self, partitions: frozenset[HivePartition]) -> None:
         """Do nothing."""
 
-    def watch(self, table: str, partitions: frozenset[HivePartition]) -> None:
+    def watch(
+        self,
+        table: str,
+        partitions: frozenset[HivePartition],
+        counted: frozenset[HivePartition] = frozenset(),
+    ) -> None:
         """Do nothing."""
 
     def take_events(self) -> list[RegistrarEvent]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from kafka2hive.config.keys import TableSettings
 from kafka2hive.ledger.early_files import in_unit
-from kafka2hive.ledger.snapshot.change import MOST_MOVED
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.table_directory import early_place, extension_of, other_place
 from kafka2hive.model.snapshot import CompactionUnit, MovedPartition, Snapshot
+from kafka2hive.service.verify.files import read_back
 from kafka2hive.service.verify.result import Finding, of_epoch
 from kafka2hive.storage.port import FileSystem, NotFound
 
@@ -57,8 +57,7 @@ def audit_places(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
                 yield Finding(_CODE, home.location, text)
     if {each.partition: (each.files, each.rows) for each in after.early} != counts:
         yield of_epoch(after, _CODE, "its early lines do not follow from the epoch before and its files")
-    if set(after.moved) != set(_watched(moved) if after.units else moved):
-        yield of_epoch(after, _CODE, "its moved lines do not follow from the epoch before and its units")
+    yield from _audit_retired(before, after, {each.partition: each for each in moved})
     if after.closed_through < before.closed_through:
         yield of_epoch(after, _CODE, f"closed through {after.closed_through}, before {before.closed_through}")
 
@@ -69,7 +68,7 @@ def audit_units(
     """Compare the rows of each unit's sources, as the ledger names them, with those of its files. Raises StorageError.
 
     A file whose loss was accepted before the unit is not one of its sources. If a source was lost since (Hive no longer reads
-    it), the unit cannot be compared.
+    it) or retired, the unit cannot be compared, but its files are read.
     """
     from kafka2hive.formats.lines.files import PlainLines  # slow: it loads pyarrow
     from kafka2hive.task.rows import schema_in_files
@@ -87,9 +86,12 @@ def audit_units(
                 and in_unit(f, unit)
                 and f.final not in lost_before
             ]
-            if any(f.final in lost for f in sources):
-                continue
             written = [f for f in snapshot.files if (f.hive_partition, f.task) == (unit.partition, unit.task)]
+            if any(f.final in lost for f in sources):
+                findings += [
+                    each for f in written if f.final not in lost for each in read_back(files, f, f.final)
+                ]
+                continue
             if problem := _difference(files, unit, sources, written, plain):
                 where = f"epoch {snapshot.epoch}, unit {unit.task}"
                 findings.append(Finding("verify.compacted", unit.partition.location, f"{where}: {problem}"))
@@ -109,11 +111,17 @@ def _moved_before(before: Snapshot, after: Snapshot) -> Iterator[MovedPartition]
         yield each
 
 
-def _watched(moved: list[MovedPartition]) -> list[MovedPartition]:
-    """Return the lines without the oldest of partitions that have no late data."""
-    same = [each for each in moved if not each.late]
-    ended = same[:-MOST_MOVED]
-    return [each for each in moved if each not in ended]
+def _audit_retired(
+    before: Snapshot, after: Snapshot, moved: dict[HivePartition, MovedPartition]
+) -> Iterator[Finding]:
+    """Audit the moved and the retired lines; `moved` are those that there would be if this epoch retired none."""
+    for each in set(after.retired) - set(before.retired):
+        line = moved.pop(each.partition, None)
+        if line is None or not line.right_since or (each.through, each.epoch) != (line.epoch, after.epoch):
+            yield Finding(_CODE, each.early, f"epoch {after.epoch} retires it, though its time had not run")
+    said = {each.partition: replace(each, right_since="") for each in after.moved}
+    if said != {home: replace(each, right_since="") for home, each in moved.items()}:
+        yield of_epoch(after, _CODE, "its moved lines do not follow from the epoch before and its units")
 
 
 def _home(early: HivePartition) -> HivePartition:

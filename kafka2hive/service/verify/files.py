@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from kafka2hive.model.files import UNKNOWN_CHECKSUM, DataFile, FileKind, HivePartition
 from kafka2hive.model.paths.path import base_name, parent
-from kafka2hive.model.paths.table_directory import DataFileName, extension_of, ledger_tag
+from kafka2hive.model.paths.table_directory import DataFileName, RetirementName, extension_of, ledger_tag
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.model.text import counted
 from kafka2hive.service.verify.result import AuditResult, Finding
@@ -159,7 +159,10 @@ def _foreign(unnamed: Mapping[str, int | None], directories: Collection[str]) ->
     paths = [
         path
         for path, epoch in unnamed.items()
-        if epoch is None and parent(path) in directories and base_name(path)[0] not in "_."
+        if epoch is None
+        and parent(path) in directories
+        and base_name(path)[0] not in "_."
+        and RetirementName.parse(base_name(path)) is None
     ]
     if not paths:
         return []

@@ -194,6 +194,18 @@ def lost_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
     return frozenset(losses | replayed_paths(snapshots))
 
 
+def retired_paths(snapshots: Iterable[Snapshot]) -> frozenset[str]:
+    """Return the final paths of early files that may be gone, because their rows are in compacted ones (K8)."""
+    snapshots = list(snapshots)
+    through = {each.early: each.through for snapshot in snapshots for each in snapshot.retired}
+    return frozenset(
+        file.final
+        for snapshot in snapshots
+        for file in snapshot.files
+        if file.kind is FileKind.DATA and snapshot.epoch <= through.get(file.hive_partition.location, -1)
+    )
+
+
 def replayed_paths(snapshots: Iterable[Snapshot]) -> set[str]:
     """Return the final paths of dead-letter files whose letters were replayed, which must be hidden."""
     return {one.path for snapshot in snapshots for one in snapshot.replayed}

@@ -25,7 +25,6 @@ from kafka2hive.ledger.snapshot.change import (
 from kafka2hive.ledger.snapshot.compaction import (
     UnitsDoNotFit,
     may_move,
-    partitions_with_two_places,
     place_file,
     place_of,
     watched_partitions,
@@ -49,6 +48,7 @@ from kafka2hive.model.snapshot import (
     MovedPartition,
     OpenPartition,
     ReplayedFile,
+    RetiredPartition,
     Snapshot,
     Tracking,
 )
@@ -194,18 +194,6 @@ def test_a_table_whose_own_directory_has_the_name_of_early_places_has_none() -> 
     assert after.early == () and "verify.compaction" not in found(before, after)
 
 
-def test_lines_of_moved_partitions_end_unless_there_are_late_data() -> None:
-    others = tuple(
-        replace(MOVE, partition=replace(HOME, path=f"dt={n}", location=f"{LOCATION}/dt={n}"), late=late)
-        for n, late in enumerate((0, 7, 0))
-    )
-    change = Compaction(
-        files=(file(HOME, FileKind.COMPACTED, 10),), units=(unit(),), policy="p", most_moved=1
-    )
-    moved = with_moves(replace(state(), moved=others), change).moved
-    assert [(m.partition.path, m.late) for m in moved] == [("dt=1", 7), (PATH, 0)]
-
-
 def test_late_data_of_a_moved_partition_have_it_watched_again() -> None:
     late = of_epoch(6, HOME, FileKind.DATA, 1)
     after = replace(state(), epoch=6, early=(), files=(late,))
@@ -264,14 +252,23 @@ def test_a_rebuilt_ledger_promotes_staged_files_where_their_partitions_are() -> 
 def test_a_rebuilt_ledger_knows_what_has_moved_and_what_is_early() -> None:
     data = tuple(file(EARLY, FileKind.DATA, 5, task, task) for task in range(2))
     base = replace(state(), files=data, unregistered=(EARLY,), early=())
-    early = with_rebuilt_places(base, [], {PATH: CLOSES})
+    early = with_rebuilt_places(base, {PATH: CLOSES}, {}, [])
     assert [(e.partition, e.files, e.rows, e.certified) for e in early.early] == [(EARLY, 2, 10, 0)]
-    moved = with_rebuilt_places(base, [file(HOME, FileKind.COMPACTED, 10, number=9)], {PATH: CLOSES})
+    moved = with_rebuilt_places(base, {PATH: CLOSES}, {}, [file(HOME, FileKind.COMPACTED, 10, number=9)])
     assert moved.early == () and [m.partition for m in moved.moved] == [HOME]
     assert moved.unregistered == (HOME,) and moved.closed_through == CLOSES
     assert [(u.sources, u.rows) for u in moved.units] == [(2, 10)]
     with pytest.raises(ManualActionRequired, match=r"rebuild\.compacted|do not hold all rows"):
-        with_rebuilt_places(base, [file(HOME, FileKind.COMPACTED, 9, number=9)], {PATH: CLOSES})
+        with_rebuilt_places(base, {PATH: CLOSES}, {}, [file(HOME, FileKind.COMPACTED, 9, number=9)])
+    retired = {EARLY.location: 7}
+    gone = with_rebuilt_places(base, {PATH: CLOSES}, retired, [file(HOME, FileKind.COMPACTED, 10, number=9)])
+    assert not gone.early and not gone.moved
+    assert [(r.partition, r.early, r.epoch) for r in gone.retired] == [(HOME, EARLY.location, 7)]
+    for rows in (9, 0):
+        written = [file(HOME, FileKind.COMPACTED, rows, number=9)] if rows else []
+        with pytest.raises(ManualActionRequired, match="were retired") as lost:
+            with_rebuilt_places(base, {PATH: CLOSES}, retired, written)
+        assert lost.value.code == "rebuild.retired"
 
 
 def following(
@@ -401,10 +398,10 @@ def renamed(file: DataFile, old: str, new: str) -> DataFile:
 def test_a_partition_with_data_in_each_epoch_is_watched_as_long_as_it_may_hide_rows() -> None:
     assert HOME in LATE.unregistered and watched_partitions(LATE) == {HOME}
     assert EARLY in DATA.unregistered and watched_partitions(DATA) == {EARLY}
-    assert watched_partitions(MOVED) == frozenset() and partitions_with_two_places(MOVED) == {HOME}
+    assert watched_partitions(MOVED) == {HOME}
     given_up = ForgottenRegistration(partition=HOME, reason="r", accepted_by="o", accepted_at=NOW, epoch=6)
     forgotten = replace(LATE, forgotten=(given_up,))
-    assert watched_partitions(forgotten) == partitions_with_two_places(forgotten) == frozenset()
+    assert watched_partitions(forgotten) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -468,6 +465,11 @@ def test_data_of_a_partition_whose_early_files_are_still_there_have_it_watched_a
     after_reset = placed(left, replace(BORN, closed_through=""), {PATH: CLOSES})
     assert after_reset.files[0].hive_partition == HOME and after_reset.moved == {HOME}
     assert placed(Listings({}), replace(BORN, closed_through=CLOSES), {PATH: CLOSES}).moved == frozenset()
+    marked = Listings({EARLY.location: ["a.parquet.final", "moved-abababab-e000007.gz"]})
+    assert placed(marked, replace(BORN, closed_through=CLOSES), {PATH: CLOSES}).moved == frozenset()
+    line = RetiredPartition(partition=HOME, early=EARLY.location, through=4, epoch=5)
+    retired = replace(BORN, closed_through=CLOSES, retired=(line,))
+    assert placed(left, retired, {PATH: CLOSES}).moved == frozenset()
 
 
 def test_a_listing_without_an_answer_is_this_tables_trouble_alone() -> None:
@@ -518,9 +520,9 @@ def test_units_are_compared_with_the_sources_that_were_not_lost_by_then(
 ) -> None:
     """Two sources, one of which is lost before or after the unit of epoch 5, or was never accepted as lost."""
     sources = [file(EARLY, FileKind.DATA, 1, number=number) for number in range(2)]
-    written = file(HOME, FileKind.COMPACTED, 1)
     before = accepted_in is not None and accepted_in <= 5
     rows = {"a": [1]} if before else {"a": [1, 1]}
+    written = file(HOME, FileKind.COMPACTED, len(rows["a"]))
     of_unit = replace(
         unit(sources=1 if before else 2),
         first=f"e000005-0-{0:032x}",

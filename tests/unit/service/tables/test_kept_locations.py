@@ -5,7 +5,13 @@ from collections.abc import Callable, Sequence
 from kafka2hive.ledger.snapshot.compaction import watched_partitions
 from kafka2hive.model.files import HivePartition
 from kafka2hive.model.snapshot import MovedPartition
-from kafka2hive.service.tables.registrar import LOOK_SECONDS, LOOK_SLICE, LocationsCorrected, Registrar
+from kafka2hive.service.tables.registrar import (
+    LOOK_SECONDS,
+    LOOK_SLICE,
+    LocationsCorrected,
+    LocationsLooked,
+    Registrar,
+)
 from kafka2hive.storage.concurrency import DaemonThreads
 from tests.harness.clock import SkippedTime
 from tests.harness.values import snapshot
@@ -113,3 +119,34 @@ def test_a_partition_that_is_not_watched_any_more_is_left_out_of_the_look_under_
     registrar.watch("d.t", frozenset())
     registrar.keep_locations()
     assert hive.looks == LOOK_SLICE
+
+
+def test_a_location_whose_time_runs_is_set_again_once_the_ledger_has_stopped_it() -> None:
+    hive, clock, other = Hive(), SkippedTime(), HivePartition("d.t", "dt=2", "hdfs://n/t/dt=2")
+    registrar = Registrar(hive, lambda name: None, DaemonThreads(), clock)
+    both = frozenset({HOME, other})
+    registrar.watch("d.t", both, both)
+    registrar.keep_locations()
+    began = clock.epoch_ms() / 1000
+    assert registrar.take_events() == [
+        LocationsCorrected(frozenset({HOME})),
+        LocationsLooked(frozenset({other}), frozenset({HOME}), began),
+    ]
+    registrar.keep_locations()
+    assert hive.where == EARLY and hive.looks == 2
+    registrar.watch("d.t", both, frozenset({other}))
+    registrar.keep_locations()
+    assert hive.where == HOME.location and hive.looks == 3
+    registrar.keep_locations()
+    assert hive.looks == 3
+
+
+def test_the_thread_sets_a_location_again_as_soon_as_its_time_is_stopped() -> None:
+    hive = Hive()
+    registrar = Registrar(hive, lambda name: None, DaemonThreads())
+    registrar.start()
+    registrar.watch("d.t", frozenset({HOME}), frozenset({HOME}))
+    wait_until(lambda: hive.looks == 1, "looked", 10)
+    registrar.watch("d.t", frozenset({HOME}))
+    wait_until(lambda: hive.where == HOME.location, "set again", 10)
+    registrar.end()

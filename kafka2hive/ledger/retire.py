@@ -1,0 +1,277 @@
+"""Retire the early files of partitions that have moved: rule K8 of docs/protocol.md."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import orjson
+
+from kafka2hive.ledger.history import final_snapshots
+from kafka2hive.ledger.owned_ledger import OwnedLedger
+from kafka2hive.ledger.ports import Ports, log
+from kafka2hive.ledger.snapshot.change import PlaceUpdate
+from kafka2hive.ledger.snapshot.compaction import counted_partitions
+from kafka2hive.model.errors import ManualActionRequired, TableError
+from kafka2hive.model.files import DataFile, FileKind, HivePartition
+from kafka2hive.model.footer import Footer
+from kafka2hive.model.paths.path import join, parent, parse_partition_path
+from kafka2hive.model.paths.table_directory import DataFileName, RetirementName, is_early_place, ledger_tag
+from kafka2hive.model.snapshot import MovedPartition, RetiredPartition, Snapshot
+from kafka2hive.model.text import unix_seconds, utc_text
+from kafka2hive.storage.port import AlreadyExists, FileStatus, FileSystem, StorageError, children, write_file
+
+FRESH_SECONDS = 60.0
+"""A look counts for so long: what it says may change at any moment."""
+MOST_RETIRED = 20
+"""How many partitions one snapshot retires: a listing of both places and a read of the ledger's history for each."""
+MOST_DELETES = 1_000
+"""How many files are deleted at a time, so that no epoch waits long."""
+
+FooterOf = Callable[[FileStatus], Footer | None]
+"""Reads the footer of a data file. Raises StorageError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What looks at Hive's locations of moved partitions met since the last call.
+
+    `right`: not at the early place, and when that was asked (Unix seconds). `put_back`: at the early place.
+    """
+
+    right: Mapping[HivePartition, float] = field(default_factory=dict)
+    put_back: frozenset[HivePartition] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Why partitions whose time is over are not retired, and how many early files were deleted."""
+
+    problems: tuple[TableError, ...] = ()
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """The retired partitions that have no early files left (`cleared`), and how many files were deleted."""
+
+    cleared: frozenset[HivePartition]
+    files: int
+
+
+def keep_places(
+    ports: Ports,
+    owned: OwnedLedger,
+    looks: Looks,
+    *,
+    keep_seconds: float,
+    now: float,
+    footer_of: FooterOf,
+    publish: Callable[[PlaceUpdate], OwnedLedger],
+) -> Keeping:
+    """Record the looks, retire what was right for `keep_seconds`, and delete early files of retired partitions.
+
+    `now` is in Unix seconds. `publish` commits a change. A crash before the commit changes nothing; after it, the next call
+    goes on with the deletion. Raises as `publish`.
+    """
+    before = delete_retired(ports, owned, footer_of)
+    change, problems = _update(ports, owned, looks, keep_seconds, now, before.cleared)
+    deleted = before.files
+    if change is not None:
+        owned = publish(change)
+        if change.retired:
+            deleted += delete_retired(ports, owned, footer_of).files
+    return Keeping(tuple(problems), deleted)
+
+
+def _update(
+    ports: Ports,
+    owned: OwnedLedger,
+    looks: Looks,
+    keep_seconds: float,
+    now: float,
+    cleared: frozenset[HivePartition],
+) -> tuple[PlaceUpdate | None, list[TableError]]:
+    """Return what the next snapshot must say, None if it is what the newest one says, and the errors of keep_places."""
+    state = owned.state
+    counted = counted_partitions(state)
+    fresh = {
+        p: at for p, at in looks.right.items() if p not in looks.put_back and now - FRESH_SECONDS <= at <= now
+    }
+    moved = {each.partition: each for each in state.moved}
+    due = [
+        moved[p] for p, at in sorted(fresh.items()) if p in counted and _is_over(moved[p], at, keep_seconds)
+    ]
+    retired: list[HivePartition] = []
+    problems: list[TableError] = []
+    for each in due[:MOST_RETIRED]:
+        try:
+            _refuse_changed_home(ports.files, owned, each)
+        except TableError as error:
+            problems.append(error)
+        except StorageError as error:
+            log.warning("%s is not retired yet: %s", each.early, error)
+        else:
+            retired.append(each.partition)
+    pending = frozenset(state.unregistered)  # R8 compares these, too, and sets them without a word
+    right = frozenset(p for p in fresh if p in moved and p not in counted | pending)
+    put_back = looks.put_back & counted
+    if not (right or put_back or retired or cleared):
+        return None, problems
+    change = PlaceUpdate(
+        right=right,
+        right_at=utc_text(now),
+        put_back=put_back,
+        retired=frozenset(retired),
+        cleared=cleared,
+    )
+    return change, problems
+
+
+def _is_over(moved: MovedPartition, at: float, keep_seconds: float) -> bool:
+    since = unix_seconds(moved.right_since)
+    return since is not None and at - since >= keep_seconds
+
+
+def _refuse_changed_home(files: FileSystem, owned: OwnedLedger, moved: MovedPartition) -> None:
+    """Raise TableError unless the compacted files are whole at home: their rows are nowhere else once the early ones are gone.
+
+    A line that began again with late data, because the ledger of the move was reset, has neither. Raises StorageError.
+    """
+    compacted = _compacted(files, owned, moved)
+    lengths = {child.path: child.length for child in children(files, moved.partition.location)}
+    lost = {loss.path for loss in owned.state.losses}
+    changed = [f.final for f in compacted if lengths.get(f.final) != f.length or f.final in lost]
+    if changed or (not compacted and _own_files(files, owned.state, moved.early, moved.epoch)):
+        raise TableError(
+            "compact.home_changed",
+            f"{changed[0] if changed else moved.partition.location} is not there as compaction wrote it, so the files at"
+            f" {moved.early} stay: they have its rows",
+            f"restore it from a backup, or leave it so; `kafka2hive verify --table {owned.state.table}` names what is missing",
+        )
+
+
+def _compacted(files: FileSystem, owned: OwnedLedger, moved: MovedPartition) -> list[DataFile]:
+    try:
+        for snapshot in final_snapshots(files, owned.paths, owned.directory, moved.epoch):
+            if snapshot.epoch == moved.epoch:
+                return [
+                    file
+                    for file in snapshot.files
+                    if file.kind is FileKind.COMPACTED and file.hive_partition == moved.partition
+                ]
+            break
+    except ManualActionRequired as damage:
+        raise TableError(damage.code, damage.message, damage.remedy) from damage
+    return []
+
+
+def delete_retired(ports: Ports, owned: OwnedLedger, footer_of: FooterOf) -> Deletion:
+    """Delete files at the places that the newest snapshot has retired, at most MOST_DELETES.
+
+    First the text file is put there, which makes a query at this place fail and holds the footers of all files that are
+    deleted. Storage errors are logged: the next call goes on.
+    """
+    cleared: set[HivePartition] = set()
+    deleted = 0
+    for each in owned.state.retired:
+        try:
+            own = _own_files(ports.files, owned.state, each.early, each.through)
+            if _is_marked(ports, owned.state, each, own, footer_of):
+                if not own:
+                    cleared.add(each.partition)
+                deleted += sum(ports.concurrency.map(partial(_delete, ports), own[: MOST_DELETES - deleted]))
+        except StorageError as error:
+            log.warning("the files at %s are deleted later: %s", each.early, error)
+        if deleted >= MOST_DELETES:
+            break
+    return Deletion(frozenset(cleared), deleted)
+
+
+def _delete(ports: Ports, file: FileStatus) -> bool:
+    done = ports.files.delete(file.path)
+    log.debug("delete %s: retired", file.path)
+    return done
+
+
+def _own_files(files: FileSystem, state: Snapshot, early: str, through: int) -> list[FileStatus]:
+    """List the ledger's data files of epochs up to `through` at an early place."""
+    own = []
+    for child in children(files, early):
+        name, kind = DataFileName.parse(child.name) or (None, "")
+        if name and kind == "final" and name.ledger == ledger_tag(state.ledger_id) and name.epoch <= through:
+            own.append(child)
+    return own
+
+
+def _is_marked(
+    ports: Ports, state: Snapshot, retired: RetiredPartition, own: list[FileStatus], footer_of: FooterOf
+) -> bool:
+    """Put the text file in place if it is missing; return whether it is there.
+
+    It is renamed to its name when it is whole, and never replaced, so no late call leaves an empty one. Raises StorageError.
+    """
+    name = RetirementName(ledger_tag(state.ledger_id), retired.epoch)
+    path = join(retired.early, name.text)
+    if any(child.path == path for child in children(ports.files, retired.early)):
+        return True
+    footers = ports.concurrency.map(footer_of, own)
+    text = retirement_text(retired, list(zip(own, footers, strict=True)))
+    draft = join(retired.early, name.draft(ports.new_uuid()))
+    ports.files.mkdirs(retired.early)
+    write_file(ports.files, draft, text)
+    try:
+        ports.files.rename(draft, path)
+    except AlreadyExists:
+        return True
+    log.info("%s is retired: queries that Hive sends there fail from now on", retired.early)
+    return True
+
+
+def retirement_text(retired: RetiredPartition, files: list[tuple[FileStatus, Footer | None]]) -> bytes:
+    """Return the text for people who meet it, and the names, lengths and footers of the files, for a rebuilt ledger."""
+    home = retired.partition
+    values = ", ".join(f"{name}='{value}'" for name, value in parse_partition_path(home.path))
+    lines = [
+        f"The files of {home.table} {home.path} that were here are at {home.location} now, compacted.",
+        f"If Hive reads this file: ALTER TABLE {home.table} PARTITION ({values}) SET LOCATION '{home.location}'",
+    ]
+    for status, footer in files:
+        if footer is not None:
+            row = {"name": status.name, "length": status.length, "footer": footer.metadata()}
+            lines.append(f"file {orjson.dumps(row).decode()}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+@dataclass(frozen=True, slots=True)
+class RetiredFile:
+    """An early file that was, or will be, deleted at a place that is retired."""
+
+    path: str
+    name: DataFileName
+    length: int
+    footer: Footer
+
+
+def retired_files(path: str, text: bytes) -> list[RetiredFile]:
+    """Return the files that the text file at `path` names. Raises ValueError if it is damaged."""
+    files = []
+    for line in text.decode().splitlines():
+        tag, _, content = line.partition(" ")
+        if tag != "file":
+            continue
+        row = orjson.loads(content)
+        parsed = DataFileName.parse(row["name"])
+        footer = Footer.parse({key.encode(): value.encode() for key, value in row["footer"].items()})
+        if parsed is None or footer is None:
+            raise ValueError(f"{path}: {row['name']} is no data file")
+        files.append(RetiredFile(join(parent(path), row["name"]), parsed[0], row["length"], footer))
+    return files
+
+
+def is_retired(state: Snapshot, file: DataFile) -> bool:
+    """Return whether a committed file is at an early place that was retired, so that it may be gone."""
+    place = file.hive_partition
+    if file.kind is not FileKind.DATA or not is_early_place(place.location, place.path):
+        return False
+    kept = {each.partition.location for each in state.early} | {each.early for each in state.moved}
+    return place.location not in kept
