@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kafka2hive.plan.contract import TableManifest, TaskPlan, UnitOrder, UnitResult
+from kafka2hive.spark.session import session_slots
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,6 +73,7 @@ class UnitJobs:
         self, spark: "SparkSession", function: Callable[[Iterable[UnitOrder]], Iterator[UnitResult]]
     ) -> None:
         """`function` comes from `task_function`."""
+        self._spark = spark
         self._context = spark.sparkContext
         self._function = function
         self._changed = threading.Condition()
@@ -79,6 +81,10 @@ class UnitJobs:
         self._end: Sequence[UnitResult] | Exception | None = None
         self._dropped = False
         self._thread: threading.Thread | None = None
+
+    def cores(self) -> int:
+        """Return how many cores Spark has now. Raises ServiceUnavailable (`spark.gone`)."""
+        return session_slots(self._spark, {}, tasks_per_core=1)
 
     def begin(self, orders: Sequence[UnitOrder]) -> None:
         """Begin a job, if `drop` was not called. `take` must have returned the end of the one before."""

@@ -389,6 +389,7 @@ def test_epochs_go_on_while_a_unit_is_written_and_a_stop_cancels_it(
 
 def test_units_return_their_results_one_job_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
     units = UnitJobs(spark, task_function(write_when_let_go, tmp_path))
+    assert units.cores() == spark.sparkContext.defaultParallelism
     (tmp_path / "go").touch()
     for job in ([unit(0), unit(1)], [unit(2)]):
         units.begin(job)

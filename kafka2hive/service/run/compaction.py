@@ -4,7 +4,7 @@ Only memory knows units under way, so a run that ends, or takes a table over aga
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
@@ -36,6 +36,9 @@ _DOUBLINGS = 6
 
 class UnitRunner(Protocol):
     """Runs units of compaction beside the epochs, one job at a time (spark/jobs.py)."""
+
+    def cores(self) -> int:
+        """Return how many cores Spark has now. Raises ServiceUnavailable (`spark.gone`)."""
 
     def begin(self, orders: Sequence[UnitOrder]) -> None: ...
 
@@ -73,7 +76,7 @@ class _TableWork:
 class Compactions:
     """The compaction of a run's tables. Each method is called by the epoch loop, under its lock.
 
-    `slots` returns how many tasks an epoch may have. Nothing is compacted before `runner` is set.
+    Nothing is compacted before `runner` is set.
     """
 
     def __init__(
@@ -82,7 +85,6 @@ class Compactions:
         owned_tables: OwnedTables,
         steps: TableSteps,
         reporter: Reporter,
-        slots: Callable[[], int],
     ) -> None:
         self.runner: UnitRunner | None = None
         self._wiring = wiring
@@ -90,7 +92,6 @@ class Compactions:
         self._owned_tables = owned_tables
         self._steps = steps
         self._reporter = reporter
-        self._slots = slots
         self._works: dict[str, _TableWork] = {}
         self._job: _Job | None = None
         self._turns = 0
@@ -164,7 +165,7 @@ class Compactions:
         for table in self._candidates():
             work = self._works.setdefault(table.name, _TableWork())
             early = self._next_partition(table, work)
-            if (work.units is None and early is None) or not (most := self._most(table)):
+            if (work.units is None and early is None) or not (most := self._most(table, self.runner.cores())):
                 continue
             if early is not None:
                 self._begin(table, work, early)
@@ -199,11 +200,13 @@ class Compactions:
         now = datetime.fromtimestamp(self._clock.epoch_ms() / 1000, ZoneInfo(table.rule.bucketing.zone))
         return options.at.has(now.hour * 60 + now.minute)
 
-    def _most(self, table: Table) -> int:
-        """Return how many units a job of the table may have; none if Spark has a single core."""
+    def _most(self, table: Table, cores: int) -> int:
+        """Return how many units a job of the table may have; none if Spark has a single core.
+
+        Cores that Spark may get later do not count: Spark starts the units first, and epochs would wait for all of them.
+        """
         options = table.rule.compact
         assert options is not None
-        cores = self._slots() // self._wiring.map.limits.tasks_per_core
         if cores < 2:
             table.warnings["compaction slots"] = (
                 "the run does not compact, because Spark has a single core, which records need: `kafka2hive compact` does",

@@ -107,7 +107,7 @@ class EpochLoop:
             wiring=wiring, owned_tables=owned_tables, registrar=registrar, reporter=reporter, lock=self._lock
         )
         self._replays = Replays(wiring, owned_tables, self._steps, once=once)
-        self.compactions = Compactions(wiring, owned_tables, self._steps, reporter, slots)
+        self.compactions = Compactions(wiring, owned_tables, self._steps, reporter)
         self._backlogs = Backlogs(self._steps.publish)
         self.settings = self._steps.settings
         """What the tasks must know about each table; tables that are taken over later are added."""

@@ -50,10 +50,13 @@ tables:
 class Runner:
     """Spark's part: it writes units when the test says so."""
 
-    def __init__(self, files: Any) -> None:
-        self.files = files
+    def __init__(self, files: Any, cores: int) -> None:
+        self.files, self.present = files, cores
         self.jobs: list[list[UnitOrder]] = []
         self.end: Sequence[UnitResult] | Exception | None = None
+
+    def cores(self) -> int:
+        return self.present
 
     def begin(self, orders: Sequence[UnitOrder]) -> None:
         self.jobs.append(list(orders))
@@ -91,7 +94,9 @@ class Runner:
 class Days:
     """A run over a table whose epochs write five rows into a file of one day."""
 
-    def __init__(self, folder: Path, compact: str = "", limits: str = "", slots: int = 4) -> None:
+    def __init__(
+        self, folder: Path, compact: str = "", limits: str = "", slots: int = 4, cores: int = 4
+    ) -> None:
         real = wired(folder, MAP % (limits, compact), service="once")
         self.clock = Clock()
         wiring = replace(real, ports=replace(real.ports, clock=self.clock))
@@ -101,7 +106,7 @@ class Days:
         self.loop, self.tables = make_loop_and_tables(
             wiring, self.kafka, once=False, schemas=AtOnce(), reporter=reporter, slots=lambda: slots
         )
-        self.runner = Runner(self.files)
+        self.runner = Runner(self.files, cores)
         self.loop.compactions.runner = self.runner
         self.kafka.ends = dict.fromkeys(self.kafka.ends, 0)
         self.files_made = 0
@@ -248,10 +253,17 @@ def test_units_are_cut_and_at_most_the_share_of_the_cores_is_taken(tmp_path: Pat
 
 
 def test_a_share_of_all_cores_leaves_one_to_epochs(tmp_path: Path) -> None:
-    days = Days(tmp_path, "target: 4B, share: 1", "tasks_per_core: 1", slots=2)
+    days = Days(tmp_path, "target: 4B, share: 1", slots=2, cores=2)
     days.dump(DAYS[0], 3)
     days.idle()
     assert len(days.runner.jobs[0]) == days.loop.compactions.taken_slots == 1
+
+
+def test_cores_that_spark_may_get_later_are_not_shared(tmp_path: Path) -> None:
+    days = Days(tmp_path, "target: 4B, share: 0.5", slots=40, cores=2)  # as with dynamic allocation
+    days.dump(DAYS[0], 3)
+    days.idle()
+    assert len(days.runner.jobs[0]) == 1
 
 
 def test_a_partition_that_is_open_again_does_not_keep_the_others_waiting(tmp_path: Path) -> None:
@@ -304,7 +316,7 @@ def test_a_paused_table_is_not_compacted(tmp_path: Path) -> None:
 
 
 def test_a_run_on_one_core_says_that_it_does_not_compact(tmp_path: Path) -> None:
-    days = Days(tmp_path, slots=1)
+    days = Days(tmp_path, slots=1, cores=1)
     days.dump(DAYS[0])
     days.idle()
     assert days.runner.jobs == []
