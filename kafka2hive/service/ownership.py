@@ -20,8 +20,8 @@ class OwnershipCheck:
     """Decides whether a table may be taken over. It watches each owner's heartbeat once, and remembers whether it was live.
 
     A table that this process already owns passes. With `take_over`, a live owner may be fenced if a check met it before
-    `end_take_over`, even if one of its tables can only be taken over later. A repair passes `is_left`: if it returns true
-    for a table of a live run, the table may be taken over.
+    `end_take_over`, even if one of its tables can only be taken over later. A repair passes `is_stopped`: a table of a
+    live run for which it returns true may be taken over.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class OwnershipCheck:
         processes: Processes,
         *,
         take_over: bool,
-        is_left: Callable[[LiveOwner, View], bool] = lambda live, view: False,
+        is_stopped: Callable[[LiveOwner, View], bool] = lambda live, view: False,
     ) -> None:
         self._ports = ports
         self._root = root
@@ -39,7 +39,7 @@ class OwnershipCheck:
         self._me = process_name(processes.me())
         self._take_over = take_over
         self._to_fence: set[str] = set()
-        self._is_left = is_left
+        self._is_stopped = is_stopped
         self._live: dict[str, LiveOwner | None] = {}
         self.noticed: dict[str, Generation] = {}
         """By table, the generation that the newest check found, even if the check failed."""
@@ -82,7 +82,7 @@ class OwnershipCheck:
         if process in self._to_fence:
             return view
         live = self._live_owner(process)
-        if live is None or self._is_left(live, view):
+        if live is None or self._is_stopped(live, view):
             return view
         who = f"{shown_process(owner)} of service {live.service} since {view.generation.started}"
         if live.repairs:

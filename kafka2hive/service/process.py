@@ -31,7 +31,7 @@ def host_name() -> str:
 
 
 def _namespace() -> str:
-    """Return the pid namespace, e.g. `pid:[4026531836]`; unknown if /proc is another one's (unshare without --mount-proc)."""
+    """Return the pid namespace, e.g. `pid:[4026531836]`; unknown if /proc shows another one (unshare without --mount-proc)."""
     try:
         if (_PROC / "self").readlink().name != str(os.getpid()):
             return UNKNOWN_NAMESPACE

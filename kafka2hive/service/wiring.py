@@ -61,13 +61,13 @@ class Wiring:
         return Owners(self.new_owner, self.owner_names)
 
     def ownership_check(
-        self, *, take_over: bool, is_left: Callable[[LiveOwner, View], bool] = lambda live, view: False
+        self, *, take_over: bool, is_stopped: Callable[[LiveOwner, View], bool] = lambda live, view: False
     ) -> "OwnershipCheck":
         """Return the check for one run, or for one command."""
         from kafka2hive.service.ownership import OwnershipCheck
 
         root = self.map.storage.ledger_root
-        return OwnershipCheck(self.ports, root, self.processes, take_over=take_over, is_left=is_left)
+        return OwnershipCheck(self.ports, root, self.processes, take_over=take_over, is_stopped=is_stopped)
 
     def kafka(self, timeout_seconds: float = 30.0, *, shared_timeout: bool = False) -> Kafka:
         """Return the map's Kafka cluster; the time limit applies to each request, or with `shared_timeout` to all of them."""

@@ -71,7 +71,7 @@ SERVICE_LOOP = (
         ),
         (
             "what an epoch reads does not count in its snapshot",
-            ("{**_positions(table.owned), **_moved(change)}", "_positions(table.owned)"),
+            ("{**_positions(table.owned), **_new_positions(change)}", "_positions(table.owned)"),
         ),
         (
             "of two ranges of a task the first counts",
@@ -133,7 +133,7 @@ SERVICE_LOOP = (
         (
             "a live run judges logs by topic ids that may be old",
             (
-                "        return {table.name: again.get(table.name, seen) for table in tables}\n",
+                "        return {table.name: newer.get(table.name, seen) for table in tables}\n",
                 "        return {table.name: seen for table in tables}\n",
             ),
         ),
@@ -286,7 +286,7 @@ SERVICE_LOOP = (
         "tests/unit/service/run/test_compare_gate.py",
         (
             "a ledger is made before the table was compared",
-            ("            self._gate.admit(table)  # not even", "            pass  # not even"),
+            ("            self._gate.admit(table)  # if", "            pass  # if"),
         ),
         (
             "an epoch under way is committed although Hive refuses the table",
@@ -477,7 +477,7 @@ SERVICE_LOOP = (
         "tests/unit/service/run/test_replays.py",
         (
             "letters always come before records",
-            ("work.untouched, work.rests = untouched, True", "work.untouched = untouched"),
+            ("work.untouched, work.records_next = untouched, True", "work.untouched = untouched"),
         ),
         ("a batch has all files", ("islice(work.files, slots)", "work.files")),
         ("letters that must be alone never rest", ("if name in taken or work.alone:", "if name in taken:")),
@@ -487,7 +487,10 @@ SERVICE_LOOP = (
         ),
         (
             "a search begins again after an error",
-            ("self._new_search(ledger, work.found)", "self._new_search(ledger, Letters(ledger.state, 9**9))"),
+            (
+                "self._new_search(ledger, work.letters)",
+                "self._new_search(ledger, Letters(ledger.state, 9**9))",
+            ),
         ),
         (
             "letters whose tasks die are tried for ever",
@@ -526,7 +529,7 @@ SERVICE_LOOP = (
         "tests/unit/service/run/test_replays.py",
         (
             "records come before letters",
-            ("self._replays.first() if only is None else frozenset[str]()", "frozenset[str]()"),
+            ("self._replays.tables_with_turn() if only is None else frozenset[str]()", "frozenset[str]()"),
         ),
         (
             "a failed epoch with letters blames the tables of records",

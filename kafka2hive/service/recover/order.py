@@ -184,7 +184,7 @@ def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[],
     is at work), and what a start raises.
     """
     ports, service = wiring.ports, wiring.map.service
-    ownership = wiring.ownership_check(take_over=False, is_left=stopped_by_its_run(wiring))
+    ownership = wiring.ownership_check(take_over=False, is_stopped=stopped_by_its_run(wiring))
     inbox = Inbox(ports, wiring.map.storage.ledger_root, service)
 
     check, keep = ownership.taking_over(paths, None, announce), wiring.map.limits.keep_snapshots
@@ -228,7 +228,7 @@ def _pending(view: View, request: RecoverRequest) -> bool:
 def _owner_is_alive(wiring: Wiring, view: View) -> bool:
     """Return whether a live run owns the table and has not stopped it; a stopped one is repaired beside the run."""
     try:
-        ownership = wiring.ownership_check(take_over=False, is_left=stopped_by_its_run(wiring))
+        ownership = wiring.ownership_check(take_over=False, is_stopped=stopped_by_its_run(wiring))
         ownership.check_owner(view.paths, None)
     except OwnedByLiveRun:
         return True

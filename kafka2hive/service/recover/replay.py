@@ -180,7 +180,7 @@ class _Replay:
     def take_over(self, announce: Callable[[], None]) -> OwnedLedger:
         wiring, location = self.wiring, self.settings.tables[self.request.table].location
         ownership = wiring.ownership_check(
-            take_over=self.request.take_over, is_left=stopped_by_its_run(wiring)
+            take_over=self.request.take_over, is_stopped=stopped_by_its_run(wiring)
         )
 
         order = StartRequest(

@@ -105,7 +105,7 @@ def _reset(
             raise error
         try:
             ownership = wiring.ownership_check(
-                take_over=request.take_over, is_left=stopped_by_its_run(wiring)
+                take_over=request.take_over, is_stopped=stopped_by_its_run(wiring)
             )
             view = ownership.check_owner(paths, None)
         except NoLedger:

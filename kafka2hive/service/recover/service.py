@@ -89,7 +89,7 @@ def recover(
         return RecoverResult(tuple(failed_table(name, error) for name, error in unknown))
     selected = [paths for paths in ledgers if not request.tables or paths.table in request.tables]
     _refuse_unknown_places(wiring, request, selected, repairs)
-    ownership = wiring.ownership_check(take_over=request.take_over, is_left=stopped_by_its_run(wiring))
+    ownership = wiring.ownership_check(take_over=request.take_over, is_stopped=stopped_by_its_run(wiring))
     planned: list[View] = []
 
     def work(view: View) -> list[RecoveredTable]:

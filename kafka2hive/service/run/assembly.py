@@ -49,9 +49,10 @@ class RunParts:
     decoder: DecoderInUse
 
     def epoch_loop(self, wiring: Wiring, slots: Callable[[], int], once: bool) -> EpochLoop:
+        """Build the epoch loop of the run; `slots` and `once` are those of EpochLoop."""
         outages = OutageWatch(self.metrics, wiring.ports.clock)
         reporter = Reporter(
-            [
+            epochs=[
                 self.watcher.epoch,
                 self.columns,
                 self.unmapped,
@@ -59,10 +60,10 @@ class RunParts:
                 DecoderWatch(self.decoder),
                 FutureWatch(),
             ],
-            [self.watcher.started],
-            [outages],
-            [self.watcher.locations_corrected],
-            [self.watcher.compaction],
+            starts=[self.watcher.started],
+            outages=[outages],
+            corrections=[self.watcher.locations_corrected],
+            compactions=[self.watcher.compaction],
         )
         if self.follower is not None:
             reporter.epochs.append(self.follower)

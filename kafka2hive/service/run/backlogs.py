@@ -42,6 +42,7 @@ class Backlogs:
         New positions are committed first, in a snapshot without files: a crash between "latest is 100"
         and the first data must not move the start. Topic ids that the ledger lacks (it was rebuilt, or the brokers gave none
         before) are committed the same way, so that a topic that is recreated later is noticed.
+        `born_later` are the topics that did not exist when the run first looked.
         Raises ManualActionRequired (Kafka and the ledger contradict each other) and what the commit raises.
         """
         intent = TableIntent(table.topics, table.rule.start, table.rule.pattern is not None, born_later)
@@ -137,13 +138,13 @@ class Backlogs:
 
 
 def contradicts(table: Table, logs: Logs) -> bool:
-    """Whether Kafka and the ledger contradict each other, by what is known so far."""
+    """Whether Kafka's `logs` and the ledger contradict each other."""
     intent = TableIntent(table.topics, table.rule.start, table.rule.pattern is not None)
     return isinstance(decide(table.owned.state, logs, intent), Halt)
 
 
 def changed_start(table: Table) -> tuple[str, ...]:
-    """Warn about a start policy that was changed in the map after the first positions were committed: it moves none of them."""
+    """Return a warning if the map's start policy was changed after first positions were committed, because it moves none."""
     state, wanted = table.owned.state, table.rule.start.text
     imported = state.start.startswith(IMPORTED_START)
     if not state.positions or imported or state.start in (UNKNOWN_START, wanted):
@@ -156,8 +157,8 @@ def changed_start(table: Table) -> tuple[str, ...]:
 
 def unknown_ids(state: Snapshot, topics: Collection[str], cluster: ClusterView) -> dict[str, str]:
     """Return Kafka's current ids of those `topics` for which the ledger has positions and no id."""
-    nameless = {p.topic_partition.topic for p in state.positions if p.topic_id == UNKNOWN_ID}
-    views = [cluster.topics[topic] for topic in sorted(nameless.intersection(topics, cluster.topics))]
+    without_id = {p.topic_partition.topic for p in state.positions if p.topic_id == UNKNOWN_ID}
+    views = [cluster.topics[topic] for topic in sorted(without_id.intersection(topics, cluster.topics))]
     return {view.name: view.id for view in views if view.id != UNKNOWN_ID}
 
 
@@ -167,7 +168,7 @@ def change_before_reading(
     """Return the change without files that commits first positions, accepted gaps and new topic ids."""
     owned = table.owned
     first = decision if isinstance(decision, PositionsToCommit) else PositionsToCommit(())
-    began = bool(owned.state.positions) or not first.positions
+    begins = bool(first.positions) and not owned.state.positions
     return change.FirstPositions(
         positions=first.positions,
         gaps=tuple(gap.recorded(now, owned.ledger.next_epoch) for gap in first.gaps),
@@ -175,7 +176,7 @@ def change_before_reading(
         registered=owned.registered,
         cluster_id=logs.cluster.cluster_id,
         location=table.location,
-        start=None if began else table.rule.start.text,
+        start=table.rule.start.text if begins else None,
     )
 
 

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 def begin(service_map: ServiceMap, request: RunRequest) -> RunResult:
     """Run the service. A signal before Spark's session exists ends the run at once; nothing was changed by then.
 
-    Raises what Run.run raises. In both cases the JVM is killed.
+    If the run ends before it connects to the JVM, the JVM is killed. Raises what Run.run raises.
     """
     signals = StopSignals()
     signals.listen()

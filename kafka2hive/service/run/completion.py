@@ -27,8 +27,8 @@ from kafka2hive.storage.port import Clock
 log = logging.getLogger(__name__)
 
 ASK_SECONDS = 10.0
-_POLICY = "completion policy"
-_GONE = "completion topics"
+_POLICY, _TOPICS = "completion policy", "completion topics"
+"""The subjects of a table's warnings."""
 
 
 class PartitionDecider(Protocol):
@@ -146,7 +146,7 @@ class CompletionTracker:
         gone = sorted(topic for topic in absent.union(table.vanished) if _is_topic_of(table.rule, topic))
         self._warn(
             table,
-            _GONE,
+            _TOPICS,
             f"{', '.join(gone)} is not in Kafka any more: whether all of it was read is not known"
             if gone
             else "",
@@ -183,7 +183,7 @@ class CompletionTracker:
             complete, policy = frozenset[HivePartition](), ""
         else:
             table.completion = replace(table.completion, asked_at=now)
-            complete, policy = self._decided(table, owned, through_ms)
+            complete, policy = self._ask_policy(table, owned, through_ms)
         return Completeness(
             through=utc_text(through_ms // 1000),
             complete=complete,
@@ -212,7 +212,7 @@ class CompletionTracker:
         table.warnings["certificates"] = (
             (
                 f"the certificates of {counted(count, 'complete partition')} could not be written, {min(uncertified)} among"
-                " them: the log says why; they are tried again, data go on",
+                " them: the log says why; writing them is tried again, and the table goes on committing",
             )
             if count
             else ()
@@ -220,9 +220,11 @@ class CompletionTracker:
 
     def read_through_after(self, table: Table, change: Change | None) -> ReadThrough:
         """Return up to when the table is read through once `change` is committed."""
-        return table.completion.read_through.after({**_positions(table.owned), **_moved(change)})
+        return table.completion.read_through.after({**_positions(table.owned), **_new_positions(change)})
 
-    def _decided(self, table: Table, owned: Owned, through_ms: int) -> tuple[frozenset[HivePartition], str]:
+    def _ask_policy(
+        self, table: Table, owned: Owned, through_ms: int
+    ) -> tuple[frozenset[HivePartition], str]:
         unknown = _unknown_to_hive(table, owned) if self._waits_for_hive else frozenset()
         candidates = [each for each in owned.state.open if each.partition not in unknown]
         try:
@@ -245,8 +247,8 @@ class CompletionTracker:
 
 
 def _unknown_to_hive(table: Table, owned: Owned) -> frozenset[HivePartition]:
-    """Return partitions that Hive does not have. What Hive has confirmed once in this run counts as known: each epoch with
-    more files registers it again, so steady late records would otherwise postpone a certificate for ever.
+    """Return the open partitions that Hive does not have. One that Hive has confirmed in this run counts as known: each epoch
+    with more files registers it again, so steady late records would otherwise postpone its certificate for ever.
     """
     waiting = owned.open_registrations - table.hive.confirmed
     return waiting | {each.partition for each in owned.state.forgotten}
@@ -261,7 +263,8 @@ def _positions(owned: Owned) -> Mapping[TopicPartition, int]:
     return {p.topic_partition: p.end for p in owned.state.positions}
 
 
-def _moved(change: Change | None) -> Mapping[TopicPartition, int]:
+def _new_positions(change: Change | None) -> Mapping[TopicPartition, int]:
+    """Return the positions that the change moves."""
     if not isinstance(change, DataEpoch):
         return {}
     ends: dict[TopicPartition, int] = {}

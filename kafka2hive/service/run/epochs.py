@@ -176,7 +176,7 @@ class EpochLoop:
             for name in sorted(self._isolation.failing):
                 error = TableError(
                     "task.killed",
-                    f"{name}: its tasks die or raise; planned were {first_ranges(in_flight.ranges[name])}: {reason}",
+                    f"{name}: its tasks die or raise; the plan was {first_ranges(in_flight.ranges[name])}: {reason}",
                     "look at the tasks' log of these offsets; the table is tried again by itself",
                 )
                 self._owned_tables.set_aside(self._owned_tables.tables[name], error)
@@ -189,12 +189,12 @@ class EpochLoop:
     def record_registrations(self) -> None:
         """At the end of a run, commit a snapshot for each table with changed registrations or newly complete partitions.
 
-        Tables that were set aside are left out, even if their wait is over: the run would end as if they were dumped.
+        Tables that were set aside are left out, even if their wait is over: otherwise the run would end as if they were dumped.
         """
         with self._lock:
             self._steps.hear_registrar()
-            going_on = [table for table in self._owned_tables.serving() if table.aside is None]
-            self._steps.record_registrations(going_on, ending=True)
+            serving = [table for table in self._owned_tables.serving() if table.aside is None]
+            self._steps.record_registrations(serving, ending=True)
             self._steps.keep_places()
 
     def start_tables(self, *, with_sql: bool = False) -> None:
@@ -232,11 +232,11 @@ class EpochLoop:
                 self._orders.done(order)
             self.compactions.move()
             self._steps.keep_places()
-            self._owned_tables.refresh(topics)  # a ledger may read others than was known before its start
+            self._owned_tables.refresh(topics)  # a ledger may name other topics than its table had before
             backlogs = self._compare()
             epoch = self._plan_due(backlogs)
             if epoch is None and not (with_sql and self._owned_tables.routed_by(self._kafka.topics)):
-                continue  # tables with SQL are left to start, or the look has met other topics than those routed
+                continue  # tables with SQL must still start, or Kafka has other topics now than those routed
             if epoch is None and ended:
                 continue  # the next order may be for a table whose replay has ended
             self._record(backlogs)
@@ -281,7 +281,7 @@ class EpochLoop:
         looked_at = {table.name for table in tables}
         others = (table for name, table in self._owned_tables.tables.items() if name not in looked_at)
         self._transactions.update(tables, kafka_offsets, others)
-        offsets_of = self._judged(tables, kafka_offsets)
+        offsets_of = self._reliable_offsets(tables, kafka_offsets)
         if self._once is not None:
             self._once.note(tables, kafka_offsets)
         target = None if self._once is None else self._once.ends
@@ -301,23 +301,23 @@ class EpochLoop:
         self._backlogs.count_lag_of_set_aside(self._owned_tables.set_aside_tables(), self._kafka)
         return self._steps.each(tables, read)
 
-    def _judged(self, tables: Sequence[Table], seen: KafkaOffsets) -> dict[str, KafkaOffsets]:
-        """Return the offsets to decide by, by table. Topic ids may be old, so they are re-read if a ledger contradicts them."""
+    def _reliable_offsets(self, tables: Sequence[Table], seen: KafkaOffsets) -> dict[str, KafkaOffsets]:
+        """Return `seen` by table, but new offsets for tables whose ledgers contradict it, because its topic ids may be old."""
         doubtful = [table for table in tables if contradicts(table, seen.of(table.name))]
-        again = (
+        newer = (
             dict.fromkeys((t.name for t in doubtful), self._kafka.look_again(doubtful, seen))
             if doubtful
             else {}
         )
-        return {table.name: again.get(table.name, seen) for table in tables}
+        return {table.name: newer.get(table.name, seen) for table in tables}
 
     def _plan_due(self, backlogs: Sequence[TableBacklog]) -> PlannedEpoch | None:
         only = self._isolation.next_only()
         slots = self._count_slots(backlogs)
-        plans = self._replays.alone(slots) if only is None else ()
+        plans = self._replays.lone_batch(slots) if only is None else ()
         if plans:
             return self._begin(plans)
-        later = self._replays.first() if only is None else frozenset[str]()
+        later = self._replays.tables_with_turn() if only is None else frozenset[str]()
         plans = plan_epoch(
             [each for each in backlogs if each.table not in later],
             self._wiring.map.limits,
@@ -327,7 +327,7 @@ class EpochLoop:
             only_tables=only,
         )
         if only is None:
-            plans += self._replays.beside(plans, slots)
+            plans += self._replays.batches_with(plans, slots)
         if not plans:
             if only is None:
                 return None

@@ -56,7 +56,7 @@ class Gate:
 @dataclass(slots=True, eq=False)
 class HiveGate(Gate):
     """Compares each table with Hive's. `_spec` returns the form that the map requires; `_answer` asks Hive, and `_forget`
-    drops earlier answers about a table (see Asking).
+    drops earlier answers about a table (see HiveQuestions).
 
     A table that matches is compared once a run. If Hive does not answer, a table is admitted if its ledger records that
     this very form was compared before, and Hive has not refused it in this run. The dead-letter table is compared with
@@ -70,15 +70,15 @@ class HiveGate(Gate):
     _agreed: dict[str, ComparedTable] = field(default_factory=dict, init=False)
     _refused: dict[str, TableError] = field(default_factory=dict, init=False)
     _with_letters: set[str] = field(default_factory=set, init=False)
-    _looked: bool = field(default=False, init=False)
+    _compared_dead_letters: bool = field(default=False, init=False)
 
     def admit(self, table: Table) -> None:
         """Admit a table. Before it has a ledger, Hive is only asked; afterwards a missing Hive table is created."""
         self._require(table, table.name, conform=isinstance(table.ownership, Owned))
         if table.name in self._with_letters:
             self._require(table, self._dead_letters, conform=True)
-        elif not self._looked and self._dead_letters not in {**self._agreed, **self._refused}:
-            self._look_at_dead_letters()
+        elif not self._compared_dead_letters and self._dead_letters not in {**self._agreed, **self._refused}:
+            self._compare_dead_letters()
 
     def check(self, table: Table, change: Change) -> None:
         self._require(table, table.name, conform=True)
@@ -116,7 +116,7 @@ class HiveGate(Gate):
             case _:
                 assert_never(answer)
 
-    def _look_at_dead_letters(self) -> None:
+    def _compare_dead_letters(self) -> None:
         """Compare the dead-letter table before there are dead letters, so that ledgers can record it and errors show early.
 
         A missing one does not count as compared: somebody may create it in another form before the first dead letter.
@@ -124,7 +124,7 @@ class HiveGate(Gate):
         name = self._dead_letters
         answer = self._answer(Question(name, conform=False))
         if isinstance(answer, Agrees):
-            self._looked = True
+            self._compared_dead_letters = True
             if answer.is_current:
                 self._agreed[name] = self._spec(name)
         elif isinstance(answer, Differs) and str(self._refused.get(name)) != str(answer.error):
@@ -137,14 +137,14 @@ def hive_gate(wiring: Wiring, catalogue: Catalogue) -> Gate:
     options = wiring.map.hive
     if options is None:
         return Gate()
-    asking = HiveQuestions(
+    questions = HiveQuestions(
         lambda: asker(options, catalogue),
         wiring.background,
         wiring.ports.clock,
         threads=SESSIONS,
         longest_silence=PATIENCE_SECONDS,
     )
-    return HiveGate(catalogue.spec, asking.answer, asking.forget, wiring.map.dead_letters.table)
+    return HiveGate(catalogue.spec, questions.answer, questions.forget, wiring.map.dead_letters.table)
 
 
 @contextmanager
@@ -179,9 +179,9 @@ def _recorded(table: Table) -> Collection[ComparedTable]:
 
 
 def _not_compared(table: Table, name: str, answer: NoAnswer) -> ServiceUnavailable:
-    of = "" if name == table.name else f" of {name}, where its dead letters go,"
+    which = "" if name == table.name else f" of {name}, where its dead letters go,"
     text = (
-        f"{table.name}: Hive's table{of} was never compared with the map, and nothing is committed before it is:"
+        f"{table.name}: Hive's table{which} was never compared with the map, and nothing is committed before it is:"
         f" {answer.why}"
     )
     if answer.refused is not None:

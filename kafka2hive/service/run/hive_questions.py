@@ -53,7 +53,9 @@ Ask = Callable[[Question], Answer]
 
 
 @dataclass(slots=True, eq=False)
-class _Asked:
+class _Reply:
+    """The reply to one question; `answer` is None until there is one."""
+
     answer: Answer | None = None
 
 
@@ -80,64 +82,66 @@ class HiveQuestions:
         self._longest_silence = longest_silence
         self._threads_left = threads
         self._condition = background.condition()
-        self._queue: deque[tuple[Question, _Asked]] = deque()
-        self._asked: dict[Question, _Asked] = {}
+        self._queue: deque[tuple[Question, _Reply]] = deque()
+        self._replies: dict[Question, _Reply] = {}
         self._since = 0.0  # monotonic seconds of the last answer, or of the first question after a pause
-        self._silent: NoAnswer | None = None
+        self._silence: NoAnswer | None = None  # what callers get while the server is silent
 
     def answer(self, question: Question) -> Answer:
         """Return Hive's answer, or NoAnswer at once while the server is known to be silent."""
         with self._condition:
-            asked = self._asked_now(question)
-            while asked.answer is None:
-                left = self._since + self._longest_silence - self._clock.monotonic()
-                if self._silent is None and left <= 0:
-                    self._silent = NoAnswer(f"HiveServer2 has not answered for {self._longest_silence:g} s")
-                if self._silent is not None:
-                    return self._silent
-                self._condition.wait_for(lambda: asked.answer is not None or self._silent is not None, left)
-            if self._asked.get(question) is asked:
-                del self._asked[question]
-            return asked.answer
+            reply = self._ask(question)
+            while reply.answer is None:
+                seconds_left = self._since + self._longest_silence - self._clock.monotonic()
+                if self._silence is None and seconds_left <= 0:
+                    self._silence = NoAnswer(f"HiveServer2 has not answered for {self._longest_silence:g} s")
+                if self._silence is not None:
+                    return self._silence
+                self._condition.wait_for(
+                    lambda: reply.answer is not None or self._silence is not None, seconds_left
+                )
+            if self._replies.get(question) is reply:
+                del self._replies[question]
+            return reply.answer
 
     def forget(self, table: str) -> None:
         """Drop answers and open questions about a table that Hive has refused since."""
         with self._condition:
-            for question in [question for question in self._asked if question.table == table]:
-                del self._asked[question]
+            for question in [question for question in self._replies if question.table == table]:
+                del self._replies[question]
 
-    def _asked_now(self, question: Question) -> _Asked:
+    def _ask(self, question: Question) -> _Reply:
         """Return the question under way, or an unread answer if it is Agrees; otherwise ask anew."""
-        asked = self._asked.get(question)
-        if asked is not None and (asked.answer is None or isinstance(asked.answer, Agrees)):
-            return asked
-        if all(a.answer is not None for a in self._asked.values()):
+        reply = self._replies.get(question)
+        if reply is not None and (reply.answer is None or isinstance(reply.answer, Agrees)):
+            return reply
+        if all(each.answer is not None for each in self._replies.values()):
             self._since = self._clock.monotonic()
-        self._asked[question] = asked = _Asked()
-        self._queue.append((question, asked))
+        self._replies[question] = reply = _Reply()
+        self._queue.append((question, reply))
         self._condition.notify_all()
         if self._threads_left:
             self._threads_left -= 1
             self._background.start("ask-hive", self._work)
-        return asked
+        return reply
 
     def _work(self) -> None:
         try:
             with self._open_ask() as ask:
-                while (waiting := self._next()) is not None:
-                    question, asked = waiting
+                while (request := self._next()) is not None:
+                    question, reply = request
                     answer: Answer = NoAnswer(f"asking for {question.table} failed")
                     try:
                         answer = ask(question)
                     finally:  # after a bug too: callers must not wait for ever
                         with self._condition:
-                            self._answered(question, asked, answer)
+                            self._answered(question, reply, answer)
         except BaseException:  # whatever ends the thread, another one may be started in its place
             with self._condition:
                 self._threads_left += 1
             raise
 
-    def _next(self) -> tuple[Question, _Asked] | None:
+    def _next(self) -> tuple[Question, _Reply] | None:
         """Return the next question, or None after _LINGER_SECONDS without one: then the thread ends, and no longer counts."""
         with self._condition:
             if not self._condition.wait_for(lambda: bool(self._queue), _LINGER_SECONDS):
@@ -145,14 +149,14 @@ class HiveQuestions:
                 return None
             return self._queue.popleft()
 
-    def _answered(self, question: Question, asked: _Asked, answer: Answer) -> None:
-        asked.answer = answer
+    def _answered(self, question: Question, reply: _Reply, answer: Answer) -> None:
+        reply.answer = answer
         if isinstance(answer, NoAnswer) and not answer.alone:
-            self._silent = NoAnswer(f"asked about {question.table}: {answer.why}", answer.refused)
+            self._silence = NoAnswer(f"asked about {question.table}: {answer.why}", answer.refused)
             for _, other in self._queue:
-                other.answer = self._silent
+                other.answer = self._silence
             self._queue.clear()
         else:
-            self._silent = None
+            self._silence = None
             self._since = self._clock.monotonic()
         self._condition.notify_all()

@@ -29,7 +29,7 @@ class OrderSource(Protocol):
         ...
 
     def done(self, order: Order) -> None:
-        """Put an order away that a snapshot records."""
+        """Put away an order that a snapshot records."""
         ...
 
 
@@ -46,7 +46,7 @@ class NoInbox:
 class InboxWatch:
     """Looks into the inbox every LOOK_SECONDS, which costs one listing. It never waits.
 
-    An order to a table of this service whose ledger this run does not hold now (set aside, taken over, not in its map) waits.
+    An order for a table of this service waits while this run does not hold its ledger (set aside, taken over, not in its map).
     """
 
     def __init__(self, wiring: Wiring) -> None:
@@ -57,7 +57,7 @@ class InboxWatch:
         self._unreadable = False
 
     def take(self, owned_tables: OwnedTables, steps: TableSteps, replays: Replays) -> None:
-        """Answer the orders that wait, begin replays, and put aside what is no order. No epoch may be under way."""
+        """Answer the orders that wait, begin replays, and reject files that are not orders. No epoch may be under way."""
         now = self._clock.monotonic()
         if now - self._looked_at < LOOK_SECONDS:
             return
@@ -81,7 +81,7 @@ class InboxWatch:
                 text = f"it is for {order.table}, which this service does not serve"
                 misfits.append(Misfit(order_name(order.id), "order.no_table", text))
         for misfit in misfits:
-            self._put_aside(misfit)
+            self._reject(misfit)
 
         def answer(table: Table) -> None:
             at_once, to_replay = apart_from_replays(by_table[table.name], table.owned.state)
@@ -98,7 +98,7 @@ class InboxWatch:
         steps.each([table for table in held if isinstance(table.ownership, Owned)], answer)
 
     def done(self, order: Order) -> None:
-        """Put an order away that a snapshot records; the next order of its table need not wait for the next look."""
+        """Put away an order that a snapshot records; the next order of its table need not wait for the next look."""
         self._inbox.done(order)
         self._looked_at = -math.inf
 
@@ -112,7 +112,7 @@ class InboxWatch:
             return True  # the next look may know more
         return state.service == self._wiring.map.service
 
-    def _put_aside(self, misfit: Misfit) -> None:
+    def _reject(self, misfit: Misfit) -> None:
         log.warning(
             "[%s] %s in %s: %s; nothing was done, it is moved to rejected/",
             misfit.code,

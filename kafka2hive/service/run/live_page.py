@@ -18,7 +18,7 @@ _KAFKA_SECONDS = 5.0
 
 
 class LivePage:
-    """Makes the page in the thread that asks for it, never in the epoch's. Who asks meanwhile waits for the same page.
+    """Makes the page in the thread that asks for it, never in the epoch's. Requests that come meanwhile wait for the same page.
 
     It reads the ledgers and asks Kafka as `report` does, with its own clients, and takes no lock of the run.
     """

@@ -30,6 +30,7 @@ class OnceTarget:
         self._held = HeldBack(transaction_wait, transactions)
 
     def note(self, tables: Collection[Table], kafka_offsets: KafkaOffsets) -> None:
+        """Note a look at Kafka: the ends of logs that are new in it, and what it says of missing and held-back offsets."""
         ends = {tp: watermark.offset for tp, watermark in kafka_offsets.logs.high.items()}
         self.ends = ends | self.ends
         self.missing.note(tables, kafka_offsets)
@@ -57,7 +58,7 @@ class OnceTarget:
         """
         unknown = {t.name: vanished_topics(t.name, t.vanished) for t in tables if t.vanished}
         unknown |= {t.name: unknown_topics(t.name, t.in_map.missing) for t in tables if t.in_map.missing}
-        paused = {t.name: error for t in tables if (error := _paused(t)) is not None}
+        paused = {t.name: error for t in tables if (error := _paused_error(t)) is not None}
         return paused | self._held.errors(now_ms) | self.missing.errors() | unknown
 
 
@@ -73,7 +74,9 @@ class MissingOffsets:
 
     def note(self, tables: Collection[Table], kafka_offsets: KafkaOffsets) -> None:
         """Note the topic partitions that Kafka lists and returns no offsets for (no leader, or no answer in time)."""
-        self._missing = {t.name: tps for t in tables if (tps := _not_answered(t, kafka_offsets.of(t.name)))}
+        self._missing = {
+            t.name: tps for t in tables if (tps := _without_offsets(t, kafka_offsets.of(t.name)))
+        }
 
     def ask_again_at(self, now: float) -> float | None:
         """If nothing else is due, when to look again, on the clock of `now`; None if all is known or was asked TRIES times."""
@@ -122,7 +125,7 @@ class HeldBack:
         return errors
 
 
-def _paused(table: Table) -> TableError | None:
+def _paused_error(table: Table) -> TableError | None:
     """Return the error of a paused table that has records waiting, None for any other."""
     state = table.last_state
     if state is None or state.paused is None or not table.lag:
@@ -135,6 +138,6 @@ def _paused(table: Table) -> TableError | None:
     )
 
 
-def _not_answered(table: Table, logs: Logs) -> tuple[TopicPartition, ...]:
+def _without_offsets(table: Table, logs: Logs) -> tuple[TopicPartition, ...]:
     of_table = logs.cluster.topic_partitions(table.topics)
     return tuple(tp for tp in of_table if not (tp in logs.earliest and tp in logs.latest and tp in logs.high))

@@ -56,7 +56,7 @@ class OpenTransactions:
     ) -> None:
         """Note which records are held back; warn each table whose records have been held back for NOTICED_SECONDS.
 
-        The logs of the tables in `others` were not read, so what these tables show of it is cleared.
+        The logs of the tables in `others` were not read, so their counts and warnings of held records are cleared.
         """
         logs, now_ms = kafka_offsets.logs, self._clock.epoch_ms()
         for tp in logs.latest.keys() & logs.high.keys():
@@ -75,7 +75,7 @@ class OpenTransactions:
                 sum(held.records for held in of_table),
                 min((held.since_ms for held in of_table), default=None),
             )
-            texts = sorted(held for held in map(str, (h for h in of_table if h.topic_partition in noticed)))
+            texts = sorted(str(held) for held in of_table if held.topic_partition in noticed)
             more = (f"and {counted(len(texts) - 5, 'topic partition')} more",) if len(texts) > 5 else ()
             table.warnings[_ABOUT] = (*texts[:5], *more)
         for table in others:

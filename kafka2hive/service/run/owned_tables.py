@@ -70,7 +70,7 @@ class OwnedTables:
     tables: dict[str, Table] = field(default_factory=dict, init=False)
     conflicts: tuple[RouteConflict, ...] = field(default=(), init=False)
     _topics: frozenset[str] | None = field(default=None, init=False)
-    _decided_until: float = field(default=-math.inf, init=False)
+    _routes_due_at: float = field(default=-math.inf, init=False)
     _listed: dict[str, set[str]] = field(default_factory=dict, init=False)
     _undecided: frozenset[str] = field(default=frozenset(), init=False)
     _logged: set[str] = field(default_factory=set, init=False)
@@ -84,7 +84,7 @@ class OwnedTables:
         A topic whose table already reads other topics is listed in `conflicts` and is not read. Undecided conflicts are
         checked again from time to time, because another run may decide them by making the table's ledger.
         """
-        if self._now() < self._decided_until and self._topics == frozenset(topics):
+        if self._now() < self._routes_due_at and self._topics == frozenset(topics):
             return
         routes = topic_routes(self._wiring, topics, self._read_topics())
         if self._topics != frozenset(topics):
@@ -100,7 +100,7 @@ class OwnedTables:
         self._note_conflicts(routes)
         self._note_vanished()
         undecided = DECIDE_SECONDS if self._undecided else math.inf
-        self._decided_until = self._now() + (undecided if routes.complete else 0)
+        self._routes_due_at = self._now() + (undecided if routes.complete else 0)
 
     def _note_vanished(self) -> None:
         """Note topics that Kafka no longer lists, which a pattern's table keeps: deleted, or a broker's metadata are old."""
@@ -150,7 +150,10 @@ class OwnedTables:
         self._wiring.side_by_side.map(look, self.tables.values())
 
     def due(self) -> list[Table]:
-        """Return the tables to take over or admit, which are neither held nor waiting, and begin a new round of starts."""
+        """Return the tables to take over or admit, which are neither held nor waiting.
+
+        If one of them must be taken over, a new round of starts begins.
+        """
         now = self._now()
         due = [t for t in self.tables.values() if not t.is_held and not t.is_waiting(now)]
         if any(isinstance(t.ownership, Unowned) for t in due):
@@ -184,7 +187,7 @@ class OwnedTables:
     def refused_by_hive(self, refused: RefusedByHive) -> None:
         """Handle a refusal by Hive: the table commits nothing more for now; what it has committed stays valid."""
         if refused.partitions and refused.partitions <= self._given_up:
-            return  # the registrar was at it when an operator gave it up
+            return  # an operator gave them up while the registrar asked Hive for them
         self._schemas.doubt(refused.table)
         self._gate.differs(refused.table, refused.error)
         table = self.tables.get(refused.table)
@@ -213,15 +216,16 @@ class OwnedTables:
     def _drop_refusals(
         self, table: Table, partitions: frozenset[HivePartition], confirmed: frozenset[HivePartition]
     ) -> None:
-        waited = bool(table.hive.refusals)
+        was_refused = bool(table.hive.refusals)
         table.hive = table.hive.after_registration(partitions, confirmed)
-        if waited and not table.hive.refusals and not table.needs_manual_action:
+        if was_refused and not table.hive.refusals and not table.needs_manual_action:
             log.info("%s goes on: it waits for no partition that Hive refuses", table.name)
             table.state = table.ownership
 
     def publish(self, table: Table, change: Change) -> TablePublication:
-        """Publish one change of one table: draft, commit, promote, finalise. An error there drops its ledger from memory (R0).
+        """Publish one change of one table: draft, commit, promote, finalise.
 
+        An error in one of these steps drops the table's ledger from memory (R0).
         Nothing is committed if Hive's table does not match the map.
         """
         self._refuse_what_hive_refuses(table, change)
@@ -243,9 +247,9 @@ class OwnedTables:
             raise
 
     def carry_out(self, table: Table, order: Order, result: str = ORDER_DONE) -> frozenset[HivePartition]:
-        """Commit the snapshot that records an order, whatever Hive says of the table, because it has no data.
+        """Commit the snapshot that records an order, whatever Hive says of the table, because the snapshot adds no data.
 
-        Returns the registrations that were given up. A table that is set aside stays so, unless it waited for those.
+        Returns the registrations that were given up. A table that is set aside stays so, unless it waited for those only.
         """
         owned = table.owned
         refusals = {**self._refusals_elsewhere, **table.hive.refusals}
@@ -287,7 +291,7 @@ class OwnedTables:
         return [t for t in self.tables.values() if t.aside is not None]
 
     def troubles(self) -> tuple[tuple[str, Kafka2HiveError], ...]:
-        """Return, with the table's name, why it is set aside or why a topic of its name is not read."""
+        """Return the errors of tables that are set aside and of topics that are not read, each with its table's name."""
         aside = tuple((t.name, aside.error) for t in self.tables.values() if (aside := t.aside) is not None)
         return aside + tuple((conflict.table, conflict.error) for conflict in self.conflicts)
 
@@ -324,31 +328,33 @@ class OwnedTables:
         self._refuse_undecided(table)
         settings = self._schemas.resolve(table.in_map)
         self.check_select(settings)  # a table whose rows cannot be made stays as it is, its ledger too
-        order = StartRequest(
+        request = StartRequest(
             table.paths,
-            check=lambda: self._fit(table),
+            check=lambda: self._generation_to_take(table),
             owners=self._wiring.owners,
             location=table.location,
             keep=self._wiring.map.limits.keep_snapshots,
         )
         try:
-            started = start(self._wiring.ports, order)
+            started = start(self._wiring.ports, request)
         except NoLedger:
-            self._gate.admit(table)  # not even a ledger and a marker for a table that is another one
+            self._gate.admit(table)  # if Hive's table is another one, not even a ledger or a marker is made
             begin_ledger(self._wiring, self._lost_ledger, table.in_map, self._all_in_map())
-            started = self._start_begun(order)
+            started = self._start_new_ledger(request)
         table.ownership = Owned(started.owned, settings)
         self.completion.note_take_over(table)
         table.record_sizes.learn(started.owned.state.accounts)
         if started.owned.state.topics - {*table.topics, *table.in_map.missing}:
-            self._decided_until = -math.inf  # another run may have decided whose topics the table reads
+            self._routes_due_at = -math.inf  # another run may have decided whose topics the table reads
         if started.owned.state.added != table.in_map.added:
             settings = self.resolve(table)
         self._schemas.remember_ledger(table.name, started.owned.state.ledger_id)
-        held, pending = started.owned, started.rolled_forward is not None
-        done = f"rolled {counted(started.moves.created, 'file')} forward" if pending else "nothing pending"
+        owned, was_pending = started.owned, started.rolled_forward is not None
+        done = (
+            f"rolled {counted(started.moves.created, 'file')} forward" if was_pending else "nothing pending"
+        )
         log.info(
-            "%s: generation %d, epoch %d, %s", table.name, held.generation.number, held.state.epoch, done
+            "%s: generation %d, epoch %d, %s", table.name, owned.generation.number, owned.state.epoch, done
         )
         return TableStart(table.name, settings, started.moves, table.open_registrations)
 
@@ -358,7 +364,7 @@ class OwnedTables:
             if conflict.table == table.name and table.name in self._undecided:
                 raise conflict.error
 
-    def _fit(self, table: Table) -> Generation:
+    def _generation_to_take(self, table: Table) -> Generation:
         """Return the generation to take over: no live process owns it, and it is the table's newest ledger.
 
         The consumer group is asked only at a table's first start in this run, because later this run sets its offsets.
@@ -369,9 +375,9 @@ class OwnedTables:
             self._group_compared.add(table.name)
         return generation
 
-    def _start_begun(self, order: StartRequest) -> StartResult:
+    def _start_new_ledger(self, request: StartRequest) -> StartResult:
         try:
-            return start(self._wiring.ports, order)
+            return start(self._wiring.ports, request)
         except NoLedger as error:
             raise AmbiguousOutcome(
                 "ledger.not_made", f"{error} is not there, though it was made a moment ago"

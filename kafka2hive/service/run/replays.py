@@ -1,4 +1,4 @@
-"""Replays of dead letters that an operator has ordered of a live run (docs/protocol.md, A replay by order).
+"""Replays of dead letters by an operator's order to a live run (docs/protocol.md, A replay by order).
 
 The work of an order is cut into batches, each an epoch of its table whose tasks Spark runs beside those of the other tables.
 Only the ledger holds what an order has done, so a run that takes the table over does what is left.
@@ -53,16 +53,17 @@ SEARCH_SECONDS, IDLE_SEARCH_SECONDS = 0.5, 5.0
 """How long the ledger's history is read before the other tables have their turn; the second one if nothing was due before."""
 _OUTAGES = ("storage.unavailable", "storage.outcome_unknown")
 _MOST_TRIES = 10
-"""How often a batch is tried while the file system does not answer its tasks, which may be about one file for good."""
+"""How often a batch is tried while the file system does not answer its tasks: it may never answer for one of the files."""
 
 
 @dataclass(slots=True)
 class _Work:
-    """One order that is under way. `ledger` is the ledger's generation, after which the work begins again.
+    """One order that is under way. `generation` is the ledger's; in another one the work begins again.
 
-    `files` are still to be looked at; None while the `search` for them, which adds to `found`, goes on. `in_flight` has those
-    of the epoch under way, by task. `rests`: the table's records have the next turn. `alone`: the epoch with its last batch
-    failed as a whole. `outages` counts the tries of the next batch for which the file system did not answer.
+    `files` are still to be looked at; None while the `search` for them, which adds to `letters`, goes on. `in_flight` has those
+    of the epoch under way, by task. `records_next`: the table's records have the next turn. `alone`: the epoch with its last
+    batch failed as a whole, so the batch is tried alone. `outages` counts the tries of the next batch for which the file
+    system did not answer.
     """
 
     order: Order
@@ -70,11 +71,11 @@ class _Work:
     generation: int
     running: RunningReplay
     search: Iterator[Letters]
-    found: Letters
+    letters: Letters
     files: deque[FileOfLetters] | None = None
     in_flight: dict[int, DataFile] = field(default_factory=dict)
     untouched: Untouched = field(default_factory=Untouched)
-    rests: bool = False
+    records_next: bool = False
     alone: bool = False
     outages: int = 0
 
@@ -117,7 +118,7 @@ class Replays:
         self._works[table.name] = self._work(order, order.instruction, owned, known)
 
     def _check(self, table: Table, wanted: ReplayLetters, done: str) -> None:
-        """Raise ConfigError if this run cannot do what the order says, of which `done` says what was done before."""
+        """Raise ConfigError if this run cannot do what the order says; the text says by `done` what was done before."""
         if wanted.rules != rules_digest(table.rule, self._wiring.map):
             raise ConfigError(
                 "order.other_map",
@@ -136,14 +137,16 @@ class Replays:
             raise ConfigError("usage.since", f"--since {wanted.since}: {error}: {done}") from error
 
     def _work(self, order: Order, wanted: ReplayLetters, owned: OwnedLedger, running: RunningReplay) -> _Work:
-        found = Letters(owned.state, running.through)
-        return _Work(order, wanted, owned.generation.number, running, self._new_search(owned, found), found)
+        letters = Letters(owned.state, running.through)
+        return _Work(
+            order, wanted, owned.generation.number, running, self._new_search(owned, letters), letters
+        )
 
-    def _new_search(self, owned: OwnedLedger, found: Letters) -> Iterator[Letters]:
-        return search_letters(self._wiring.ports.files, owned.paths, owned.directory, found)
+    def _new_search(self, owned: OwnedLedger, letters: Letters) -> Iterator[Letters]:
+        return search_letters(self._wiring.ports.files, owned.paths, owned.directory, letters)
 
     def step(self, *, was_idle: bool) -> list[Order]:
-        """Search for letters, and end the orders that have none left. Return the orders that a snapshot records since.
+        """Search for letters, and end the orders that have none left. Return the orders that ended: a snapshot records each.
 
         `was_idle`: nothing was due at the last plan.
         """
@@ -164,7 +167,7 @@ class Replays:
                 self._search(work, seconds)
             except StorageError as error:
                 log.info("%s: the search for letters goes on later: %s", table.name, error)
-                work.search = self._new_search(ledger, work.found)
+                work.search = self._new_search(ledger, work.letters)
                 return
             except ManualActionRequired as error:
                 self._end(table, work, str(error))
@@ -178,16 +181,16 @@ class Replays:
         for _ in work.search:
             if clock.monotonic() > until:
                 return
-        work.files = deque(oldest_first(work.found))
+        work.files = deque(oldest_first(work.letters))
 
     def _end(self, table: Table, work: _Work, result: str) -> None:
         self._steps.carry_out(table, work.order, result)
         del self._works[table.name]
         self._ended.append(work.order)
 
-    def first(self) -> frozenset[str]:
+    def tables_with_turn(self) -> frozenset[str]:
         """Return the tables whose letters have the next turn, before their records."""
-        return frozenset(name for name, work in self._ready() if not work.rests and not work.alone)
+        return frozenset(name for name, work in self._ready() if not work.records_next and not work.alone)
 
     def _ready(self) -> list[tuple[str, _Work]]:
         serving = {table.name for table in self._owned_tables.serving()}
@@ -198,26 +201,26 @@ class Replays:
         """Whether there are letters to decode."""
         return bool(self._ready())
 
-    def alone(self, slots: int) -> tuple[TaskPlan, ...]:
+    def lone_batch(self, slots: int) -> tuple[TaskPlan, ...]:
         """Return the tasks of a batch that must be the only one of its epoch and has the next turn; empty if none has.
 
         A batch has at most `slots` files, each of which is a task.
         """
         for name, work in self._ready():
-            if work.alone and not work.rests:
+            if work.alone and not work.records_next:
                 return tuple(self._batch(name, work, 0, slots))
         return ()
 
-    def beside(self, others: Sequence[TaskPlan], slots: int) -> tuple[TaskPlan, ...]:
-        """Return the tasks of an epoch beside `others`, which read records: a batch of each table that is not among them."""
+    def batches_with(self, others: Sequence[TaskPlan], slots: int) -> tuple[TaskPlan, ...]:
+        """Return the tasks that an epoch gets besides `others`, which read records: a batch of each table not among them."""
         taken = {task.table for plan in others for task in plan.tables}
         plans: list[TaskPlan] = []
         for name, work in self._ready():
             if name in taken or work.alone:
-                work.rests = False
+                work.records_next = False
             else:
                 plans += self._batch(name, work, len(others) + len(plans), slots)
-        return tuple(plans) if plans or others else self.alone(slots)
+        return tuple(plans) if plans or others else self.lone_batch(slots)
 
     def _batch(self, name: str, work: _Work, first: int, slots: int) -> list[TaskPlan]:
         table = self._owned_tables.tables[name]
@@ -246,7 +249,7 @@ class Replays:
         untouched = replace(work.untouched, not_read=list(work.untouched.not_read))
         batch = judge_batch(planned, manifests, untouched)
         if batch.failure is not None:
-            failure, work.rests = batch.failure, True
+            failure, work.records_next = batch.failure, True
             work.outages += failure.code in _OUTAGES
             if failure.code in _OUTAGES and work.outages < _MOST_TRIES:
                 raise ServiceUnavailable(failure.code, f"{table.name}: {failure.message}", failure.remedy)
@@ -263,7 +266,7 @@ class Replays:
             work.running = running
         for path, why in untouched.not_read[len(work.untouched.not_read) :]:
             log.warning("%s: letters are not read: %s %s", table.name, path, why)
-        work.untouched, work.rests = untouched, True
+        work.untouched, work.records_next = untouched, True
         work.alone, work.outages = False, 0
         assert work.files is not None
         for _ in planned:

@@ -34,7 +34,7 @@ class Evolution:
         return False
 
     def changes(self, table: Table, settings: TableSettings) -> NewColumns | None:
-        """Return the columns that the owned table needs; None if its columns take everything that can be taken.
+        """Return the columns that the owned table needs; None if it has a column for each field that can have one.
 
         Raises SchemaDiffers (schema evolution `stop`), TableError.
         """
@@ -77,7 +77,7 @@ class RegistryEvolution(Evolution):
     def changes(self, table: Table, settings: TableSettings) -> NewColumns | None:
         writers = self._looks.get(table.name, _Look()).new_writers
         self._looks[table.name] = _Look(self._wiring.ports.clock.monotonic())
-        met = [self._met(writer, settings) for writer in sorted(writers, key=str)]
+        met = [self._fields_of(writer, settings) for writer in sorted(writers, key=str)]
         difference = missing_columns(settings, [*met, *self._newest.of(table.rule, table.topics, settings)])
         if table.rule.schema_evolution == "stop":
             difference.refuse(table.name)
@@ -87,7 +87,7 @@ class RegistryEvolution(Evolution):
             if writers:
                 raise TableError(
                     "schema.differs",
-                    f"{table.name}: no column can be added for what records with {', '.join(map(str, writers))} have",
+                    f"{table.name}: no column can be added for the new fields of records with {', '.join(map(str, writers))}",
                     "report it: a bug; nothing is lost",
                 )
             return None
@@ -112,7 +112,7 @@ class RegistryEvolution(Evolution):
         )
         return True
 
-    def _met(self, writer: WriterId, settings: TableSettings) -> SchemaFields:
+    def _fields_of(self, writer: WriterId, settings: TableSettings) -> SchemaFields:
         schema = self._schema_of(writer.number)
         written = None if schema is None else read_written(str(writer), schema, writer.message, settings)
         if written is None:

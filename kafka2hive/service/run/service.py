@@ -180,7 +180,7 @@ class Run:
             log.critical("a bug ends the run", exc_info=ended.error)
         if ended.abandoned is not None:
             log.warning(
-                "epoch %d was abandoned: what of it is not committed is read again, those orphans are deleted later",
+                "epoch %d was abandoned: its ranges that are not committed are read again, its orphans are deleted later",
                 ended.abandoned,
             )
         unregistered = self._settle_with_hive()

@@ -13,8 +13,8 @@ from types import FrameType
 class Interrupted(KeyboardInterrupt):
     """The run was interrupted by SIGTERM or SIGINT.
 
-    It is not KeyboardInterrupt itself: if that passes through the `exec` of a text, which makes dataclasses, CPython ends
-    the process by SIGINT at exit although it was caught.
+    It is not KeyboardInterrupt itself: if that passes through an `exec` of source text, as `dataclass` does, CPython ends the
+    process by SIGINT at exit although the exception was caught.
     """
 
 

@@ -1,4 +1,4 @@
-"""Tables that wait for manual intervention: the run takes those up again that a command has repaired since."""
+"""Tables that wait for manual intervention: the run takes up again those that a command has repaired."""
 
 import logging
 from collections.abc import Collection

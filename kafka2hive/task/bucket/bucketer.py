@@ -64,7 +64,7 @@ class Bucketer:
         bounds: EventBounds | None = None,
     ) -> None:
         """Raise TableError for an invalid path, an unsuitable column, or a missing plug-in."""
-        self._path = sound_bucket_path(bucketing.path)
+        self._path = parse_bucket_path(bucketing.path)
         self._span = span(self._path)
         self.paths: list[str] = []
         self._ids: dict[str, int] = {}
@@ -94,7 +94,8 @@ class Bucketer:
             micros = pc.fill_null(walls.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
             if self._bounds is not None:
                 refusals.note(self._bounds.outside(micros, record_times()), self._out_of_range())
-                micros = np.where(refusals.mask, 0, micros)  # or the wildest times would fill the caches
+                # otherwise times out of bounds would fill the caches
+                micros = np.where(refusals.mask, 0, micros)
             codes, floored = _encode_times(micros // self._span * self._span)
             moments, distinct = _encode_times(np.array([self._moment(time) for time in floored], np.int64))
             keys.append((moments[codes], distinct))
@@ -103,8 +104,8 @@ class Bucketer:
             keys.append(_encode(fields.column(name)))
         codes, tuples = _combine(keys, len(rows))
         buckets = [self._bucket(key) for key in tuples]
-        table = np.array([item if isinstance(item, int) else NO_BUCKET for item in buckets], dtype=np.int32)
-        ids = table[codes]
+        ids_of_keys = np.array([each if isinstance(each, int) else NO_BUCKET for each in buckets], np.int32)
+        ids = ids_of_keys[codes]
         refusals.note_buckets(codes, buckets)
         ids[refusals.mask] = NO_BUCKET
         return BucketAssignment(ids, *refusals.rows())
@@ -161,7 +162,7 @@ class _Refusals:
 
     def __init__(self, rows: int) -> None:
         self._reasons: list[Reason] = []
-        self._of_row = np.zeros(rows, np.int32)  # the number of its reason, from 1
+        self._of_row = np.zeros(rows, np.int32)  # the number of its reason, from 1; 0 without one
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
@@ -269,12 +270,12 @@ def _check_field(name: str, schema: pa.Schema) -> None:
             "bucket.field", f"bucket field {name!r} is not a column; columns: {', '.join(schema.names)}"
         )
     dtype = schema.field(index).type
-    fine = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean, pa.types.is_date)
-    if not any(check(dtype) for check in (*fine, pa.types.is_decimal, pa.types.is_timestamp)):
-        raise TableError("bucket.field", f"bucket field {name!r} of type {dtype} has no one text form")
+    suitable = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean, pa.types.is_date)
+    if not any(check(dtype) for check in (*suitable, pa.types.is_decimal, pa.types.is_timestamp)):
+        raise TableError("bucket.field", f"bucket field {name!r} of type {dtype} has no single text form")
 
 
-def sound_bucket_path(text: str) -> BucketPath:
+def parse_bucket_path(text: str) -> BucketPath:
     """Parse a bucket path. Raises TableError with all of its faults."""
     path = read_bucket_path(text)
     if path.faults:

@@ -90,9 +90,9 @@ class BucketTimes:
 class TimeBounds:
     """The bounds of event time: `max_future_ms` and `max_past_ms` of EventBounds, for rows whose times are wall clocks of `zone`.
 
-    A time is compared with the timestamp of its record. If that is later than the epoch's planning, so that a wrong clock
-    made it, or if there is none, the time of planning counts instead. So what becomes of a record with a sound timestamp
-    depends on nothing but the record: not on when it is read, nor on how long the service was down.
+    A time is compared with the timestamp of its record. If the record has none, or one that is later
+    than the epoch's planning because of a wrong clock, the time of planning counts instead. So the result for a record with a
+    sound timestamp depends only on the record: not on when it is read, nor on how long the service was down.
     """
 
     def __init__(self, bounds: EventBounds, zone: str) -> None:
@@ -128,6 +128,7 @@ def _within(micros: pa.Int64Array, margin: int = 0) -> pa.TimestampArray:
 
 
 def _keep(column: pa.Int64Array, low: int, high: int) -> pa.Int64Array:
+    """Return the column with null for values outside of `low` to `high`."""
     bounds = pc.min_max(column).as_py()
     if bounds["min"] is None or (low <= bounds["min"] and bounds["max"] <= high):
         return column

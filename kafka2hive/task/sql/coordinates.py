@@ -18,7 +18,7 @@ TYPE = pa.struct([("task", pa.int32()), ("range", pa.int32()), ("offset", pa.int
 def coordinates(
     chunk: Chunk, positions: Positions | None, task: int, ranges: Sequence[OffsetRange]
 ) -> pa.StructArray:
-    """Return the coordinates of each chosen message (None: all)."""
+    """Return the coordinates of the messages at `positions`, of all messages if it is None."""
     index = {source: number for number, source in enumerate(ranges)}
     every = np.arange(len(chunk)) if positions is None else positions
     numbers = np.repeat(
@@ -37,9 +37,7 @@ class Arrivals:
         self._table = table
         self._task = task
         self._ranges = ranges
-        self._starts = np.array([r.start for r in ranges], np.int64)
-        self._ends = np.array([r.end for r in ranges], np.int64)
-        self._next = self._starts.copy()
+        self._next = np.array([r.start for r in ranges], np.int64)
         self._counts = np.zeros(len(ranges), np.int64)
 
     def note(self, column: pa.StructArray) -> tuple[Positions, pa.Int64Array, pa.Int64Array]:
@@ -58,25 +56,25 @@ class Arrivals:
         ):
             raise AccountingMismatch(f"{self._table}: the SELECT gave task {self._task} rows of another task")
         for number in np.unique(of_range).tolist():
-            self._in_order(number, at[of_range == number])
+            self._note_range(number, at[of_range == number])
         return of_range, offsets, times
 
-    def _in_order(self, number: int, at: Positions) -> None:
-        """Check that offsets ascend, which proves that no row comes twice; Spark keeps the order of unmoved rows."""
+    def _note_range(self, number: int, offsets: Positions) -> None:
+        """Count the rows of one range. Ascending offsets prove that no row comes twice; Spark keeps the order of unmoved rows."""
         source = self._ranges[number]
-        if at.max() >= source.end or at.min() < source.start:
+        if offsets.max() >= source.end or offsets.min() < source.start:
             raise AccountingMismatch(f"{self._table}: the SELECT gave rows outside of {source}")
-        before = np.concatenate(([self._next[number] - 1], at[:-1]))
-        again = np.flatnonzero(at <= before)
-        if len(again):
+        before = np.concatenate(([self._next[number] - 1], offsets[:-1]))
+        repeats = np.flatnonzero(offsets <= before)
+        if len(repeats):
             raise TableError(
                 "sql.coordinates",
-                f"{self._table}: the SELECT gives more than one row of {source.topic_partition}@{at[again[0]]}",
+                f"{self._table}: the SELECT gives more than one row of {source.topic_partition}@{offsets[repeats[0]]}",
                 "each record becomes one row or none: in a join, each record may match one row of the other table at most;"
                 " nothing was committed",
             )
-        self._next[number] = at[-1] + 1
-        self._counts[number] += len(at)
+        self._next[number] = offsets[-1] + 1
+        self._counts[number] += len(offsets)
 
     def counts(self) -> tuple[int, ...]:
         """Return the number of rows by range."""

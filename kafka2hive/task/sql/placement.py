@@ -30,7 +30,7 @@ from kafka2hive.task.sql.coordinates import COORDINATES, Arrivals
 from kafka2hive.task.sql.shares import RowsWritten
 from kafka2hive.task.write.bucket_split import RowSources
 
-MOST_LATE_LETTERS = 100_000
+MOST_UNWRITABLE_ROWS = 100_000
 """The limit for one task: if more rows cannot be written, the SELECT is wrong rather than the records."""
 
 
@@ -68,7 +68,7 @@ class PlacedRows:
             bounds=part.task.bounds,
         )
         self._arrivals = Arrivals(part.task.table, part.index, part.ranges)
-        self._late = LateLetters(part.task.table, part.ranges)
+        self._unwritable_rows = UnwritableRows(part.task.table, part.ranges)
         self._letters = DeadLetterFiles(part, environment, new_attempt())
 
     @property
@@ -99,12 +99,12 @@ class PlacedRows:
         self, of_range: Positions, offsets: pa.Int64Array, places: Positions, reasons: list[Reason]
     ) -> None:
         for place, reason in zip(places.tolist(), reasons, strict=True):
-            self._late.add(int(of_range[place]), offsets[place].as_py(), reason)
+            self._unwritable_rows.add(int(of_range[place]), offsets[place].as_py(), reason)
 
     def finish(self) -> None:
         """Write the dead letters and start closing their files."""
-        if len(self._late):
-            for letters in self._late.records(self._environment):
+        if len(self._unwritable_rows):
+            for letters in self._unwritable_rows.records(self._environment):
                 self._letters.add(*letters)
         self._letters.sink.finish()
 
@@ -113,7 +113,7 @@ class PlacedRows:
         files = tuple(self._letters.sink.results())
         if self._letters.sink.rows != sum(self.refused()):
             raise AccountingMismatch(
-                f"{self._table}: {self._letters.sink.rows} rows in late dead-letter files"
+                f"{self._table}: {self._letters.sink.rows} rows in the dead-letter files of the SELECT"
             )
         return files
 
@@ -124,11 +124,11 @@ class PlacedRows:
 
     def refused(self) -> tuple[int, ...]:
         """Return the number of refused rows by range."""
-        return self._late.counts()
+        return self._unwritable_rows.counts()
 
     def refused_for(self, code: str) -> tuple[int, ...]:
         """Return the number of rows by range that are refused for the reason `code`."""
-        return self._late.counts_of(code)
+        return self._unwritable_rows.counts_of(code)
 
     def refusals(self) -> tuple[Refusal, ...]:
         return self._letters.refusals()
@@ -138,7 +138,7 @@ class PlacedRows:
         self._letters.sink.abandon()
 
 
-class LateLetters:
+class UnwritableRows:
     """The rows of a table's part that cannot be written. Call `add` for each row, then read their `records` once."""
 
     def __init__(self, table: str, ranges: Sequence[OffsetRange]) -> None:
@@ -156,12 +156,12 @@ class LateLetters:
         self._reasons[number][offset] = reason
         self._counts[number][reason.code] += 1
         self._bad += reason.code not in (OUT_OF_RANGE, LATE)
-        if self._bad > MOST_LATE_LETTERS:
+        if self._bad > MOST_UNWRITABLE_ROWS:
             source = self._ranges[number].topic_partition
             raise TableError(
                 "sql.no_bucket",
-                f"{self._table}: more than {MOST_LATE_LETTERS} rows of the SELECT cannot be written,"
-                f" {source}@{offset} is one: {reason}",
+                f"{self._table}: more than {MOST_UNWRITABLE_ROWS} rows of the SELECT cannot be written,"
+                f" such as {source}@{offset}: {reason}",
                 "let the SELECT repair such rows (coalesce), or leave them out (WHERE .. IS NOT NULL)",
             )
 
@@ -192,20 +192,20 @@ class LateLetters:
             environment.settings.stall_seconds,
             environment.progress,
         )
-        found = 0
+        letters = 0
         for event in reader:
             match event:
                 case TableUnreadable(_, failure):
                     raise failure.error
                 case Chunk():
                     positions, reasons = _letters_in(event, spans)
-                    found += len(reasons)
+                    letters += len(reasons)
                     if reasons:
                         yield event, positions, reasons
-        if found != len(self):
+        if letters != len(self):
             raise TableError(
                 "sql.no_bucket",
-                f"{self._table}: {len(self)} rows of the SELECT cannot be written, and {len(self) - found} of their records"
+                f"{self._table}: {len(self)} rows of the SELECT cannot be written, and {len(self) - letters} of their records"
                 " are no longer in Kafka",
                 "nothing was committed; the table is tried again by itself",
             )

@@ -168,10 +168,14 @@ class ReceivedRows:
     def _take(self, batch: pa.RecordBatch) -> None:
         part, path, of_range, offset, attempt = columns = batch.column(COORDINATES).flatten()
         if any(column.null_count for column in columns):
-            raise AccountingMismatch(f"{self._table}: a row has lost where it comes from in the shuffle")
+            raise AccountingMismatch(
+                f"{self._table}: a row has lost its destination or its origin in the shuffle"
+            )
         numbers = of_range.to_numpy().astype(np.int64)
         if (part.to_numpy() != self._part).any() or not 0 <= numbers.min() <= numbers.max() < self._ranges:
-            raise AccountingMismatch(f"{self._table}: part {self._part} got rows of elsewhere in the shuffle")
+            raise AccountingMismatch(
+                f"{self._table}: part {self._part} got rows of another part or range in the shuffle"
+            )
         self._note(numbers, offset.to_numpy(), attempt.to_numpy())
         rows = batch.select(self._schema.names).cast(self._schema)
         self._data.add(rows, self._buckets(path), self._paths, self._sources.of_ranges(numbers))

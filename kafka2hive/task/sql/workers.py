@@ -50,7 +50,7 @@ def write_rows(
     batches: Iterable[pa.RecordBatch], share: TaskPlan, attempt: int, settings: TaskSettings
 ) -> RowsWritten:
     """Write the rows of one task after the SELECT. An error of the table is in the result, after all batches are read."""
-    with _BehindSelect(batches, settings) as select:
+    with _AfterSelect(batches, settings) as select:
         part = only_part(share, settings)
         with closing(SelectedRows(attempt, part, select.environment)) as rows:
             for batch in select.batches:
@@ -71,9 +71,10 @@ def send_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one task after the SELECT, each with its part, then call `tell` with the counts of what was sent.
 
+    `first` and `parts`: see SentRows; `whole` has all ranges of the table's epoch.
     An error of the table becomes part of the report and ends the rows, after all batches are read.
     """
-    with _BehindSelect(batches, settings) as select:
+    with _AfterSelect(batches, settings) as select:
         part = only_part(share, settings, files_of=whole)
         sending = SentRows(attempt, part, select.environment, first=first, parts=parts)
         with closing(sending) as rows:
@@ -91,7 +92,7 @@ def receive_rows(
 ) -> RowsReceived:
     """Write the rows of one part. An error of the table is in the result, after all batches are read."""
     with (
-        _BehindSelect(batches, settings) as select,
+        _AfterSelect(batches, settings) as select,
         closing(ReceivedRows(part, only_part(whole, settings), select.environment)) as rows,
     ):
         for batch in select.batches:
@@ -100,7 +101,7 @@ def receive_rows(
     return RowsReceived(part=part, failure=select.failure)
 
 
-class _BehindSelect:
+class _AfterSelect:
     """A context for one attempt of a table after its SELECT; it catches an error of the table and keeps it as `failure`.
 
     Then it reads the remaining batches, because the side before the SELECT reports only after it has sent all rows.
@@ -112,7 +113,7 @@ class _BehindSelect:
     watchdog: Watchdog
 
     def __init__(self, batches: Iterable[pa.RecordBatch], settings: TaskSettings) -> None:
-        self._arriving = batches
+        self._source = batches
         self._settings = settings
         self._errors = TableErrors(retried=AMBIGUOUS)
         self._stack = ExitStack()
@@ -121,13 +122,13 @@ class _BehindSelect:
     def failure(self) -> TableFailure | None:
         return self._errors.failure
 
-    def __enter__(self) -> "_BehindSelect":
+    def __enter__(self) -> "_AfterSelect":
         settings = self._settings
         consumer = partial(process_consumer, settings.kafka)  # called only if records are read again
         with ExitStack() as stack:
             stack.enter_context(seldom_collected())
             self.watchdog = stack.enter_context(Watchdog(settings.stall_seconds))
-            self.batches = _idle_between(self._arriving, self.watchdog)
+            self.batches = _idle_between(self._source, self.watchdog)
             files = process_files(settings.storage)
             environment = task_environment(settings, files, consumer, self.watchdog.touch)
             self.environment = stack.enter_context(closing(environment))

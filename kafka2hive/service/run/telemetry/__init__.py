@@ -1,1 +1,1 @@
-"""Who hears of a run: log line, metrics, consumer group, heartbeat, the tables' conditions."""
+"""What a run reports: log lines, metrics, the consumer group's offsets, its heartbeat, its tables' conditions."""

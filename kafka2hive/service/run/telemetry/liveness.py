@@ -194,16 +194,16 @@ class ConditionTeller:
         """
         aside = table.aside  # read once, because other threads replace it
         if aside is None:
-            tried = self._retrying.get(table.name)
-            if tried is not None and table.failures and (table.lag or 0) > table.held.records:
-                return tried
+            retrying = self._retrying.get(table.name)
+            if retrying is not None and table.failures and (table.lag or 0) > table.held.records:
+                return retrying
             self._retrying.pop(table.name, None)
             return Serving()
         if aside.needs_manual_action:
             self._retrying.pop(table.name, None)
             return Stopped(Trouble.of(aside.error), self._since(table.name, aside))
-        before = self._retrying.get(table.name)
-        since = self._now() if before is None else before.since
+        earlier = self._retrying.get(table.name)
+        since = self._now() if earlier is None else earlier.since
         retrying = Retrying(Trouble.of(aside.error), self._next_try(table.name, aside), since)
         self._retrying[table.name] = retrying
         return retrying

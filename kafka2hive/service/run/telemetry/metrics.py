@@ -18,7 +18,7 @@ from kafka2hive.storage.port import Background, Clock, Thread
 log = logging.getLogger(__name__)
 
 MOST_RECENT = 200
-"""So many of its last epochs a run keeps for its page."""
+"""The number of epochs that a run keeps for its page."""
 
 
 class EpochWatcher:
@@ -33,7 +33,7 @@ class EpochWatcher:
         self._totals = Totals()
         self._freshness = Freshness()
         self.recent: deque[RunEpoch] = deque(maxlen=MOST_RECENT)
-        """The last epochs for the run's page, oldest first; its thread copies them."""
+        """The last epochs for the run's page, oldest first; the page's thread copies them."""
 
     def epoch(self, report: EpochReport) -> None:
         now = self._clock.epoch_ms() / 1000
@@ -90,7 +90,7 @@ class EpochWatcher:
             since_ms = table.held.since_ms
             held_seconds = 0.0 if since_ms is None else max(now - since_ms / 1000, 0.0)
             self._metrics.observe_held(table.name, table.held.records, held_seconds)
-            if (owned := table.ownership) and isinstance(owned, Owned) and owned.state.tracking is not None:
+            if isinstance(owned := table.ownership, Owned) and owned.state.tracking is not None:
                 through_ms = table.completion.read_through.through_ms
                 through = None if through_ms is None else through_ms / 1000
                 self._metrics.observe_completion(

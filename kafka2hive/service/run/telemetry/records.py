@@ -30,7 +30,7 @@ WORDS = {
 
 
 class ChangedValuesWatch:
-    """Counts values that were changed because the map's columns allow it: in metrics, `status`, and once a kind in the log."""
+    """Counts values that were changed because the map's columns allow it. Each kind is logged once."""
 
     def __init__(self, metrics: ServiceMetrics) -> None:
         self._metrics = metrics
@@ -54,7 +54,7 @@ class ChangedValuesWatch:
 
 
 class DecoderWatch:
-    """Warns about tables whose tasks lack the compiled decoder; silent if the driver lacks it, as the first log line says."""
+    """Warns about tables whose tasks lack the compiled decoder; silent if the driver lacks it too: the run has logged that."""
 
     def __init__(self, driver: DecoderInUse) -> None:
         self._driver = driver
@@ -172,7 +172,7 @@ class FutureWatch:
 
 
 def _far_ahead(table: Table, part: TableReport) -> set[str]:
-    """Return the partitions of the epoch's data files whose periods begin that far ahead, as far as their paths name periods."""
+    """Return the partitions of the epoch's data files whose periods begin that far ahead; a path without a period is left out."""
     bucketing, newest_ms = table.rule.bucketing, part.outcome.change.newest_ms
     path = read_bucket_path(bucketing.path)
     period = period_of(path)

@@ -120,7 +120,7 @@ def test_once_the_server_was_silent_nobody_waits_for_it_again() -> None:
     first = threading.Thread(target=patient.answer, args=(q("d.b"),))
     first.start()
     assert server.reached.acquire(timeout=LONG)
-    patient._silent = NoAnswer("silent")  # as after the patience; the test must not wait a minute for it
+    patient._silence = NoAnswer("silent")  # as after the patience; the test must not wait a minute for it
     assert [patient.answer(q(f"d.{n}")) for n in range(50)] == [NoAnswer("silent")] * 50
     server.go_on.set()
     first.join()

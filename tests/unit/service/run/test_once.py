@@ -82,7 +82,7 @@ def test_a_table_whose_tasks_die_is_set_aside_and_its_offsets_are_named_as_every
         loop.on_failed(next_epoch(loop).number, "SIGKILL")
     aside = owned_tables.tables["air.early"].aside
     assert aside is not None and aside.error.code == "task.killed"
-    assert "planned were early-0@[0, 7): SIGKILL" in aside.error.message
+    assert "the plan was early-0@[0, 7): SIGKILL" in aside.error.message
 
 
 def test_the_number_of_tasks_follows_the_executors_from_plan_to_plan(

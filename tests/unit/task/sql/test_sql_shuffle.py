@@ -237,9 +237,9 @@ def _changed(name: str, value: object) -> Callable[[int, Batches], Batches]:
         (_one_less, "did not come out of the shuffle as they were sent"),
         (_one_for_another, "did not come out of the shuffle as they were sent"),
         (_changed("attempt", 99), "rows of 2 attempts of task 2 arrived"),
-        (_changed("attempt", None), "has lost where it comes from"),
-        (_changed("range", 77), "rows of elsewhere"),
-        (_changed("part", 1 - HIT), "rows of elsewhere"),
+        (_changed("attempt", None), "has lost its destination or its origin"),
+        (_changed("range", 77), "rows of another part"),
+        (_changed("part", 1 - HIT), "rows of another part"),
         (_changed("offset", 9), "did not come out of the shuffle as they were sent"),
     ],
 )

@@ -24,7 +24,7 @@ from kafka2hive.task.fetch.consumer import ConsumerPort
 from kafka2hive.task.part import only_part
 from kafka2hive.task.run import Task
 from kafka2hive.task.sql.coordinates import COORDINATES
-from kafka2hive.task.sql.placement import MOST_LATE_LETTERS, LateLetters, SelectedRows
+from kafka2hive.task.sql.placement import MOST_UNWRITABLE_ROWS, SelectedRows, UnwritableRows
 from kafka2hive.task.sql.records import RowsToSelect, with_records_of
 from kafka2hive.task.sql.shares import RecordsRead, RowsWritten
 from kafka2hive.task.watchdog import Watchdog
@@ -272,13 +272,13 @@ def test_a_row_of_the_select_out_of_range_or_late_is_a_dead_letter_that_is_count
 
 
 def test_more_late_rows_than_a_select_may_leave_without_a_bucket_are_no_mistake_of_the_select() -> None:
-    late = LateLetters("db.t", [offsets("t", 0, 0, 10)])
-    for offset in range(MOST_LATE_LETTERS + 1):
-        late.add(0, offset, Reason("bucket.late", "why"))
-    for offset in range(MOST_LATE_LETTERS):
-        late.add(0, -offset - 1, Reason("bucket.no_time", "why"))
+    rows = UnwritableRows("db.t", [offsets("t", 0, 0, 10)])
+    for offset in range(MOST_UNWRITABLE_ROWS + 1):
+        rows.add(0, offset, Reason("bucket.late", "why"))
+    for offset in range(MOST_UNWRITABLE_ROWS):
+        rows.add(0, -offset - 1, Reason("bucket.no_time", "why"))
     with pytest.raises(TableError, match="more than 100000 rows of the SELECT"):
-        late.add(0, MOST_LATE_LETTERS + 2, Reason("bucket.no_time", "why"))
+        rows.add(0, MOST_UNWRITABLE_ROWS + 2, Reason("bucket.no_time", "why"))
 
 
 def test_a_row_without_a_bucket_is_a_dead_letter_with_every_byte_of_its_record() -> None:
