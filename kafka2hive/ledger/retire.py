@@ -14,7 +14,7 @@ from kafka2hive.ledger.snapshot.compaction import counted_partitions
 from kafka2hive.model.errors import ManualActionRequired, TableError
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.footer import Footer
-from kafka2hive.model.paths.path import join, parent, parse_partition_path
+from kafka2hive.model.paths.path import base_name, join, parent, parse_partition_path
 from kafka2hive.model.paths.table_directory import DataFileName, RetirementName, is_early_place, ledger_tag
 from kafka2hive.model.snapshot import MovedPartition, RetiredPartition, Snapshot
 from kafka2hive.model.text import unix_seconds, utc_text
@@ -74,7 +74,7 @@ def keep_places(
     goes on with the deletion. Raises as `publish`.
     """
     before = delete_retired(ports, owned, footer_of)
-    change, problems = _update(ports, owned, looks, keep_seconds, now, before.cleared)
+    change, problems = _update(ports, owned, looks, keep_seconds, now, before.cleared, footer_of)
     deleted = before.files
     if change is not None:
         owned = publish(change)
@@ -90,6 +90,7 @@ def _update(
     keep_seconds: float,
     now: float,
     cleared: frozenset[HivePartition],
+    footer_of: FooterOf,
 ) -> tuple[PlaceUpdate | None, list[TableError]]:
     """Return what the next snapshot must say, None if it is what the newest one says, and the errors of keep_places."""
     state = owned.state
@@ -105,7 +106,7 @@ def _update(
     problems: list[TableError] = []
     for each in due[:MOST_RETIRED]:
         try:
-            _refuse_changed_home(ports.files, owned, each)
+            _refuse_changed_home(ports.files, owned, each, footer_of)
         except TableError as error:
             problems.append(error)
         except StorageError as error:
@@ -132,15 +133,22 @@ def _is_over(moved: MovedPartition, at: float, keep_seconds: float) -> bool:
     return since is not None and at - since >= keep_seconds
 
 
-def _refuse_changed_home(files: FileSystem, owned: OwnedLedger, moved: MovedPartition) -> None:
+def _refuse_changed_home(
+    files: FileSystem, owned: OwnedLedger, moved: MovedPartition, footer_of: FooterOf
+) -> None:
     """Raise TableError unless the compacted files are whole at home: their rows are nowhere else once the early ones are gone.
 
-    A line that began again with late data, because the ledger of the move was reset, has neither. Raises StorageError.
+    The end of each is read, because a listing has the length of a file whose blocks are lost, too. A line that began again with
+    late data, because the ledger of the move was reset, has neither. Raises StorageError.
     """
     compacted = _compacted(files, owned, moved)
-    lengths = {child.path: child.length for child in children(files, moved.partition.location)}
+    at_home = {child.path: child for child in children(files, moved.partition.location)}
     lost = {loss.path for loss in owned.state.losses}
-    changed = [f.final for f in compacted if lengths.get(f.final) != f.length or f.final in lost]
+    changed = [
+        f.final
+        for f in compacted
+        if f.final in lost or not _is_whole(files, at_home.get(f.final), f, footer_of)
+    ]
     if changed or (not compacted and _own_files(files, owned.state, moved.early, moved.epoch)):
         raise TableError(
             "compact.home_changed",
@@ -148,6 +156,15 @@ def _refuse_changed_home(files: FileSystem, owned: OwnedLedger, moved: MovedPart
             f" {moved.early} stay: they have its rows",
             f"restore it from a backup, or leave it so; `kafka2hive verify --table {owned.state.table}` names what is missing",
         )
+
+
+def _is_whole(files: FileSystem, status: FileStatus | None, file: DataFile, footer_of: FooterOf) -> bool:
+    if status is None or status.length != file.length:
+        return False
+    footer = footer_of(status)
+    if footer is None:  # some formats have none
+        return bool(files.tail(status.path, 1))
+    return footer.rows == file.rows
 
 
 def _compacted(files: FileSystem, owned: OwnedLedger, moved: MovedPartition) -> list[DataFile]:
@@ -269,9 +286,24 @@ def retired_files(path: str, text: bytes) -> list[RetiredFile]:
 
 
 def is_retired(state: Snapshot, file: DataFile) -> bool:
-    """Return whether a committed file is at an early place that was retired, so that it may be gone."""
+    """Return whether a `retired` line of this snapshot has a committed file, so that it may be gone.
+
+    Nothing else proves it: a file at an early place that no line has is one that must be promoted, or a loss.
+    """
+    name, _ = DataFileName.parse(base_name(file.final)) or (None, "")
+    place = file.hive_partition.location
+    return name is not None and any(
+        each.early == place and name.epoch <= each.through for each in state.retired
+    )
+
+
+def was_retired(files: FileSystem, state: Snapshot, file: DataFile) -> bool:
+    """Return whether a committed file was retired now or earlier: the text file stays when the line ends. Raises StorageError."""
     place = file.hive_partition
-    if file.kind is not FileKind.DATA or not is_early_place(place.location, place.path):
+    name, _ = DataFileName.parse(base_name(file.final)) or (None, "")
+    if file.kind is not FileKind.DATA or name is None or not is_early_place(place.location, place.path):
         return False
-    kept = {each.partition.location for each in state.early} | {each.early for each in state.moved}
-    return place.location not in kept
+    if is_retired(state, file):
+        return True
+    marks = (RetirementName.parse(child.name) for child in children(files, place.location))
+    return any(mark and mark.ledger == name.ledger and name.epoch < mark.epoch for mark in marks)

@@ -14,7 +14,7 @@ from kafka2hive.ledger.history import find_files
 from kafka2hive.ledger.look import View
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.promote import find
-from kafka2hive.ledger.retire import is_retired
+from kafka2hive.ledger.retire import was_retired
 from kafka2hive.ledger.snapshot.change import Repair
 from kafka2hive.model.errors import ConfigError, ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind
@@ -106,10 +106,12 @@ class Repairs:
         for path in sorted(set(remedies) - recorded, key=lambda path: not is_pattern(path)):
             candidates |= {f.final: (f, remedies[path]) for f in self._named(ledger, path)}
         paths = sorted(candidates.keys() - recorded)
-        files = [candidates[path] for path in paths if not is_retired(ledger.state, candidates[path][0])]
+        files = [candidates[path] for path in paths]
         places = ports.concurrency.map(lambda one: find(ports.files, ledger.paths.table, one[0]), files)
         return [
-            one for one, place in zip(files, places, strict=True) if isinstance(place, ManualActionRequired)
+            one
+            for one, place in zip(files, places, strict=True)
+            if isinstance(place, ManualActionRequired) and not was_retired(ports.files, ledger.state, one[0])
         ]
 
     def repair(self, owned: OwnedLedger, lost: LostFiles, gaps: Collection[GapAcceptance]) -> Repair:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka2hive.ledger.draft import draft
+from kafka2hive.ledger.epoch import roll_forward
 from kafka2hive.ledger.owned_ledger import OwnedLedger
 from kafka2hive.ledger.ports import Ports
 from kafka2hive.ledger.retire import (
@@ -17,20 +18,22 @@ from kafka2hive.ledger.retire import (
     is_retired,
     keep_places,
     retired_files,
+    was_retired,
 )
 from kafka2hive.ledger.snapshot.change import PlaceUpdate
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.ledger.snapshot.compaction import NotMoved, with_late_data, with_looks
+from kafka2hive.model.errors import ManualActionRequired
 from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.footer import Footer
 from kafka2hive.model.paths.ledger import Generation, LedgerPaths, SnapshotState, snapshot_name
 from kafka2hive.model.paths.table_directory import DataFileName
-from kafka2hive.model.snapshot import ACCEPT_LOSS, AcceptedLoss, EarlyPartition, MovedPartition, Snapshot
+from kafka2hive.model.snapshot import ACCEPT_LOSS, AcceptedLoss, MovedPartition, RetiredPartition, Snapshot
 from kafka2hive.model.text import unix_seconds
 from kafka2hive.service.verify.history import audit_history, retired_paths
 from kafka2hive.storage.concurrency import SystemClock
 from kafka2hive.storage.local import LocalFileSystem
-from kafka2hive.storage.port import FileStatus
+from kafka2hive.storage.port import FileStatus, Unavailable
 from tests.harness.values import snapshot
 
 TABLE, PATH, LEDGER_ID = "db.t", "dt=1", "ab" * 16
@@ -117,6 +120,10 @@ class Place:
         )
 
     def footer(self, status: FileStatus) -> Footer:
+        path = Path(status.path.removeprefix("file://"))
+        content = path.read_bytes() if path.parent == self.at_home else b""
+        if content == b"holes":
+            raise Unavailable(status.path, "its blocks are missing")
         return Footer(
             kind=FileKind.DATA,
             ledger_id=LEDGER_ID,
@@ -127,7 +134,7 @@ class Place:
             attempt="a",
             planned_at_ms=1,
             ranges=(),
-            rows=1,
+            rows=2 if content == b"large" else 1,
             partition=self.home,
         )
 
@@ -210,6 +217,10 @@ def cut(place: Place) -> None:
     (place.at_home / place.compacted.final.rpartition("/")[2]).write_bytes(b"cut")
 
 
+def replaced(place: Place) -> None:
+    (place.at_home / place.compacted.final.rpartition("/")[2]).write_bytes(b"other")
+
+
 def given_up(place: Place) -> None:
     loss = AcceptedLoss(path=place.compacted.final, remedy=ACCEPT_LOSS, rows=2, accepted_at=SINCE, epoch=8)
     place.owned = OwnedLedger(
@@ -217,7 +228,7 @@ def given_up(place: Place) -> None:
     )
 
 
-@pytest.mark.parametrize("harm", [removed, cut, given_up])
+@pytest.mark.parametrize("harm", [removed, cut, replaced, given_up])
 def test_early_files_stay_if_the_compacted_ones_are_not_whole(
     tmp_path: Path, harm: Callable[[Place], None]
 ) -> None:
@@ -226,6 +237,16 @@ def test_early_files_stay_if_the_compacted_ones_are_not_whole(
     (problem,) = place.keep(place.right(BEGAN + DAY), BEGAN + DAY).problems
     assert problem.code == "compact.home_changed" and place.compacted.final in problem.message
     assert place.owned.state.epoch == 9 and place.early_names() == place.names
+
+
+def test_early_files_stay_while_the_compacted_ones_cannot_be_read(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    large = place.at_home / place.compacted.final.rpartition("/")[2]
+    large.write_bytes(b"holes")
+    assert place.keep(place.right(BEGAN + DAY), BEGAN + DAY) == Keeping()
+    assert place.owned.state.epoch == 9 and place.early_names() == place.names
+    large.write_bytes(b"large")
+    assert place.keep(place.right(BEGAN + DAY), BEGAN + DAY).deleted == 2
 
 
 def test_early_files_of_which_nothing_was_compacted_stay(tmp_path: Path) -> None:
@@ -266,25 +287,68 @@ def test_a_damaged_text_file_is_not_taken_for_one_that_names_nothing() -> None:
         retired_files("file:///moved.gz", b'moved\nfile {"name":"x","length":1,"footer":{}}\n')
 
 
-def test_files_of_a_place_that_no_line_keeps_may_be_gone(tmp_path: Path) -> None:
-    place = Place(tmp_path)
+def early_file(place: Place, name: str) -> DataFile:
     there = HivePartition(TABLE, PATH, place.moved.early)
-    early = replace(
-        place.compacted, kind=FileKind.DATA, hive_partition=there, final=f"{there.location}/{place.names[0]}"
+    return replace(
+        place.compacted, kind=FileKind.DATA, hive_partition=there, final=f"{there.location}/{name}"
     )
+
+
+def test_only_a_line_proves_that_files_may_be_gone(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    early, later = early_file(place, place.names[0]), early_file(place, place._name(5, 0))
     state = place.owned.state
-    assert not is_retired(state, early) and is_retired(replace(state, moved=()), early)
-    line = EarlyPartition(partition=there, since=1, closes=SINCE, files=1, rows=1, certified=0)
-    assert not is_retired(replace(state, moved=(), early=(line,)), early)
-    assert not is_retired(replace(state, moved=()), place.compacted)
+    assert not is_retired(state, early) and not is_retired(replace(state, moved=()), early)
+    line = RetiredPartition(partition=place.home, early=place.moved.early, through=4, epoch=9)
+    retired = replace(state, moved=(), retired=(line,))
+    assert is_retired(retired, early)
+    assert not is_retired(retired, later) and not is_retired(retired, place.compacted)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_file_at_an_early_place_without_any_line_is_promoted_or_missing(
+    tmp_path: Path, is_there: bool
+) -> None:
+    place = Place(tmp_path)
+    name = place._name(9, 5)
+    staging = tmp_path / "t" / "_staging"
+    staging.mkdir()
+    staged = staging / name.replace(".final", ".pending")
+    if is_there:
+        staged.write_bytes(b"early")
+    file = replace(early_file(place, name), staged=f"file://{staged}")
+    owned = OwnedLedger(
+        place.owned.paths,
+        place.owned.generation,
+        replace(place.owned.state, moved=(), files=(file,)),
+        pending=True,
+    )
+    pending = Path(owned.snapshot_path(9, SnapshotState.PENDING).removeprefix("file://"))
+    pending.write_bytes(encode(owned.state))
+    if not is_there:
+        with pytest.raises(ManualActionRequired, match="neither there nor staged"):
+            roll_forward(place.ports, owned)
+        return
+    assert roll_forward(place.ports, owned).moves.renamed == 1
+    assert (place.early / name).read_bytes() == b"early"
+
+
+def test_a_file_is_no_loss_if_the_text_file_says_that_it_was_retired(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    early, later = early_file(place, place.names[0]), early_file(place, place._name(12, 0))
+    foreign = early_file(place, place._name(1, 0, "ffffffff"))
+    files = place.ports.files
+    assert not was_retired(files, replace(place.owned.state, moved=()), early)
+    place.keep(place.right(BEGAN + DAY), BEGAN + DAY)
+    place.keep(Looks(), BEGAN + DAY)
+    assert not place.owned.state.retired and was_retired(files, place.owned.state, early)
+    for other in (later, foreign, place.compacted):
+        assert not was_retired(files, place.owned.state, other)
 
 
 def test_the_audit_knows_what_was_retired_and_notices_what_was_not_due(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    there = HivePartition(TABLE, PATH, place.moved.early)
-    early = replace(
-        place.compacted, kind=FileKind.DATA, hive_partition=there, final=f"{there.location}/{place.names[0]}"
-    )
+    early = early_file(place, place.names[0])
     first: Snapshot = replace(place.owned.state, epoch=3, files=(early,), moved=())
     before = place.owned.state
     place.keep(place.right(BEGAN + DAY), BEGAN + DAY)
