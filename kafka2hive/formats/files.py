@@ -20,7 +20,7 @@ from kafka2hive.formats.orc.tail import ORC_MAGIC
 from kafka2hive.formats.parquet import ParquetEncoding, ParquetReader, parquet_end
 from kafka2hive.formats.plugin import PluginEncoding, PluginReader
 
-UNREADABLE = (pa.ArrowException, OSError)
+UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)
 """The errors for a file that is damaged or has no known format."""
 
 

@@ -71,8 +71,7 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
     changed = with_completeness(state, _apply(unchanged, change), change.completeness, owned.certified)
     rows = change if isinstance(change, DataEpoch | Replay) else None
     changed = with_early_partitions(state, changed, rows.closes if rows else {}, owned.certified)
-    if rows is not None:
-        changed = with_late_data(changed, rows.moved)
+    changed = with_late_data(changed, rows.moved if rows else frozenset())
     if isinstance(change, Compaction):
         changed = with_moves(changed, change)
     if isinstance(change, PlaceUpdate):

@@ -10,7 +10,7 @@ import pytest
 
 from kafka2hive.config.keys import WriterOptions
 from kafka2hive.formats.contract.times import rows_not_in_millis
-from kafka2hive.formats.files import open_reader
+from kafka2hive.formats.files import UNREADABLE, end_of, open_reader
 from kafka2hive.formats.parquet import leaf_paths
 from kafka2hive.model.files import FileKind
 from kafka2hive.plan.contract import TableManifest
@@ -53,6 +53,14 @@ def read_back(data: bytes) -> pa.Table:
     file = open_reader(data)
     assert file.schema == SCHEMA
     return pa.Table.from_batches(file.batches(SCHEMA.names, 100)).cast(SCHEMA)
+
+
+def test_a_name_in_a_footer_that_is_no_text_is_damage() -> None:
+    data = written([table(1)], WriterOptions()).replace(b"text", b"\xfdext")
+    with pytest.raises(UNREADABLE):
+        end_of("parquet", len(data), lambda count: data[-count:])
+    with pytest.raises(UNREADABLE):
+        open_reader(data)
 
 
 @pytest.mark.parametrize("form", ["micros", "millis", "int96"])

@@ -20,7 +20,7 @@ from kafka2hive.ledger.retire import (
     retired_files,
     was_retired,
 )
-from kafka2hive.ledger.snapshot.change import PlaceUpdate
+from kafka2hive.ledger.snapshot.change import PlaceUpdate, Repair
 from kafka2hive.ledger.snapshot.codec import encode
 from kafka2hive.ledger.snapshot.compaction import NotMoved, with_late_data, with_looks
 from kafka2hive.model.errors import ManualActionRequired
@@ -184,6 +184,15 @@ def test_a_location_that_was_put_back_or_data_that_came_begin_the_time_anew(tmp_
     late = replace(place.compacted, kind=FileKind.DATA)
     after = with_late_data(replace(place.owned.state, files=(late,)), frozenset())
     assert [(each.right_since, each.late) for each in after.moved] == [("", after.epoch)]
+
+
+def test_a_file_that_is_fetched_again_to_its_home_begins_the_time_anew(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    late = replace(place.compacted, kind=FileKind.DATA, final=f"{place.home.location}/{place._name(10, 0)}")
+    after = draft(place.owned, "s", SINCE, Repair(files=(late,)))
+    assert [(each.right_since, each.late) for each in after.moved] == [("", 10)]
+    findings = audit_history([place.owned.state, after])
+    assert not [each for each in findings if each.code == "verify.compaction"]
 
 
 def test_the_time_of_a_pending_registration_does_not_run(tmp_path: Path) -> None:
