@@ -186,18 +186,21 @@ def delete_retired(ports: Ports, owned: OwnedLedger, footer_of: FooterOf) -> Del
     """Delete files at the places that the newest snapshot has retired, at most MOST_DELETES.
 
     First the text file is put there, which makes a query at this place fail and holds the footers of all files that are
-    deleted. Storage errors are logged: the next call goes on.
+    deleted. Storage errors, and a home that changed since the commit, are logged: the next call goes on.
     """
     cleared: set[HivePartition] = set()
     deleted = 0
     for each in owned.state.retired:
         try:
             own = _own_files(ports.files, owned.state, each.early, each.through)
+            if own:  # the commit may be long ago
+                home = MovedPartition(partition=each.partition, early=each.early, epoch=each.through, late=0)
+                _refuse_changed_home(ports.files, owned, home, footer_of)
             if _is_marked(ports, owned.state, each, own, footer_of):
                 if not own:
                     cleared.add(each.partition)
                 deleted += sum(ports.concurrency.map(partial(_delete, ports), own[: MOST_DELETES - deleted]))
-        except StorageError as error:
+        except (StorageError, TableError) as error:
             log.warning("the files at %s are deleted later: %s", each.early, error)
         if deleted >= MOST_DELETES:
             break

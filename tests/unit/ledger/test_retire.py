@@ -258,6 +258,20 @@ def test_early_files_stay_while_the_compacted_ones_cannot_be_read(tmp_path: Path
     assert place.keep(place.right(BEGAN + DAY), BEGAN + DAY).deleted == 2
 
 
+@pytest.mark.parametrize("harm", [removed, cut, replaced, given_up])
+def test_early_files_stay_if_the_compacted_ones_change_between_commit_and_deletion(
+    tmp_path: Path, harm: Callable[[Place], None]
+) -> None:
+    place = Place(tmp_path)
+    (place.early / "_moved-abababab-e000010.gz.eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee.in-progress").write_bytes(b"")
+    place.keep(place.right(BEGAN + DAY), BEGAN + DAY)
+    place.ports = replace(place.ports, new_uuid=lambda: "f" * 32)
+    harm(place)
+    assert place.keep(Looks(), BEGAN + DAY).deleted == 0
+    assert place.early_names()[-2:] == place.names and "moved-abababab-e000010.gz" not in place.early_names()
+    assert len(place.owned.state.retired) == 1
+
+
 def test_early_files_of_which_nothing_was_compacted_stay(tmp_path: Path) -> None:
     place = Place(tmp_path)
     state = replace(place.owned.state, moved=(replace(place.moved, epoch=3),))
