@@ -220,7 +220,7 @@ SEEDS = {
     "the time of a partition runs on when it is put back": 17,
     "late data do not stop the time of a partition": 77,
     "the text file at a retired place is written where it is to stay": 11,
-    "a retired place is forgotten before its files are deleted": 528,
+    "a retired place is forgotten before its files are deleted": 1301,
     "a partition that was retired counts as moved, too": 1,
     "late data of a retired partition begin its line again": 563,
     "a rebuilt ledger does not know what is retired": 96,
