@@ -19,7 +19,7 @@ from kafka2hive.cli.render.order import order_document
 from kafka2hive.cli.render.preview import plan_document, preview_document
 from kafka2hive.cli.render.recover import recover_document
 from kafka2hive.cli.render.report import report_document
-from kafka2hive.cli.render.status import status_document
+from kafka2hive.cli.render.status_document import status_document
 from kafka2hive.cli.render.validate import map_document, online_document, problems_document
 from kafka2hive.cli.render.verify import verify_document
 from kafka2hive.cli.terminal.document import Document, json_text
@@ -35,6 +35,7 @@ from kafka2hive.model.snapshot import (
     AcceptedGap,
     AcceptedLoss,
     Certificate,
+    EarlyPartition,
     EventBounds,
     OpenPartition,
     Pause,
@@ -176,6 +177,18 @@ def _status() -> StatusResult:
         gaps=(gap,),
         losses=(loss, loss),
         paused=Pause(since="2013-01-01T00:00:00Z", by="anna@etl1", order="0c9d" * 8, epoch=41),
+        early=(
+            EarlyPartition(
+                partition=replace(
+                    partition, location="hdfs://namenode:8020/w/air.db/flights/_open/dt=2013-01-01"
+                ),
+                since=40,
+                closes="2013-01-02T00:00:00Z",
+                files=2,
+                rows=7,
+                certified=41,
+            ),
+        ),
         bounds=EventBounds(
             planned_ms=1_356_998_399_000, max_future_ms=86_400_000, late_before_ms=1_356_912_000_000
         ),

@@ -32,7 +32,8 @@ def status(
     log_format: Log = LogFormat.AUTO,
 ) -> None:
     """Show every table's state, position, lag, freshness, pending work and registrations, last epochs and owner."""
-    from kafka2hive.cli.render.status import render_status, status_document
+    from kafka2hive.cli.render.status import render_status
+    from kafka2hive.cli.render.status_document import status_document
     from kafka2hive.cli.terminal.outcome import show, with_map
     from kafka2hive.config.keys import ServiceMap
     from kafka2hive.service.inspect.status import status as find_status

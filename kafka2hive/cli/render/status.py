@@ -1,25 +1,18 @@
-"""Text and JSON document of `status`."""
+"""The text of `status`."""
 
 import time
-from dataclasses import asdict
 from datetime import datetime
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from kafka2hive.cli.render.order import pause_document, pause_text
+from kafka2hive.cli.render.order import pause_text
 from kafka2hive.cli.terminal.document import (
-    Document,
-    document,
-    error_of,
-    hive_partition,
-    next_offset,
     resume_lines,
 )
 from kafka2hive.cli.terminal.screen import Screen, grid, render
-from kafka2hive.model.offsets import OffsetAccounting, Position
+from kafka2hive.model.offsets import OffsetAccounting
 from kafka2hive.model.paths.ledger import Generation
-from kafka2hive.model.snapshot import UNKNOWN_TIME, Snapshot
 from kafka2hive.model.text import ago, counted, duration, size, utc_text
 from kafka2hive.observe.progress import manual_registration
 from kafka2hive.service.inspect.state import (
@@ -215,6 +208,11 @@ def table_details(table: TableStatus, now: float, hive: bool) -> list[Renderable
         lines.append(manual_registration(len(state.unregistered)))
     if (tracking := state.tracking) is not None:
         lines.append(f"{counted(len(state.open), 'partition')} open; read through {tracking.through}")
+    if state.early:
+        files = counted(sum(each.files for each in state.early), "file")
+        complete = sum(each.certified > 0 for each in state.early)
+        places = counted(len(state.early), "partition")
+        lines.append(f"not compacted yet: {places} with {files}, of which {complete} complete")
     if state.bounds is not None and state.bounds.late_before_ms is not None:
         closed = utc_text(state.bounds.late_before_ms // 1000)
         lines.append(f"records of periods that ended by {closed} are late: they become dead letters")
@@ -262,138 +260,3 @@ def _dead_letters(account: OffsetAccounting) -> str:
         if count
     ]
     return f"{account.dead_lettered:,}" + (f" ({', '.join(parts)})" if parts else "")
-
-
-def status_document(service: str, result: StatusResult) -> Document:
-    """Return the document of `status`; times are ISO 8601 in UTC, or Unix milliseconds if the name ends in `_ms`."""
-    return document(
-        "status",
-        result.exit_code,
-        service=service,
-        kafka_error=result.kafka_error,
-        most_tasks=result.most_tasks,
-        tables=[_status(table) for table in result.tables],
-        errors=[{"table": table, **error_of(error)} for table, error in result.errors],
-        not_begun=[one.table for one in result.not_begun],
-        last_run=_run_document(result.last_run),
-        map_differs=result.map_differs,
-        decoder=result.decoder or None,
-        waiting_orders=[
-            {
-                "id": order.id,
-                "kind": order.instruction.kind,
-                "table": order.table,
-                "given_by": order.given_by,
-                "given_at": order.given_at,
-            }
-            for order in result.waiting_orders
-        ],
-        not_begun_states=[
-            {"table": one.table, **_condition(one.state, one.condition.warnings)}
-            for one in result.not_begun
-            if one.condition is not None
-        ],
-        not_begun_outcomes=[
-            {"table": one.table, **_outcome_document(one.last)}
-            for one in result.not_begun
-            if one.last is not None
-        ],
-    )
-
-
-def _run_document(run: RunConditions | None) -> Document | None:
-    """Return how the last run ended: null if a run is alive or none left a report.
-
-    `ended` is false if the run died without reporting its end; `at` is then the time of its last report.
-    """
-    if run is None:
-        return None
-    trouble = None if run.end is None else run.end.trouble
-    return {
-        "at": run.at,
-        "ended": run.end is not None,
-        "exit_code": None if run.end is None else run.end.exit_code,
-        "error": None if trouble is None else error_of(trouble),
-    }
-
-
-def _outcome_document(last: LastOutcome) -> Document:
-    return {
-        "at": last.at,
-        "ended": last.ended,
-        "state": last.condition.state.name,
-        "since": since_of(last.condition.state) or None,
-        "error": None if last.trouble is None else error_of(last.trouble),
-        "warnings": list(last.condition.warnings),
-    }
-
-
-def _status(table: TableStatus) -> Document:
-    view, state = table.view, table.view.state
-    return {
-        "table": table.name,
-        "generation": view.generation.name,
-        "owner": view.generation.owner or "init",
-        "owner_heartbeat": table.owner_life is OwnerLife.ALIVE,
-        **_condition(table.state, table.warnings),
-        "last_outcome": None if table.last is None else _outcome_document(table.last),
-        "epoch": state.epoch,
-        "written_at": state.written_at,
-        "pending": {"files": len(state.files)} if view.newest.pending else None,
-        "lag_records": table.lag,
-        "newest_record_ms": state.newest_ms,
-        "partitions": [_partition(table, position) for position in state.positions],
-        "unregistered": [hive_partition(partition) for partition in state.unregistered],
-        "completion": _completion(state),
-        "bounds": None if state.bounds is None else asdict(state.bounds),
-        "last_epochs": [
-            {
-                "epoch": epoch.epoch,
-                "written_at": epoch.written_at,
-                "files": epoch.files,
-                "rows": epoch.rows,
-                "records": asdict(epoch.account),
-            }
-            for epoch in table.last_epochs
-        ],
-        "paused": pause_document(state),
-        "gaps": len(state.gaps),
-        "losses": len(state.losses),
-    }
-
-
-def _condition(state: TableState, warnings: tuple[str, ...]) -> Document:
-    return {
-        "state": state.name,
-        "next_try": state.next_try if isinstance(state, Retrying) else None,
-        "since": since_of(state) or None,
-        "error": error_of(state.trouble) if isinstance(state, Retrying | Stopped) else None,
-        "warnings": list(warnings),
-    }
-
-
-def _completion(state: Snapshot) -> Document | None:
-    """Return which Hive partitions are open; null if the map does not ask for completeness."""
-    if state.tracking is None:
-        return None
-    known = None if state.tracking.through == UNKNOWN_TIME else state.tracking.through
-    return {
-        "since_epoch": state.tracking.since,
-        "read_through": known,
-        "open": [
-            {
-                **hive_partition(each.partition),
-                "since_epoch": each.since,
-                "opened_at": each.opened_at,
-                "files": each.files,
-                "rows": each.rows,
-            }
-            for each in state.open
-        ],
-    }
-
-
-def _partition(table: TableStatus, position: Position) -> Document:
-    tp, end = position.topic_partition, table.ends.get(position.topic_partition)
-    line = next_offset(tp.topic, tp.number, position.end)
-    return line | {"log_end": end.offset if end else None, "lag_records": table.lag_of(position)}

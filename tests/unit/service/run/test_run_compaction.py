@@ -28,7 +28,7 @@ from kafka2hive.service.run.owned_tables import CLEANUP_EPOCHS
 from kafka2hive.service.tables.report import Reporter
 from kafka2hive.service.tables.table_state import Table
 from kafka2hive.storage.port import write_file
-from tests.harness.cli_ledger import local, wired
+from tests.harness.cli_ledger import invoke, local, wired
 from tests.harness.epoch_loop import EARLY, AtOnce, Clock, Kafka, make_loop_and_tables, next_epoch
 from tests.harness.task_files import delivered_as
 from tests.harness.values import data_file, file_name
@@ -411,3 +411,16 @@ def test_a_job_may_fail_while_its_table_is_not_owned(tmp_path: Path) -> None:
     assert days.table.last_state is not None and days.told == [(NAME, False)]
     (warning,) = days.table.warnings["compaction"]
     assert "compact.storage" in warning
+
+
+def test_status_says_what_is_not_compacted_yet(tmp_path: Path) -> None:
+    days = Days(tmp_path)
+    arguments = ("status", "-c", str(tmp_path / "map.yaml"), "--table", NAME, "--kafka-timeout", "1")
+    assert "not compacted" not in invoke(*arguments).stdout
+    days.dump(DAYS[0], 3)
+    assert "not compacted yet: 1 partition with 3 files, of which 0 complete" in invoke(*arguments).stdout
+    days.idle()
+    assert "not compacted yet: 1 partition with 3 files, of which 1 complete" in invoke(*arguments).stdout
+    days.runner.write()
+    days.idle()
+    assert "not compacted" not in invoke(*arguments).stdout
