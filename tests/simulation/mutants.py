@@ -1446,7 +1446,7 @@ MUTANTS = (
     _of_orders(
         "a replay is recorded as an order that takes one snapshot",
         ORDERS,
-        (" and find_recorded(state, order.id) is None\n        apart", " and False\n        apart"),
+        (" and find_recorded(state, order.id) is None\n        split", " and False\n        split"),
     ),
     _of_orders(
         "orders are done in any order",

@@ -95,20 +95,20 @@ def init(
     from kafka2hive.cli.render.offsets import init_document, render_init
     from kafka2hive.cli.terminal.outcome import show, with_changes
     from kafka2hive.config.keys import ServiceMap
-    from kafka2hive.service.tables.init import ImportOrder, import_positions, init_ledgers
+    from kafka2hive.service.tables.init import ImportRequest, import_positions, init_ledgers
     from kafka2hive.service.tables.offset_sources import OffsetSource
     from kafka2hive.service.wiring import wire
 
     if plan and offsets_from is None:
         raise typer.BadParameter("--plan is for --offsets-from", param_hint="--plan")
-    order = None
+    request = None
     if offsets_from is not None:
-        order = ImportOrder(options.parse_option(OffsetSource.parse, offsets_from, "--offsets-from"), plan)
+        request = ImportRequest(options.parse_option(OffsetSource.parse, offsets_from, "--offsets-from"), plan)
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
         kafka = wiring.kafka(kafka_timeout, shared_timeout=True)
-        result = init_ledgers(wiring, kafka) if order is None else import_positions(wiring, kafka, order)
+        result = init_ledgers(wiring, kafka) if request is None else import_positions(wiring, kafka, request)
         show(json, color, partial(init_document, service_map.service, result), partial(render_init, result))
         return int(result.exit_code)
 

@@ -89,8 +89,8 @@ def render_init(result: InitResult, screen: Screen) -> str:
     """Return each table's outcome, with its ledger or its error below."""
     parts: list[RenderableType] = []
     for table in result.tables:
-        style = "red" if table.beginning is InitOutcome.FAILED else "green"
-        parts.append(Text(f"{table.table}  ").append(table.beginning.value, style=style))
+        style = "red" if table.outcome is InitOutcome.FAILED else "green"
+        parts.append(Text(f"{table.table}  ").append(table.outcome.value, style=style))
         if table.error is not None:
             parts += [f"  {line}" for line in str(table.error).splitlines()]
         else:
@@ -106,7 +106,7 @@ def init_document(service: str, result: InitResult) -> Document:
         {
             "table": table.table,
             "ledger": table.directory,
-            "result": table.beginning.value.replace(" ", "_"),
+            "result": table.outcome.value.replace(" ", "_"),
             "error": error_of(table.error) if table.error else None,
             "positions": offsets_list(table.positions),
         }

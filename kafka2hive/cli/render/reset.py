@@ -7,7 +7,7 @@ from kafka2hive.cli.terminal.screen import Screen, render
 from kafka2hive.ledger.repair.reset import ResetRecord
 from kafka2hive.model.errors import ExitCode
 from kafka2hive.model.offsets import Position, TopicPartition
-from kafka2hive.service.recover.reset import Begun, ResetPlan, ResetRequest, ResetResult
+from kafka2hive.service.recover.reset import ResetPlan, ResetRequest, ResetResult, ResetStage
 
 
 def render_reset(
@@ -22,7 +22,7 @@ def render_reset(
         "  started over" if result.done else "  would be started over",
         style="green" if result.done else "cyan",
     )
-    if plan.begun is Begun.UNFINISHED:
+    if plan.stage is ResetStage.UNFINISHED:
         title.append(f"  (the reset of {plan.record.at} is continued)", style="not bold")
     lines = _lines(service=service, plan=plan, record=plan.record, done=result.done, hive=hive)
     if result.left_pending is not None:
@@ -64,7 +64,7 @@ def reset_document(service: str, request: ResetRequest, result: ResetResult) -> 
         service=service,
         plan=request.plan_only,
         table=request.table,
-        begun=plan.begun.value,
+        begun=plan.stage.value,
         done=result.done,
         ledger=plan.ledger or None,
         data=list(plan.data),

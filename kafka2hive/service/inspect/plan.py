@@ -8,7 +8,6 @@ from kafka2hive.kafka.port import Kafka
 from kafka2hive.model.errors import ConfigError, ExitCode, Kafka2HiveError, TableError, worst
 from kafka2hive.model.metastore import Hive, MetastoreUnavailable
 from kafka2hive.service.tables.hive_schemas import Catalogue, ToSend
-from kafka2hive.service.tables.ledgers import refuse_unknown
 from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_added_columns
 from kafka2hive.service.tables.schema_columns import (
     NewestSchemas,
@@ -51,16 +50,11 @@ def plan(wiring: Wiring, kafka: Kafka, wanted: Collection[str]) -> PlanResult:
     routes = topic_routes(wiring, kafka.cluster().topics)
     tell_missing(routes.tables)
     dead_letters = wiring.map.dead_letters.table
-    conflicts = {conflict.table for conflict in routes.conflicts}
-    refuse_unknown(wanted, {*(table.name for table in routes.tables), dead_letters, *conflicts})
-    refused = [
-        TablePlan(conflict.table, error=conflict.error)
-        for conflict in routes.conflicts
-        if conflict.table in wanted or not wanted
-    ]
+    selection = routes.select(wanted, dead_letters)
+    refused = [TablePlan(conflict.table, error=conflict.error) for conflict in selection.conflicts]
     catalogue = Catalogue(wiring.map, metastore)
-    tables = [table for table in routes.tables if table.name in wanted or not wanted]
-    selected: list[tuple[str, MapTable | None]] = [(t.name, t) for t in with_added_columns(wiring, tables)]
+    tables = with_added_columns(wiring, selection.tables)
+    selected: list[tuple[str, MapTable | None]] = [(table.name, table) for table in tables]
     if dead_letters in wanted or not wanted:
         selected.append((dead_letters, None))
     newest = newest_schemas(wiring)

@@ -18,7 +18,7 @@ from kafka2hive.plan.epoch import fair_shares
 from kafka2hive.service.inspect.where import OffsetPlace
 from kafka2hive.service.tables.hive_schemas import Catalogue, task_settings
 from kafka2hive.service.tables.kafka_view import logs_of
-from kafka2hive.service.tables.ledgers import did_you_mean, refuse_unknown
+from kafka2hive.service.tables.ledgers import did_you_mean
 from kafka2hive.service.tables.never_filled import NeverFilled, never_filled
 from kafka2hive.service.tables.read_through import bounds_of_map
 from kafka2hive.service.tables.routes import tell_missing, topic_routes, with_added_columns
@@ -92,23 +92,21 @@ def preview(
     cluster = kafka.cluster()
     routes = topic_routes(wiring, cluster.topics)
     tell_missing(routes.tables)
-    tables = {table.name: table for table in routes.tables}
-    refuse_unknown(wanted, {*tables, *(conflict.table for conflict in routes.conflicts)})
-    selected = [table for name, table in tables.items() if name in wanted or not wanted]
+    selection = routes.select(wanted)
+    selected = selection.tables
     refused = [
         TablePreview(conflict.table, error=conflict.error)
-        for conflict in routes.conflicts
-        if (conflict.table in wanted or not wanted)
-        and (place is None or conflict.topic == place.topic_partition.topic)
+        for conflict in selection.conflicts
+        if place is None or conflict.topic == place.topic_partition.topic
     ]
     if place is not None:
-        selected = [table for table in selected if place.topic_partition.topic in table.topics]
+        selected = tuple(table for table in selected if place.topic_partition.topic in table.topics)
         if not selected and not refused:
             raise ConfigError(
                 "usage.no_such_topic",
                 f"no table of the map reads topic {place.topic_partition.topic}",
                 did_you_mean(
-                    place.topic_partition.topic, {topic for t in tables.values() for topic in t.topics}
+                    place.topic_partition.topic, {topic for table in routes.tables for topic in table.topics}
                 ),
             )
     logs = logs_of(kafka, cluster, sorted({topic for table in selected for topic in table.topics}))

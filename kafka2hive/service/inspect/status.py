@@ -191,7 +191,7 @@ def status(
     return StatusResult(
         tables=tuple(tables),
         errors=tuple(errors),
-        kafka_error=kafka_look.silent,
+        kafka_error=kafka_look.error,
         not_begun=not_begun,
         last_run=runs.last,
         most_tasks=runs.most_tasks,

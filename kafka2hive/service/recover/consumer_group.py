@@ -1,4 +1,4 @@
-"""Set the consumer group back with a table's positions; otherwise it would be evidence of a lost ledger."""
+"""Set the consumer group back along with a table's positions; otherwise its offsets would look like a lost ledger's."""
 
 import logging
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class ConsumerGroup:
         self.name = wiring.map.kafka.committed_group
 
     def moves(self, table: str, positions: dict[TopicPartition, int]) -> tuple[GroupMove, ...]:
-        """Return where the group is ahead of `positions`, which are those of `table`, and of all other tables' positions.
+        """Return the moves for topic partitions in which the group is ahead of every ledger; `positions` are those of `table`.
 
         Raises ServiceUnavailable.
         """
@@ -51,7 +51,7 @@ class ConsumerGroup:
             raise ServiceUnavailable(
                 "kafka.unavailable",
                 f"the offsets of group {self.name} were not set back to {moves[0].topic_partition}@{moves[0].after}",
-                "give the same command again: it resumes where it ended",
+                "type the same command again: it resumes where it stopped",
             )
 
     def _others(self, table: str) -> dict[TopicPartition, int]:
@@ -65,7 +65,7 @@ class ConsumerGroup:
 
 
 def set_back_after_rebuild(group: ConsumerGroup, table: str, positions: tuple[Position, ...]) -> None:
-    """Set the group back to a rebuilt ledger; otherwise `run` would take that for an older one that was put back.
+    """Set the group back to a rebuilt ledger; otherwise `run` would take it for an older ledger that was put back.
 
     Offsets beyond the rebuilt positions have no file, so they are read again. If Kafka does not answer, a warning is logged,
     and `run` names the command that sets the group back.

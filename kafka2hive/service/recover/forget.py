@@ -12,9 +12,9 @@ from kafka2hive.service.tables.ledgers import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class RegistrationOutcome:
-    """The outcome for pending registrations. `pending` were not registered; `refusals` are Hive's errors for single partitions.
+    """The outcome of registering. `pending` are still not registered; `refusals` are Hive's errors for single partitions.
 
-    `refused` is why Hive refuses some of them; None if it only gave no answer.
+    `refused` is why Hive refuses any of them; None if it refuses none, or gave no answer.
     """
 
     pending: frozenset[HivePartition] = frozenset()
@@ -49,7 +49,7 @@ class ForgetPlan:
 
 
 def refuse_unknown_registrations(states: Iterable[Snapshot], named: Collection[Registration]) -> None:
-    """Raise ConfigError if a named registration is neither pending in one of the ledgers nor was given up before."""
+    """Raise ConfigError if a named registration is not pending in any of the ledgers and was not given up before."""
     known = {p for state in states for p in (*state.unregistered, *(f.partition for f in state.forgotten))}
     for registration in named:
         if not any(map(registration.names, known)):
@@ -64,7 +64,7 @@ def refuse_unknown_registrations(states: Iterable[Snapshot], named: Collection[R
 def forget(
     owned: OwnedLedger, outcome: RegistrationOutcome, named: Collection[Registration], now: str
 ) -> ForgetPlan:
-    """Give up only what Hive has just refused; a registration that it has since accepted need not be given up."""
+    """Decide which `named` registrations to give up: only those that Hive has just refused."""
     wanted = {p for p in outcome.pending if any(r.names(p) for r in named)}
     given_up = sorted(wanted & outcome.refusals.keys())
     recorded = tuple(

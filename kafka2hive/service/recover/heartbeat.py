@@ -1,4 +1,4 @@
-"""The heartbeat of a command that repairs tables; runs do not take those up before it has ended."""
+"""The heartbeat of a command that repairs tables; while it is alive, no run takes them over."""
 
 import threading
 from typing import Self
@@ -34,7 +34,7 @@ class RepairHeartbeat:
             self._heartbeat.end()
 
     def begin(self) -> None:
-        """Start the heartbeat; called before each take-over that nothing refuses. Only the first call counts."""
+        """Start the heartbeat; called before each take-over, once its checks have passed. A second call changes nothing."""
         if self._thread is None:
             self._heartbeat.send()
             self._thread = self._wiring.background.start("heartbeat", self._beat)

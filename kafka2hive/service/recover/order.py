@@ -1,6 +1,6 @@
 """Give an order to the owner of a table, and wait for its answer. If no run is alive, this process carries it out itself.
 
-Both ways are one path: the order is put into the inbox, and whoever owns the table answers what lies there.
+Both ways are one path: the order is put into the inbox, and whoever owns the table answers the orders in it.
 """
 
 import math
@@ -39,13 +39,12 @@ _LOOK_SECONDS = 1.0
 _OWNER_SECONDS = 15.0
 """How often to look again whether a run is alive."""
 
-
 _LEFT_TO_A_RUN = (GiveUpRegistration, ReplayLetters)
-"""The first needs Hive's answers, the second decodes records."""
+"""Instructions that only a run carries out: the first needs Hive's answers, the second decodes records."""
 
 
-class NobodyOwns(Exception):
-    """No run is alive that could do the order, which was withdrawn."""
+class NoLiveRun(Exception):
+    """No run is alive that could carry out the order; the order was withdrawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,8 @@ def give_order(
 
     A crash leaves an order that the table's next owner carries out, once. Raises ConfigError (no such table, an order that the
     owner refuses), ServiceUnavailable (`order.unanswered`: it waits in the inbox; or the file system does not answer),
-    ManualActionRequired (no run is alive, and the ledger cannot be taken over), TableError, AmbiguousOutcome; of a replay
-    also NobodyOwns.
+    ManualActionRequired (no run is alive, and the ledger cannot be taken over), TableError, AmbiguousOutcome; for a replay
+    also NoLiveRun.
     """
     paths = _known_table(wiring, table)
     service, clock = wiring.map.service, wiring.ports.clock
@@ -107,7 +106,7 @@ def give_order(
 
 
 def _withdraw(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) -> None:
-    """Take the order out of the inbox unless a run that has ended did it. Raises NobodyOwns, AmbiguousOutcome (it stays)."""
+    """Take the order out of the inbox unless its answer is recorded. Raises NoLiveRun, AmbiguousOutcome (it may stay)."""
     state = look(wiring.ports.files, paths).state
     if find_recorded(state, order.id) is not None:
         return
@@ -118,9 +117,9 @@ def _withdraw(wiring: Wiring, inbox: Inbox, paths: LedgerPaths, order: Order) ->
             "type the command again",
         )
     running = state.replaying
-    did = running.files if running is not None and running.order == order.id else 0
-    raise NobodyOwns(
-        f"the run has ended, after it had replaced {counted(did, 'file')} by the order:"
+    replaced = running.files if running is not None and running.order == order.id else 0
+    raise NoLiveRun(
+        f"the run has ended, after it had replaced {counted(replaced, 'file')} by the order:"
         " this command does what is left, and counts only that"
     )
 
@@ -179,9 +178,8 @@ def _refusal(record: RecordedOrder) -> Kafka2HiveError:
 def carry_out_waiting(wiring: Wiring, paths: LedgerPaths, announce: Callable[[], None]) -> None:
     """Take the table over as `recover` does, and answer its waiting orders, if no run is alive. `announce`: see recover_table.
 
-    Orders that need Hive's answers or decode records are left to a run.
-    Raises OwnedByLiveRun, TakeOverLost, Fenced, TableError (another command
-    is at work), and what a start raises.
+    Orders that need Hive's answers or decode records are left to a run. Raises OwnedByLiveRun, TakeOverLost, Fenced,
+    TableError (another command is at work), and what a start raises.
     """
     ports, service = wiring.ports, wiring.map.service
     ownership = wiring.ownership_check(take_over=False, is_stopped=stopped_by_its_run(wiring))
@@ -209,10 +207,10 @@ def order_to_forget(wiring: Wiring, request: RecoverRequest) -> RecoverResult | 
     """
     if request != RecoverRequest(tables=request.tables, forget=request.forget) or not request.forget:
         return None
-    views = [view for view in _views(wiring, request.tables) if _pending(view, request)]
+    views = [view for view in _views(wiring, request.tables) if _names_pending(request, view)]
     if not views or not all(_owner_is_alive(wiring, view) for view in views):
         return None
-    return RecoverResult(tuple(_forgotten(wiring, view, request) for view in views))
+    return RecoverResult(tuple(_order_forgetting(wiring, view, request) for view in views))
 
 
 def _views(wiring: Wiring, tables: Collection[str]) -> list[View]:
@@ -221,12 +219,12 @@ def _views(wiring: Wiring, tables: Collection[str]) -> list[View]:
     return [v for v in views if not isinstance(v, UnreadableLedger) and v.state.service == wiring.map.service]
 
 
-def _pending(view: View, request: RecoverRequest) -> bool:
+def _names_pending(request: RecoverRequest, view: View) -> bool:
     return any(each.names(partition) for each in request.forget for partition in view.state.unregistered)
 
 
 def _owner_is_alive(wiring: Wiring, view: View) -> bool:
-    """Return whether a live run owns the table and has not stopped it; a stopped one is repaired beside the run."""
+    """Return whether a live run owns the table and has not stopped it; a stopped table is repaired while the run is alive."""
     try:
         ownership = wiring.ownership_check(take_over=False, is_stopped=stopped_by_its_run(wiring))
         ownership.check_owner(view.paths, None)
@@ -237,7 +235,7 @@ def _owner_is_alive(wiring: Wiring, view: View) -> bool:
     return False
 
 
-def _forgotten(wiring: Wiring, view: View, request: RecoverRequest) -> RecoveredTable:
+def _order_forgetting(wiring: Wiring, view: View, request: RecoverRequest) -> RecoveredTable:
     table, state, error = view.paths.table, view.state, None
     try:
         for each in request.forget:

@@ -125,10 +125,10 @@ class Repairs:
             for f, remedy in lost
         )
         files = tuple(new for f, remedy in lost if remedy == REFETCH for new in self._refetch(owned, f))
-        return replace(self.accepted(owned.state, gaps), files=files, losses=losses)
+        return replace(self.gap_repair(owned.state, gaps), files=files, losses=losses)
 
-    def accepted(self, state: Snapshot, gaps: Collection[GapAcceptance]) -> Repair:
-        """Return accepted gaps and new positions, for the accepted topics that this table has read; `--plan` uses it, too.
+    def gap_repair(self, state: Snapshot, gaps: Collection[GapAcceptance]) -> Repair:
+        """Return the Repair that records accepted gaps and new positions, for those of their topics that this table has read.
 
         Raises ManualActionRequired (the accepted gaps do not suffice), ServiceUnavailable.
         """
@@ -173,7 +173,7 @@ def refetch_file(
 
     `bounds` are those of the epoch that read the records, so that the same rows are written and the same ones refused.
     `settings` returns a task's settings for a table. Files of other buckets that the task has to write are orphans, which
-    the next start deletes, as it does after a crash. Raises ManualActionRequired if Kafka no longer has all of the records,
+    the next start deletes. Raises ManualActionRequired if Kafka no longer has all of the records,
     or if the table's location has changed: a Hive partition has one location, so readers would not see the new file.
     """
     from kafka2hive.task import run_task
@@ -198,7 +198,7 @@ def refetch_file(
     if lost.kind is FileKind.COMPACTED:
         raise ManualActionRequired(
             "refetch.compacted",
-            f"{lost.final} holds rows of the files at the partition's early place, no offsets of its own",
+            f"{lost.final} was compacted from the files at the partition's early place, so it has no offsets to read again",
             f"restore the file from a backup; its rows are also in {early_place(location, lost.hive_partition.path)}",
         )
     if is_early and all(each.partition != lost.hive_partition for each in owned.state.early):

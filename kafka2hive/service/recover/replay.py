@@ -1,8 +1,8 @@
-"""`dead-letters replay`: after the map was changed, decode a table's dead letters again, so that they become rows once.
+"""`dead-letters replay`: after the map was changed, decode a table's dead letters again, so that they become rows exactly once.
 
 The unit is one dead-letter file. Its letters are decoded by the task's own code from the bytes that the file keeps, and what
 they become is committed in one epoch with the file's name, after which the file is hidden (R11 of docs/protocol.md). A file
-of which every letter would stay a letter is left as it is. A live run that owns the table does it by order.
+all of whose letters would fail again stays unchanged. If a live run owns the table, it carries the replay out by order.
 """
 
 import datetime
@@ -26,10 +26,10 @@ from kafka2hive.model.snapshot import ComparedTable, RecordedOrder, ReplayedFile
 from kafka2hive.plan.contract import Refusal, TableManifest, TaskSettings
 from kafka2hive.service.recover.forget import RegistrationOutcome
 from kafka2hive.service.recover.heartbeat import RepairHeartbeat
-from kafka2hive.service.recover.order import ANSWER_SECONDS, NobodyOwns, give_order
+from kafka2hive.service.recover.order import ANSWER_SECONDS, NoLiveRun, give_order
 from kafka2hive.service.recover.service import Outside
 from kafka2hive.service.tables.live_stop import stopped_by_its_run
-from kafka2hive.service.tables.manifests import frequent
+from kafka2hive.service.tables.manifests import refusals_by_count
 from kafka2hive.service.tables.places import with_places
 from kafka2hive.service.tables.replays import (
     FileOfLetters,
@@ -48,7 +48,7 @@ from kafka2hive.task.run import seldom_collected
 _EPOCH_FILES, _EPOCH_LETTERS = 50, 200_000
 """The most files and, unless one file has more, letters of one epoch."""
 _MOST_ORDERS = 2
-"""How often to give an order: a run may end before it answers, and another one begin."""
+"""How many orders to give at most: a run may end before it answers, and another one begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +68,11 @@ class ReplayRequest:
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What became of the letters. `account` is of the `files` that are replaced, or would be with `--plan`.
+    """What became of the letters. `account` is of the `files` that are replaced, or with `--plan` would be.
 
-    `untouched` files stay as they are. `refusals` are the most frequent reasons of letters that were decoded again in vain.
-    `order` is the ledger's line about the order if a live run did it; then `epochs` and `refusals` are not known.
+    `unchanged` files stay, because all `unchanged_letters` that were chosen in them fail again. `refusals` are the reasons
+    of letters that fail again, the most frequent first. `order` is the ledger's line about the order if a live run did the
+    replay; then `epochs` and `refusals` are not known.
     """
 
     account: OffsetAccounting = field(default_factory=OffsetAccounting)
@@ -87,7 +88,7 @@ class ReplayResult:
 
     @property
     def refusals(self) -> list[Refusal]:
-        return frequent(self.manifests)
+        return refusals_by_count(self.manifests)
 
 
 def replay_service(
@@ -100,7 +101,7 @@ def replay_service(
     """Replay the dead letters of one table, or show with `--plan` what would become of them.
 
     If a live run owns the table, it gets an order, and this process waits `seconds` for its answer; `note` gets lines of
-    progress. A crash leaves orphans, or a committed epoch that the next start rolls forward; a second call does what is left.
+    progress. A crash leaves orphans, or a committed epoch that the next start rolls forward; a second call replays the rest.
     Raises ConfigError (no such table), NoLedger, ManualActionRequired, Fenced, AmbiguousOutcome, TableError
     (also if Hive's table does not match the map), ServiceUnavailable (also `order.unanswered`).
     """
@@ -112,7 +113,7 @@ def replay_service(
         replay = _Replay(wiring, request, settings, rule, paths)
         view = look(wiring.ports.files, paths)
         replay.plan(view.state, view.directory, view.newest.pending)
-        return replay.finished()
+        return replay.complete_result()
     order = ReplayLetters(request.reason or "", request.since_text, rules_digest(rule, wiring.map))
     for _ in range(_MOST_ORDERS):
         try:
@@ -121,8 +122,8 @@ def replay_service(
             note(f"a run is alive, so it gets an order: {alive.message}")
         try:
             return of_order(give_order(wiring, request.table, order, seconds=seconds, note=note).record)
-        except NobodyOwns as nobody:
-            note(str(nobody))
+        except NoLiveRun as withdrawn:
+            note(str(withdrawn))
     return _replay_here(wiring, request, outside, settings)
 
 
@@ -155,7 +156,7 @@ def _replay_here(
             update = RegistrationUpdate(registered=pending - outcome.pending)
             publish(wiring.ports, owned, update)
         replay.result.unregistered = len(outcome.pending)
-    return replay.finished()
+    return replay.complete_result()
 
 
 @dataclass(slots=True)
@@ -170,7 +171,7 @@ class _Replay:
     result: ReplayResult = field(default_factory=ReplayResult)
     untouched: Untouched = field(default_factory=Untouched)
 
-    def finished(self) -> ReplayResult:
+    def complete_result(self) -> ReplayResult:
         self.result.unchanged = self.untouched.files
         self.result.unchanged_letters = self.untouched.letters
         self.result.not_read = self.untouched.not_read
@@ -182,20 +183,19 @@ class _Replay:
         ownership = wiring.ownership_check(
             take_over=self.request.take_over, is_stopped=stopped_by_its_run(wiring)
         )
-
-        order = StartRequest(
+        request = StartRequest(
             self.paths,
             check=ownership.taking_over(self.paths, location, announce),
             owners=wiring.owners,
             keep=wiring.map.limits.keep_snapshots,
         )
-        return start(wiring.ports, order).owned
+        return start(wiring.ports, request).owned
 
     def plan(self, state: Snapshot, directory: str, pending: bool) -> None:
-        """Count what the letters would become. Letters of a pending epoch are left out, because it may not be visible yet."""
+        """Count what the letters would become. Files of a pending epoch are left out, because they may not be visible yet."""
         for each in self._letter_files(state, directory):
             if not (pending and each.file in state.files):
-                self._tried(each, state)
+                self._try_letters(each, state)
 
     def publish_all(
         self, owned: OwnedLedger, compare: Callable[[Sequence[str]], tuple[ComparedTable, ...]]
@@ -217,10 +217,10 @@ class _Replay:
         return oldest_first(letters)
 
     def _batches(self, files: Iterable[FileOfLetters], state: Snapshot) -> Iterator[list[FileOfLetters]]:
-        """Yield the files of each epoch: those of which some letters become something else."""
+        """Yield the files of each epoch: those in which any letter would be replaced."""
         batch: list[FileOfLetters] = []
         for each in files:
-            if not self._tried(each, state):
+            if not self._try_letters(each, state):
                 continue
             batch.append(each)
             if len(batch) == _EPOCH_FILES or sum(one.file.rows for one in batch) >= _EPOCH_LETTERS:
@@ -229,8 +229,8 @@ class _Replay:
         if batch:
             yield batch
 
-    def _tried(self, each: FileOfLetters, state: Snapshot) -> bool:
-        """Decode the letters without writing, and return whether any of them becomes something else."""
+    def _try_letters(self, each: FileOfLetters, state: Snapshot) -> bool:
+        """Decode the letters of one file without writing, add up the result, and return whether any letter would be replaced."""
         with seldom_collected():
             manifest = try_letters(self._part(0, each, state, None), self.wiring.ports.files)
         if manifest.chosen:

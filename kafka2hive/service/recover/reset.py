@@ -33,7 +33,7 @@ class ResetRequest:
     take_over: bool = False
 
 
-class Begun(Enum):
+class ResetStage(Enum):
     """Whether a reset is new, continues one that did not end, or finds no ledger."""
 
     NEW = "new"
@@ -48,7 +48,7 @@ class ResetPlan:
     `data`: the directories that data and dead letters are moved to; empty if they are kept.
     """
 
-    begun: Begun
+    stage: ResetStage
     record: ResetRecord | None = None
     ledger: str = ""
     data: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class ResetPlan:
 class ResetResult:
     """The outcome. `moved` counts renames.
 
-    `left_pending`: why a committed epoch was moved aside without having been made visible.
+    `left_pending`: why a committed epoch could not be made visible before its ledger was moved aside.
     """
 
     plan: ResetPlan
@@ -74,7 +74,7 @@ def reset(
 ) -> ResetResult:
     """Start the table over. `confirm` gets the plan, and raises an error if the operator does not want it.
 
-    A crash leaves either the old ledger in force, or a table that every start refuses until the same command has ended.
+    A crash leaves the old ledger in force, or a table that every start refuses until the same command is typed again and ends.
     Raises OwnedByLiveRun (nothing was changed), ManualActionRequired, Fenced, TakeOverLost, ServiceUnavailable.
     """
     confirmed: list[ResetPlan] = []
@@ -90,7 +90,7 @@ def reset(
         )
     except StorageError as error:
         raise ServiceUnavailable(
-            "storage.unavailable", f"{request.table}: {error}", "give the same command again"
+            "storage.unavailable", f"{request.table}: {error}", "type the same command again"
         ) from error
 
 
@@ -109,8 +109,8 @@ def _reset(
             )
             view = ownership.check_owner(paths, None)
         except NoLedger:
-            return ResetResult(ResetPlan(Begun.NOTHING), done=False)
-        plan = _plan(wiring, group, _record(wiring, request, view), Begun.NEW)
+            return ResetResult(ResetPlan(ResetStage.NOTHING), done=False)
+        plan = _plan(wiring, group, _record(wiring, request, view), ResetStage.NEW)
     elif unfinished.move_data != request.move_data:
         raise ConfigError(
             "usage.reset",
@@ -119,8 +119,8 @@ def _reset(
             "give the same option again",
         )
     else:
-        plan = _plan(wiring, group, unfinished, Begun.UNFINISHED)
-    if plan.begun is Begun.NEW and view.state.early and not request.move_data:
+        plan = _plan(wiring, group, unfinished, ResetStage.UNFINISHED)
+    if plan.stage is ResetStage.NEW and view.state.early and not request.move_data:
         raise ManualActionRequired(
             "reset.early",
             f"{request.table} has {len(view.state.early)} partitions at early places, which the next ledger would not keep",
@@ -133,7 +133,7 @@ def _reset(
     assert record is not None
     with RepairHeartbeat(wiring) as heartbeat:
         heartbeat.begin()
-        left_pending = _fence(wiring, view, record) if plan.begun is Begun.NEW else None
+        left_pending = _fence(wiring, view, record) if plan.stage is ResetStage.NEW else None
         moved = put_files_away(wiring.ports, paths, record)
         group.set_back(group.moves(request.table, _nothing_read(record)))
         end_reset(wiring.ports, paths, record)
@@ -178,10 +178,10 @@ def _record(wiring: Wiring, request: ResetRequest, view: View) -> ResetRecord:
     )
 
 
-def _plan(wiring: Wiring, group: ConsumerGroup, record: ResetRecord, begun: Begun) -> ResetPlan:
+def _plan(wiring: Wiring, group: ConsumerGroup, record: ResetRecord, stage: ResetStage) -> ResetPlan:
     data = (reset_aside(record.location, record.id), reset_aside(parent(record.letters), record.id))
     return ResetPlan(
-        begun,
+        stage,
         record,
         ledger=wiring.paths(record.table).reset(record.id),
         data=data if record.move_data else (),

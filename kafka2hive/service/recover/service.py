@@ -73,7 +73,7 @@ def recover(
 ) -> RecoverResult:
     """Recover every ledger of the map's service. `register` and `announce`: see recover_table.
 
-    Only `--plan` asks `kafka`, for the STOP that a run would meet; with None it does not.
+    Only `--plan` asks `kafka`, for the STOP that a run would meet; if it is None, positions are not compared with Kafka.
     A table named in `request.tables` may belong to another service. Unknown tables, files and topics in the request are
     refused before anything is changed. Raises ConfigError (an unknown file or topic), ServiceUnavailable (the file system
     does not answer).
@@ -81,7 +81,8 @@ def recover(
     ledgers = ledger_tables(wiring)
     if request.tables and (left_out := sorted(set(request.accept_location) - set(request.tables))):
         raise ConfigError(
-            "usage.accept_location", f"--accept-location {left_out[0]} is none of the --table given"
+            "usage.accept_location",
+            f"--accept-location {left_out[0]} is not among the tables named with --table",
         )
     named = (*request.tables, *request.accept_location)
     tables = {paths.table for paths in ledgers}
@@ -142,7 +143,7 @@ def _plans(
         attempt(view.paths.table, partial(planned_table, wiring, view, starts, request, known))
         for view in views
     )
-    return chain.from_iterable(plans), look.silent
+    return chain.from_iterable(plans), look.error
 
 
 def _refuse_unknown_places(
@@ -202,7 +203,7 @@ def rebuild_and_recover(
     *,
     announce: Callable[[], None] = lambda: None,
 ) -> RecoverResult:
-    """Rebuild a table's ledger, set the consumer group back to it, if the map has one, and recover the table.
+    """Rebuild a table's ledger, set the consumer group (if the map has one) back to it, and recover the table.
 
     Recovery takes the ledger over, rolls its pending epoch forward and registers its partitions, as for any other.
     """
@@ -257,13 +258,13 @@ class Outside:
             return RegistrationOutcome(unregistered)
         tables = self._resolvable({partition.table for partition in unregistered})
         resolvable = frozenset(partition for partition in unregistered if partition.table in tables)
-        attempt = register_now(self.metastore, self._catalogue.ensure, resolvable)
-        if registered := resolvable - attempt.pending:
+        registration = register_now(self.metastore, self._catalogue.ensure, resolvable)
+        if registered := resolvable - registration.pending:
             log.info("registered %d partitions in Hive", len(registered))
-        refusals = [event for event in attempt.events if isinstance(event, RefusedByHive)]
+        refusals = [event for event in registration.events if isinstance(event, RefusedByHive)]
         refusals.sort(key=lambda refused: bool(refused.partitions))  # whole tables first
         return RegistrationOutcome(
-            attempt.pending | (unregistered - resolvable),
+            registration.pending | (unregistered - resolvable),
             refusals[0].error if refusals else None,
             {partition: refused.error for refused in refusals for partition in refused.partitions},
         )

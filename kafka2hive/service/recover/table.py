@@ -37,7 +37,7 @@ def recover_table(
 ) -> RecoveredTable:
     """Recover a table in five steps: take over, roll forward, record repairs, register with Hive, accept a new location.
 
-    `announce` is called before each take-over that nothing refuses: from then on this process must have a heartbeat.
+    `announce` is called before each take-over, once its checks have passed: from then on this process must have a heartbeat.
 
     Repairs are prepared before anything is rolled forward, so that one that fails leaves the STOP unchanged. Which files are
     lost is decided after each take-over by the state that was taken over, because another `recover` may have repaired them
@@ -110,15 +110,15 @@ def planned_table(
     wiring: Wiring, view: View, starts: StartPreview, request: RecoverRequest, repairs: Repairs | None
 ) -> Iterator[RecoveredTable]:
     """Plan one table for `--plan`; only reads. `repairs` is None if Kafka does not answer: accepted gaps are unknown."""
-    ahead = starts.of(view)
-    stop = ahead.stop
+    outlook = starts.of(view)
+    stop = outlook.stop
     accepted = view.paths.table in request.accept_location
     repair = Repair()
     try:
         if repairs is not None:
-            repair = repairs.accepted(view.state, request.accept_gap)
-    except ManualActionRequired as not_enough:
-        stop = stop or not_enough
+            repair = repairs.gap_repair(view.state, request.accept_gap)
+    except ManualActionRequired as gap_stop:
+        stop = stop or gap_stop
     positions = {p.topic_partition: p for p in (*view.state.positions, *repair.positions)}
     yield RecoveredTable(
         view.paths.table,
@@ -126,7 +126,7 @@ def planned_table(
         generation=view.generation.name,
         epoch=view.state.epoch,
         rolled_forward=view.state.epoch if view.newest.pending else None,
-        pending=ahead.pending,
+        pending=outlook.pending,
         unregistered=len(view.state.unregistered),
         gaps=repair.gaps,
         resumes_at=tuple(positions[tp] for tp in sorted(positions)),

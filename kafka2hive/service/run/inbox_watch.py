@@ -11,7 +11,7 @@ from kafka2hive.model.paths.ledger import order_name
 from kafka2hive.service.run.owned_tables import OwnedTables
 from kafka2hive.service.run.replays import Replays
 from kafka2hive.service.run.table_steps import TableSteps
-from kafka2hive.service.tables.orders import answer_orders, apart_from_replays, next_replay
+from kafka2hive.service.tables.orders import answer_orders, next_replay, split_replays
 from kafka2hive.service.tables.table_state import Owned, Table
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -84,7 +84,7 @@ class InboxWatch:
             self._reject(misfit)
 
         def answer(table: Table) -> None:
-            at_once, to_replay = apart_from_replays(by_table[table.name], table.owned.state)
+            at_once, to_replay = split_replays(by_table[table.name], table.owned.state)
             answer_orders(
                 self._inbox,
                 at_once,

@@ -35,9 +35,9 @@ from kafka2hive.service.tables.replays import (
     FileOfLetters,
     ReplayCounts,
     Untouched,
-    advanced,
     judge_batch,
     oldest_first,
+    progress_after,
     rules_digest,
     search_letters,
 )
@@ -256,7 +256,7 @@ class Replays:
             self._refuse(work, batch.failure.error, table)
             return
         if batch.replayed:
-            running = advanced(work.running, batch.replayed)
+            running = progress_after(work.running, batch.replayed)
             registered = table.owned.registered
             change = Replay(
                 files=batch.files, replayed=batch.replayed, running=running, registered=registered

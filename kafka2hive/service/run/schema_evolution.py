@@ -14,7 +14,7 @@ from kafka2hive.service.tables.schema_columns import (
     SchemaFields,
     missing_columns,
     newest_schemas,
-    read_written,
+    schema_fields,
     watches_schemas,
 )
 from kafka2hive.service.tables.table_state import Table
@@ -114,7 +114,7 @@ class RegistryEvolution(Evolution):
 
     def _fields_of(self, writer: WriterId, settings: TableSettings) -> SchemaFields:
         schema = self._schema_of(writer.number)
-        written = None if schema is None else read_written(str(writer), schema, writer.message, settings)
+        written = None if schema is None else schema_fields(str(writer), schema, writer.message, settings)
         if written is None:
             raise TableError(
                 "schema.differs",

@@ -1,4 +1,4 @@
-"""The tables that a map requires in Hive: resolved to what tasks get of them, compared with Hive's, created and altered."""
+"""The tables that a map requires in Hive: resolve them to settings for tasks, compare, create and alter them in Hive."""
 
 import logging
 import threading
@@ -31,7 +31,7 @@ from kafka2hive.model.metastore import Hive, MetastoreRefused, MetastoreUnavaila
 from kafka2hive.model.snapshot import ComparedTable
 from kafka2hive.plan.contract import TaskSettings
 from kafka2hive.plugins import HiveStorage
-from kafka2hive.service.tables.ledgers import apart, each_ledger, ledger_tables
+from kafka2hive.service.tables.ledgers import known_states, ledger_tables
 from kafka2hive.service.tables.routes import routed_by_ledgers
 from kafka2hive.service.tables.schema_columns import effective_columns
 from kafka2hive.service.tables.table_state import MapTable
@@ -63,7 +63,7 @@ class Schemas(Protocol):
         ...
 
     def doubt(self, name: str) -> None:
-        """Let Hive be asked about this table again, because it has refused something of it."""
+        """Compare this table with Hive's again before the next use, because Hive has refused a request about it."""
         ...
 
 
@@ -125,7 +125,7 @@ class Catalogue:
         return rule.settings(columns, effective.added)
 
     def ensure(self, name: str) -> None:
-        """Make Hive's table match the map, once a run; names that the map does not know are ignored. For the registrar.
+        """Make Hive's table match the map, once a run; a name that was not resolved is ignored. The registrar calls it.
 
         Raises MetastoreUnavailable, TableError.
         """
@@ -137,7 +137,7 @@ class Catalogue:
         self._ensured.discard(name)
 
     def spec(self, name: str) -> ComparedTable:
-        """Return what `expected` returns, in the form of a ledger."""
+        """Return the same table as `expected`, in the form that a snapshot records."""
         return compared_table(self.expected(name))
 
     def compare(self, session: Session, name: str) -> TableDescription | ToSend:
@@ -206,13 +206,19 @@ class Catalogue:
                     raise _refused(name, error) from error
                 if not more_tries:
                     raise
-                log.info("Hive table %s: compared again, another may have made it: %s", name, error)
+                log.info(
+                    "Hive table %s: a statement failed, perhaps because another process ran it first; comparing again: %s",
+                    name,
+                    error,
+                )
                 compared = self.compare(session, name)
             else:
                 compared = self.compare(session, name)
                 break
         if isinstance(compared, ToSend):
-            raise MetastoreUnavailable(f"{name} in Hive is not as it was made a moment ago")
+            raise MetastoreUnavailable(
+                f"{name} in Hive still differs from the map, although Hive accepted the statements"
+            )
         return compared
 
     def expected(self, name: str) -> TableSpec:
@@ -268,13 +274,11 @@ class MapTables:
     def by_name(self) -> dict[str, MapTable]:
         """The map's tables by name, with the topics of which their ledgers have positions."""
         wiring = self._wiring
-        states, errors = apart(each_ledger(wiring, ledger_tables(wiring), lambda view: [view.state]))
-        for name, error in errors:
-            log.debug("%s: %s", name, error)
+        states = known_states(wiring, ledger_tables(wiring))
         added = {state.table: state.added for state in states}
         return {
-            name: MapTable(routed.rule, self._wiring.paths(name), routed.topics, added=added.get(name, ()))
-            for name, routed in routed_by_ledgers(self._wiring, states).items()
+            name: MapTable(routed.rule, wiring.paths(name), routed.topics, added=added.get(name, ()))
+            for name, routed in routed_by_ledgers(wiring, states).items()
         }
 
 
@@ -308,7 +312,7 @@ def _storage_of(rule: TableRule) -> HiveStorage | None:
 
 
 def _latest_of(rule: TableRule) -> LatestView | None:
-    """Return the view of the newest states that the map wants; its rules check that the metadata are there."""
+    """Return the view of the newest states that the map wants; the map's check has made sure that it has the metadata."""
     if rule.latest is None:
         return None
     metadata = dict(rule.metadata)
@@ -330,9 +334,9 @@ def _dead_letter_spec(service_map: ServiceMap) -> TableSpec:
 
 
 class HiveOutage:
-    """Send one request at a time, and none for a while after an outage.
+    """Sends one request at a time, and none for a while after an outage.
 
-    So a server that hangs costs one time limit, and not one for each table.
+    A server that hangs therefore costs one time limit, and not one for each table.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -342,7 +346,7 @@ class HiveOutage:
         self._why = MetastoreUnavailable()
 
     def ask(self, question: Callable[[], Result]) -> Result:
-        """Return the response. Raises MetastoreUnavailable, during the pause at once and with the reason of the last outage."""
+        """Return the response. Raises MetastoreUnavailable; during the pause at once, with the reason of the last outage."""
         with self._lock:
             began = self._now()
             if began < self._until:

@@ -1,4 +1,4 @@
-"""Create the ledgers of the map's tables for `kafka2hive init`; a run creates that of a new table by the same code."""
+"""Create the ledgers of the map's tables for `kafka2hive init`; a run creates the ledger of a new table by the same code."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class InitTable:
 
     table: str
     directory: str
-    beginning: InitOutcome
+    outcome: InitOutcome
     error: Kafka2HiveError | None = None
     positions: tuple[PlacedOffset, ...] = ()
 
@@ -81,25 +81,25 @@ def begin_ledger(
 
 
 @dataclass(frozen=True, slots=True)
-class ImportOrder:
+class ImportRequest:
     """Where the first positions come from; with `plan_only` nothing is changed."""
 
     source: OffsetSource
     plan_only: bool = False
 
 
-def import_positions(wiring: Wiring, kafka: Kafka, order: ImportOrder) -> InitResult:
+def import_positions(wiring: Wiring, kafka: Kafka, request: ImportRequest) -> InitResult:
     """Create each table's ledger with the positions that another tool left.
 
     A table that already has positions is refused. A crash leaves tables that have their positions and tables that have
-    none; the same command again gives the others theirs.
+    none; a second call gives positions to the others.
     Raises ConfigError (the source), ServiceUnavailable.
     """
     cluster = kafka.cluster()
     routes = topic_routes(wiring, cluster.topics)
     tell_missing(routes.tables)
     topics = sorted({topic for table in routes.tables for topic in table.topics})
-    foreign = read_offsets(order.source, wiring, kafka, cluster.topic_partitions(topics))
+    foreign = read_offsets(request.source, wiring, kafka, cluster.topic_partitions(topics))
     logs = logs_of(kafka, cluster, topics)
     importer = _Import(
         wiring=wiring,
@@ -107,7 +107,7 @@ def import_positions(wiring: Wiring, kafka: Kafka, order: ImportOrder) -> InitRe
         logs=logs,
         tables=routes.tables,
         lost_ledger=LostLedgerCheck(kafka, wiring.map.kafka.committed_group, wiring),
-        plan_only=order.plan_only,
+        plan_only=request.plan_only,
     )
     return InitResult((*map(importer.of, routes.tables), *_refused(wiring, routes.conflicts)))
 
@@ -141,8 +141,8 @@ class _Import:
                 self._commit(table, positions, is_new=state is None)
         except Kafka2HiveError as error:
             return InitTable(table.name, directory, InitOutcome.FAILED, error)
-        beginning = InitOutcome.PLANNED if self.plan_only else InitOutcome.IMPORTED
-        return InitTable(table.name, directory, beginning, positions=positions)
+        outcome = InitOutcome.PLANNED if self.plan_only else InitOutcome.IMPORTED
+        return InitTable(table.name, directory, outcome, positions=positions)
 
     def _state(self, table: MapTable) -> Snapshot | None:
         try:
@@ -156,18 +156,18 @@ class _Import:
         if is_new:
             begin_ledger(self.wiring, self.lost_ledger, table, self.tables)
         ownership = self.wiring.ownership_check(take_over=False)
-        order = StartRequest(
+        request = StartRequest(
             table.paths,
             check=lambda: ownership.check(table.paths, table.location),
             owners=self.wiring.owners,
             location=table.location,
             keep=self.wiring.map.limits.keep_snapshots,
         )
-        owned = start(ports, order).owned
+        owned = start(ports, request).owned
         if owned.state.positions:
             raise TableError(
                 "offsets.not_first",
-                f"{table.name} got positions from another process meanwhile",
+                f"another process has given {table.name} positions meanwhile",
                 "`kafka2hive status` names its owner",
             )
         positions = tuple(
@@ -207,7 +207,7 @@ def _refused(wiring: Wiring, conflicts: Collection[RouteConflict]) -> list[InitT
 def _init(
     wiring: Wiring, lost_ledger: LostLedgerCheck, table: MapTable, tables: Collection[MapTable]
 ) -> InitTable:
-    """Create one table's ledger, unless one of its topics does not exist: that is probably a mistake in the map."""
+    """Create one table's ledger. A topic that does not exist is an error: it is probably a mistake in the map."""
     directory = table.paths.table_directory
     if table.missing:
         error = unknown_topics(table.name, table.missing)

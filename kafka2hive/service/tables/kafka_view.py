@@ -29,7 +29,7 @@ class KafkaOffsets:
     `asked_at_ms`: wall clock before the first question of this look, including the listing of topics. What Kafka had
     acknowledged by then is below `logs.high`, and topic partitions that are not listed had no records.
 
-    `at_start`, `last_read`: see Logs. `unknown`: topic partitions whose last record read could not be asked for.
+    `at_start`, `last_read`: see Logs. `unknown`: topic partitions for which Kafka did not give the last record read.
     """
 
     logs: Logs
@@ -55,7 +55,7 @@ class KafkaOffsets:
 
 
 def logs_of(kafka: Kafka, cluster: ClusterView, topics: Iterable[str]) -> Logs:
-    """Return both ends of the logs of those topics that exist. Leaders that do not answer one question are not asked the next."""
+    """Return both ends of the logs of the topics that exist. A leader that does not answer one question is not asked the next."""
     earliest = kafka.earliest(cluster.topic_partitions(topics))
     latest = kafka.latest(earliest)
     return Logs(cluster, earliest, latest, kafka.high_watermarks(latest) if latest else {})
@@ -111,9 +111,8 @@ class KafkaView:
         The earliest offsets are asked for before the latest, and those before the high watermarks.
         """
         cluster = self.cluster()
-        asked_at_ms = (
-            self._asked_at_ms
-        )  # a question below may renew the metadata; then these ends would be older
+        # kept here, because metadata that are renewed during the questions below would be newer than `cluster`
+        asked_at_ms = self._asked_at_ms
         logs = logs_of(self.kafka, cluster, {topic for table in tables for topic in table.topics})
         last_read, unknown = self._last_read(tables, logs)
         return KafkaOffsets(
@@ -125,7 +124,7 @@ class KafkaView:
         )
 
     def look_again(self, tables: Collection[Table], before: KafkaOffsets) -> KafkaOffsets:
-        """Ask again for topic ids and watermarks, for tables whose ledgers contradict them: a topic may just be recreated.
+        """Ask again for topic ids and watermarks, for tables whose ledgers contradict them: a topic may just have been recreated.
 
         The answers about last records read are kept from `before`.
         """
@@ -142,7 +141,7 @@ class KafkaView:
     def _at_start(
         self, tables: Collection[Table], cluster: ClusterView
     ) -> dict[str, Mapping[TopicPartition, Watermark]]:
-        """Return, by table, the offsets at its start time for topic partitions without a position yet.
+        """Return, by table, the offsets at its start time, for topic partitions that have no position yet.
 
         Kafka is asked once for each timestamp, because a topic partition without a leader costs a listing of all topics
         with each question.
@@ -198,7 +197,7 @@ class KafkaView:
             unknown[table.name] = records.keys() - answers.keys()
             if silent := sorted(unknown[table.name]):
                 log.warning(
-                    "%s: whether %s (of %d) was written anew is not known yet, nothing is read from it: %s",
+                    "%s: it is not known yet whether the log of %s (of %d) was rewritten, so nothing is read from it: %s",
                     table.name,
                     silent[0],
                     len(silent),
@@ -252,7 +251,7 @@ def with_last_read(kafka: Kafka, state: Snapshot, logs: Logs) -> Logs:
         topic_partition, offset = silent[0]
         raise ServiceUnavailable(
             "kafka.unavailable",
-            f"Kafka does not give the record {topic_partition} at {offset}",
-            "look whether this topic partition has a leader, then recover again",
+            f"Kafka does not give the record {topic_partition}@{offset}",
+            "check that this topic partition has a leader, then type the command again",
         )
     return replace(logs, last_read={tp: epoch for (tp, _), epoch in epochs.items() if epoch is not None})

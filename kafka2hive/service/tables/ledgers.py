@@ -1,5 +1,6 @@
 """The ledgers below the map's ledger root: listed, read one by one, and compared with the names that a command was given."""
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,6 +15,8 @@ from kafka2hive.model.paths.ledger import LedgerPaths
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import Denied, StorageError, children
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -48,7 +51,7 @@ def each_ledger(
 ) -> Iterator[T | UnreadableLedger]:
     """Look at one ledger after the other and yield the results of `work`; each is read only when it is needed.
 
-    An error becomes the result of that ledger; a ledger that is gone meanwhile is skipped.
+    An error becomes the result of its ledger; a ledger that was removed after the listing is skipped.
     """
 
     def one(paths: LedgerPaths) -> Iterator[T | UnreadableLedger]:
@@ -58,7 +61,7 @@ def each_ledger(
 
 
 def attempt(table: str, work: Callable[[], Iterable[T]]) -> Iterator[T | UnreadableLedger]:
-    """Yield the results of `work`. If it raises an error, that is yielded as the table's result, except for NoLedger."""
+    """Yield the results of `work`. An error that it raises is yielded as the table's result, except NoLedger, which ends it."""
     try:
         yield from work()
     except NoLedger:
@@ -85,6 +88,14 @@ def apart(results: Iterable[T | UnreadableLedger]) -> tuple[list[T], list[tuple[
         else:
             successes.append(one)
     return successes, errors
+
+
+def known_states(wiring: Wiring, ledgers: Iterable[LedgerPaths]) -> list[Snapshot]:
+    """Return the states of the ledgers that can be read; the errors of the others go to the debug log."""
+    states, errors = apart(each_ledger(wiring, ledgers, lambda view: [view.state]))
+    for table, error in errors:
+        log.debug("%s: %s", table, error)
+    return states
 
 
 def readable(results: Iterable[T | UnreadableLedger]) -> Iterator[T]:
@@ -121,7 +132,7 @@ def literal_rules(wiring: Wiring) -> dict[str, TableRule]:
 def vanished_ledgers(
     wiring: Wiring, wanted: Collection[str], present: set[str]
 ) -> list[tuple[str, Kafka2HiveError]]:
-    """Return errors for tables of the map (or those in `wanted`) without a ledger whose owner marker shows that there was one."""
+    """Return errors for the map's tables (or those in `wanted`) that have an owner marker, but no ledger any more."""
     errors: list[tuple[str, Kafka2HiveError]] = []
     for name, rule in literal_rules(wiring).items():
         if name in present or (wanted and name not in wanted):
@@ -136,7 +147,7 @@ def vanished_ledgers(
 def unknown_tables(
     wiring: Wiring, named: Collection[str], present: Collection[str]
 ) -> list[tuple[str, ConfigError]]:
-    """Return errors for `named` tables that are neither in the map nor have a ledger (`present`); they are probably mistyped."""
+    """Return errors for `named` tables that are not in the map and not among `present`, which have ledgers: probably mistyped."""
     known = {*literal_rules(wiring), *present}
     return [(name, no_such_table(name, known)) for name in sorted(set(named) - known)]
 
@@ -148,7 +159,7 @@ def no_such_table(name: str, known: Collection[str]) -> ConfigError:
 
 
 def refuse_unknown(wanted: Collection[str], tables: Collection[str]) -> None:
-    """Raise ConfigError if one of `wanted` is not among the map's tables; for commands that need no ledger."""
+    """Raise ConfigError if one of `wanted` is not among `tables`, the map's; for commands that need no ledger."""
     for name in wanted:
         if name not in tables:
             raise ConfigError(

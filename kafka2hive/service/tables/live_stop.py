@@ -12,7 +12,7 @@ from kafka2hive.service.wiring import Wiring
 
 
 def stopped_by_its_run(wiring: Wiring) -> Callable[[LiveOwner, View], bool]:
-    """Return the predicate for an OwnershipCheck. It relies on advice, which is safe: an owner replaced by mistake is fenced."""
+    """Return the predicate for an OwnershipCheck. It relies on advice, which is safe: a wrong answer only fences a run."""
 
     def is_stopped(live: LiveOwner, view: View) -> bool:
         owner = view.generation.owner
@@ -28,7 +28,7 @@ def stopped_by_its_run(wiring: Wiring) -> Callable[[LiveOwner, View], bool]:
 
 
 def is_stop_of(state: object, generation: Generation) -> bool:
-    """Whether the table was stopped after this take-over. An earlier stop is over: the run has taken the table up again.
+    """Whether the table was stopped after this take-over. A stop before it is over: the run has taken the table over again since.
 
     If the run made the generation, both times are by its clock, to the second.
     """
@@ -40,5 +40,5 @@ def is_stop_of(state: object, generation: Generation) -> bool:
 
 
 def digits_of(time: str) -> str:
-    """Return the digits, which are the same for `2026-11-21T08:12:00Z` and `20261121T081200Z`."""
+    """Return the digits of a time, which are the same for `2026-11-21T08:12:00Z` and `20261121T081200Z`."""
     return "".join(filter(str.isdigit, time))

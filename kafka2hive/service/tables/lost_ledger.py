@@ -1,4 +1,4 @@
-"""The consumer group's offsets as evidence of a lost or an older ledger (rule R1). They are never used as positions."""
+"""The consumer group's offsets as evidence that a ledger was lost or replaced by an older one (rule R1); never positions."""
 
 import logging
 import math
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class LostLedgerCheck:
-    """Compares the service's consumer group with ledgers. If the map writes no group offsets, `group` is None: no evidence."""
+    """Compares the service's consumer group with ledgers. If the map writes no group offsets, `group` is None."""
 
     def __init__(self, kafka: Kafka, group: str | None, wiring: Wiring) -> None:
         self._kafka = kafka
@@ -40,7 +40,7 @@ class LostLedgerCheck:
 
         The ledger of another table that reads the topic explains the group's offset up to its position, whatever its
         service, and even if the table left the map. A ledger that cannot be read explains nothing. If Kafka does not
-        answer, ServiceUnavailable is raised: no ledger is made on a guess.
+        answer, ServiceUnavailable is raised, because a ledger must not be created without this check.
         """
         if self._group is None:
             return
@@ -54,7 +54,7 @@ class LostLedgerCheck:
                 "ledger.lost_positions",
                 f"{table.paths.table_directory} is not there, but group {self._group} has read {tp} up to"
                 f" {offset}{_not_read(unreadable)}",
-                "restore the ledger; or, for a new beginning on purpose, delete that consumer group or name another"
+                "restore the ledger; or, to start over on purpose, delete that consumer group or name another"
                 " one in the map (kafka: group.id)",
             )
 
@@ -63,7 +63,7 @@ class LostLedgerCheck:
 
         The group's offsets are written after an epoch is final, so they are never ahead of the table they come from. They
         may come from another table, as in refuse_lost_positions. They prove nothing about a topic partition whose position
-        once went back by an accepted gap. The group is asked once a run, before the ledgers are read.
+        an accepted gap has once set back. The group is asked once a run, before the ledgers are read.
         If a ledger that may explain the offset cannot be read, or the group gives no answer, a warning is logged.
         """
         if self._group is None:
@@ -113,8 +113,8 @@ class LostLedgerCheck:
     def _offsets_of_all(self, table: MapTable, tables: Collection[MapTable]) -> dict[TopicPartition, int]:
         """Return the group's offsets in the table's topics; the first question covers the topics of all tables.
 
-        Without an answer the result is empty, with one warning a round; the start still searches the names of the table's
-        files.
+        If Kafka does not answer, the result is empty, and one warning a round is logged; the start still checks the names
+        of the table's files.
         """
         with self._asking:
             try:

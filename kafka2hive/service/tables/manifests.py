@@ -27,7 +27,7 @@ from kafka2hive.plan.contract import (
 )
 
 FLOOR_RECORDS = 100
-"""A share of fewer records means too little: one bad record in three does not show that the map is wrong."""
+"""The share of fewer records is not judged: one bad record of three does not show that the map is wrong."""
 _MOST_REASONS = 3
 
 
@@ -130,11 +130,11 @@ def check_dead_letters(
 ) -> None:
     """Raise TableError (`dead_letters.too_many`) if dead letters exceed the map's share; a share of 0 allows none at all.
 
-    Those that bounds of event time refuse do not count.
+    Late rows and rows out of range are not counted.
     """
     if total.bad <= share * total.read or (share > 0 and total.read < FLOOR_RECORDS):
         return
-    bad = [one for one in frequent(manifests) if one.code not in (OUT_OF_RANGE, LATE)]
+    bad = [one for one in refusals_by_count(manifests) if one.code not in (OUT_OF_RANGE, LATE)]
     reasons = "; ".join(_text(one, total.bad) for one in bad[:_MOST_REASONS])
     raise TableError(
         "dead_letters.too_many",
@@ -144,8 +144,8 @@ def check_dead_letters(
     )
 
 
-def frequent(manifests: Sequence[TableManifest]) -> list[Refusal]:
-    """Return the reasons of all tasks, the most frequent first."""
+def refusals_by_count(manifests: Sequence[TableManifest]) -> list[Refusal]:
+    """Return the reasons for dead letters that the tasks gave, added up, the most frequent first."""
     reasons: dict[tuple[str, str], Refusal] = {}
     for one in (refusal for manifest in manifests for refusal in manifest.refusals):
         known = reasons.get((one.code, one.column))

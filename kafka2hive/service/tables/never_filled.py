@@ -1,4 +1,4 @@
-"""Columns that no record has filled since the run began, mostly because the JSON spells their names in another way."""
+"""Columns that no record has filled since the run began, usually because the JSON spells their names differently."""
 
 import difflib
 import logging
@@ -20,7 +20,7 @@ FIRST_EPOCHS = 3
 _MOST_NAMED = 20
 _MOST_KEYS = 200
 _ALIKE, _NEARLY_EQUAL = 0.6, 0.8
-"""Ratios of difflib: keys that are named with an empty column, and those that are enough to warn from the first epoch on."""
+"""Ratios of difflib: from the first, a key is named with an empty column; from the second, the column is reported at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,15 @@ class NeverFilled:
 
 @dataclass(slots=True)
 class _ColumnsOfTable:
+    """What one table's records have left empty since the run began.
+
+    `unmapped`: paths that no column takes, as an ordered set. `enough`: no more records come, so those read decide.
+    """
+
     rows: int = 0
     epochs: int = 0
     empty: tuple[str, ...] | None = None
-    strange: dict[str, None] = field(default_factory=dict)
+    unmapped: dict[str, None] = field(default_factory=dict)
     reported: tuple[str, ...] = ()
     enough: bool = False
     columns: tuple[Column, ...] = ()
@@ -49,7 +54,7 @@ class _ColumnsOfTable:
         self.empty = tuple(name for name in before if name in seen.empty)
         self.rows += seen.rows
         self.epochs += 1
-        self.strange.update(dict.fromkeys(seen.unmapped[: _MOST_KEYS - len(self.strange)]))
+        self.unmapped.update(dict.fromkeys(seen.unmapped[: _MOST_KEYS - len(self.unmapped)]))
 
     @property
     def never_filled(self) -> tuple[str, ...]:
@@ -57,12 +62,12 @@ class _ColumnsOfTable:
         empty = self.empty or ()
         if self.enough or self.rows >= FIRST_RECORDS or self.epochs >= FIRST_EPOCHS:
             return empty
-        likely = never_filled(empty, self.columns, self.strange, _NEARLY_EQUAL)
+        likely = never_filled(empty, self.columns, self.unmapped, _NEARLY_EQUAL)
         return tuple(one.column for one in likely if one.nearest)
 
 
 class ColumnWatch:
-    """Shows in metrics and `status` which columns are still empty after each epoch, and logs one warning for each table."""
+    """Shows in metrics and `status` which columns no record has filled, after each epoch; logs one warning for each table."""
 
     def __init__(self, metrics: ServiceMetrics) -> None:
         self._metrics = metrics
@@ -79,7 +84,7 @@ class ColumnWatch:
                 self._report(table, seen_so_far)
 
     def end(self, tables: Iterable[Table]) -> None:
-        """End a `--once` run: no more records come, so those that were read are enough, however few."""
+        """Report at the end of a `--once` run: no more records come, so those that were read decide, however few."""
         for table in tables:
             if seen_so_far := self._seen.get(table.name):
                 seen_so_far.enough = True
@@ -90,7 +95,7 @@ class ColumnWatch:
         if now == before:
             return
         self._metrics.observe_never_filled(table.name, before, now)
-        text = _text(never_filled(now, seen_so_far.columns, seen_so_far.strange), seen_so_far.rows)
+        text = _text(never_filled(now, seen_so_far.columns, seen_so_far.unmapped), seen_so_far.rows)
         table.warnings["columns"] = (text,) if now else ()
         seen_so_far.reported = now
         if not before:
@@ -107,16 +112,16 @@ def _text(columns: Sequence[NeverFilled], rows: int) -> str:
 
 
 def never_filled(
-    empty: Iterable[str], columns: Sequence[Column], strange: Iterable[str], alike: float = _ALIKE
+    empty: Iterable[str], columns: Sequence[Column], unmapped: Iterable[str], alike: float = _ALIKE
 ) -> list[NeverFilled]:
-    """Return the empty columns, each with the most similar of the `strange` keys (paths that no column takes)."""
+    """Return the empty columns, each with the most similar of the `unmapped` keys (paths that no column takes)."""
     paths = {column.name: path_text(column.path or (column.name,)) for column in columns}
-    return [NeverFilled(name, _nearest(paths.get(name, f"$.{name}"), strange, alike)) for name in empty]
+    return [NeverFilled(name, _nearest(paths.get(name, f"$.{name}"), unmapped, alike)) for name in empty]
 
 
-def _nearest(path: str, strange: Iterable[str], alike: float) -> str:
+def _nearest(path: str, unmapped: Iterable[str], alike: float) -> str:
     """Return the most similar key without the `$.` that all paths begin with; empty if none is similar."""
-    by_letters: Mapping[str, str] = {_letters(key): key for key in strange}
+    by_letters: Mapping[str, str] = {_letters(key): key for key in unmapped}
     similar = difflib.get_close_matches(_letters(path), by_letters, 1, alike)
     return by_letters[similar[0]].removeprefix("$.") if similar else ""
 

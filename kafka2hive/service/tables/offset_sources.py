@@ -64,7 +64,7 @@ class OffsetSource:
 
 @dataclass(frozen=True, slots=True)
 class ForeignOffsets:
-    """The positions of a source. With `rest_is_unread`, it has read nothing of topic partitions without a position."""
+    """The positions of a source. `rest_is_unread`: it has read nothing of the topic partitions that have no position here."""
 
     source: OffsetSource
     offsets: Mapping[TopicPartition, int]
@@ -123,7 +123,7 @@ def place_offsets(
     for tp in sorted(topic_partitions):
         if tp not in logs.earliest or tp not in logs.latest:
             message = f"Kafka does not report the ends of the log of {tp}"
-            raise ServiceUnavailable("kafka.unavailable", message, "give the command again")
+            raise ServiceUnavailable("kafka.unavailable", message, "type the command again")
         earliest, latest = logs.earliest[tp].offset, logs.latest[tp].offset
         offset = foreign.offsets.get(tp, earliest if foreign.rest_is_unread else None)
         if offset is None:

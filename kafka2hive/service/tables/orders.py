@@ -1,4 +1,4 @@
-"""An operator's orders to a table: what the next snapshot records of each. The run uses it, and a command beside no run."""
+"""An operator's orders to a table: the change that carries each out. A run uses it, and a command if no run is alive."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import assert_never
@@ -20,9 +20,9 @@ def answer_orders(
 ) -> None:
     """Answer the orders to one table, in turn: publish the snapshot that records one, then move its file to `done/`.
 
-    A crash in between leaves the file, and the next owner finds its id in the snapshot. So no further order is answered
-    before a file has left the inbox: a snapshot needs to list only the last orders. A replay takes many epochs and is not
-    given to this function before it is recorded (apart_from_replays). Raises what `publish` raises.
+    A crash in between leaves the file, and the next owner finds the order's id in the snapshot. If a file cannot be moved, no
+    further order is answered, so that a snapshot needs to list only the last orders. A replay takes many epochs, so it comes
+    here only after its answer is recorded (split_replays). Raises what `publish` raises.
     """
     for order in orders:
         if find_recorded(state(), order.id) is None:
@@ -31,17 +31,17 @@ def answer_orders(
             return
 
 
-def apart_from_replays(orders: Iterable[Order], state: Snapshot) -> tuple[list[Order], list[Order]]:
-    """Return the orders that one snapshot answers, or whose answer `state` records, and the replays, which take many."""
-    apart: tuple[list[Order], list[Order]] = [], []
+def split_replays(orders: Iterable[Order], state: Snapshot) -> tuple[list[Order], list[Order]]:
+    """Return the orders that one snapshot answers or `state` has already answered; and the replays, which take many snapshots."""
+    split: tuple[list[Order], list[Order]] = [], []
     for order in orders:
         takes_many = isinstance(order.instruction, ReplayLetters) and find_recorded(state, order.id) is None
-        apart[takes_many].append(order)
-    return apart
+        split[takes_many].append(order)
+    return split
 
 
 def next_replay(waiting: Iterable[Order], unread: Collection[str], state: Snapshot) -> Order | None:
-    """Return the replay to begin: first the one under way, whose counts `state` has, and none while that one is unread."""
+    """Return the replay to do next: the one under way (`state.replaying`) first; None while its file is `unread`."""
     running = "" if state.replaying is None else state.replaying.order
     if running in unread:
         return None

@@ -41,8 +41,8 @@ class Outage:
     text: str
 
 
-class Watches(Protocol):
-    """Is called after each planning with the systems that did not answer."""
+class OutageListener(Protocol):
+    """Called after each planning with the systems that did not answer."""
 
     def __call__(self, away: Mapping[str, str], tables: Collection[Table]) -> None:
         """Handle the outages; `away` holds the reason for each system (see `systems_away`)."""
@@ -60,7 +60,7 @@ class OutageWatch:
             metrics.observe_outage(system, away=False)
 
     def __call__(self, away: Mapping[str, str], tables: Collection[Table]) -> None:
-        """Handle the outages (see Watches). Every table gets the warning, not only those that an error set aside."""
+        """Handle the outages (see OutageListener). Every table gets the warning, not only those that an error set aside."""
         for system in sorted(away.keys() - self._outages.keys()):
             since = utc_text(self._clock.epoch_ms() / 1000)
             text = f"{SYSTEMS[system]} has not answered since {since}: {away[system]}"

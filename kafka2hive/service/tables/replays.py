@@ -1,4 +1,4 @@
-"""Replays of dead letters: what a run and a command have in common. Pure, but for the list of a ledger's files."""
+"""Replays of dead letters: what a run and `dead-letters replay` have in common. Only search_letters reads anything."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from kafka2hive.plan.contract import (
 from kafka2hive.storage.port import FileSystem
 
 _MOST_NAMED = 3
-"""So many files that could not be read an order's result names."""
+"""The most unreadable files that an order's result names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class FileOfLetters:
         reason: str,
         since: str,
     ) -> TableTask:
-        """Return the task that decodes the chosen letters for the next epoch of `owned`; None: only to count them."""
+        """Return the task that decodes the chosen letters for the next epoch of `owned`; if that is None, only to count them."""
         return TableTask(
             table=state.table,
             ledger_id=state.ledger_id if owned else "",
@@ -65,9 +65,9 @@ class FileOfLetters:
 def search_letters(
     files: FileSystem, paths: LedgerPaths, directory: str, letters: Letters
 ) -> Iterator[Letters]:
-    """Yield the letters after each snapshot that was added to them; the last value is complete.
+    """Add one snapshot after another to `letters`, and yield them after each; they are complete at the end.
 
-    After an error another search goes on with the last snapshot that was added, if the ledger has the same owner.
+    After an error, a second call with the same `letters` resumes at the last snapshot added, if the owner is still the same.
     Raises ManualActionRequired (a damaged snapshot), StorageError, also NotFound if snapshots are archived meanwhile.
     """
     yield letters
@@ -100,14 +100,14 @@ def account_of(file: DataFile, manifest: TableManifest) -> OffsetAccounting:
 
 @dataclass(slots=True)
 class Untouched:
-    """Files that a replay left as they are: all chosen letters fail again, or the file could not be read."""
+    """Counts of files that a replay leaves unchanged: all chosen letters fail again, or the file cannot be read (`not_read`)."""
 
     files: int = 0
     letters: int = 0
     not_read: list[tuple[str, str]] = field(default_factory=list)
 
     def note(self, file: DataFile, manifest: TableManifest) -> bool:
-        """Note the file if it is one of these, or has no chosen letter, and return whether it stays as it is."""
+        """Return whether the file stays unchanged; a file without a chosen letter does, and is not counted."""
         failure = manifest.failure
         if failure is not None:
             self.not_read.append((file.final, failure.message))
@@ -124,7 +124,7 @@ class Untouched:
 
 @dataclass(frozen=True, slots=True)
 class ReplayBatch:
-    """What the tasks of one batch made: `files` replace the files of `replayed`. `failure` ends the replay."""
+    """What the tasks of one batch wrote: `files`, which replace those that `replayed` names. A `failure` ends the replay."""
 
     files: tuple[DataFile, ...] = ()
     replayed: tuple[ReplayedFile, ...] = ()
@@ -134,7 +134,7 @@ class ReplayBatch:
 def judge_batch(
     planned: Mapping[int, DataFile], manifests: Sequence[TableManifest], untouched: Untouched
 ) -> ReplayBatch:
-    """Judge the manifests of a batch, whose files are planned by task. Raises AccountingMismatch, as account_of."""
+    """Judge the manifests of a batch; `planned` has each task's file. Raises AccountingMismatch, as account_of."""
     files: list[DataFile] = []
     replayed: list[ReplayedFile] = []
     for manifest in sorted(manifests, key=lambda m: m.task):
@@ -149,8 +149,8 @@ def judge_batch(
     return ReplayBatch(tuple(files), tuple(replayed))
 
 
-def advanced(running: RunningReplay, replayed: Sequence[ReplayedFile]) -> RunningReplay:
-    """Return the order's progress after an epoch with these lines."""
+def progress_after(running: RunningReplay, replayed: Sequence[ReplayedFile]) -> RunningReplay:
+    """Return the order's progress after an epoch that records these files."""
     total = sum((one.account for one in replayed), running.account)
     return replace(running, files=running.files + len(replayed), account=total)
 
@@ -161,9 +161,9 @@ _COUNTS |= {"tombstones": "tombstones", "again": "dead_lettered"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayCounts:
-    """The result of a replay by order: `files` were replaced, `account` says what became of their letters.
+    """The result of a replay by order: `files` were replaced; `account` says what became of their letters.
 
-    `unchanged` files have chosen letters, all of which fail again. Of `not_read_files` some are named in `not_read`.
+    `unchanged` files have chosen letters, all of which fail again. `not_read` names the first of the `not_read_files`.
     """
 
     files: int
@@ -204,9 +204,9 @@ _OWN = tuple(f.name for f in fields(ReplayCounts) if f.name not in ("files", "ac
 
 
 def rules_digest(rule: TableRule, service_map: ServiceMap) -> str:
-    """Return the digest of all that decides what a record of the table becomes, as the map says it.
+    """Return a digest of everything in the map that decides what a record of the table becomes.
 
-    Not in it: columns that are read from Hive, the code of plug-ins, and the registry's schemas.
+    It does not cover columns that are read from Hive, the code of plug-ins, or the registry's schemas.
     """
     dead = service_map.dead_letters
     text = f"{rule.settings(rule.columns)!r} {dead.table} {dead.location} {service_map.storage.warehouse}"

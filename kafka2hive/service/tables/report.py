@@ -7,7 +7,7 @@ from kafka2hive.config.keys import TableSettings
 from kafka2hive.model.files import FileMoves, HivePartition
 from kafka2hive.model.snapshot import Snapshot
 from kafka2hive.service.tables.manifests import Outcome
-from kafka2hive.service.tables.outages import Watches
+from kafka2hive.service.tables.outages import OutageListener
 from kafka2hive.service.tables.table_state import Table
 
 
@@ -47,7 +47,7 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """One epoch of the run. `tables` are all tables of the run; `tasks` read the epoch, of at most `most_tasks`."""
+    """One epoch of the run. `tables` are all its tables; `tasks` is how many tasks read it, `most_tasks` how many could."""
 
     number: int
     reports: tuple[TableReport, ...]
@@ -72,7 +72,7 @@ class Reporter:
 
     epochs: list[Callable[[EpochReport], None]] = field(default_factory=list)
     starts: list[Callable[[TableStart], None]] = field(default_factory=list)
-    outages: list[Watches] = field(default_factory=list)
+    outages: list[OutageListener] = field(default_factory=list)
     corrections: list[Callable[[Collection[HivePartition]], None]] = field(default_factory=list)
     compactions: list[Callable[[str, bool], None]] = field(default_factory=list)
 
@@ -86,12 +86,12 @@ class Reporter:
             listener(away, tables)
 
     def locations_corrected(self, partitions: Collection[HivePartition]) -> None:
-        """Report Hive partitions whose locations somebody had put back."""
+        """Report Hive partitions whose locations this run corrected, because somebody had changed them in Hive."""
         for listener in self.corrections:
             listener(partitions)
 
     def compaction(self, table: str, *, moved: bool) -> None:
-        """Report that a Hive partition was compacted, or, if it has not `moved`, that compacting it failed."""
+        """Report that a Hive partition of the table was compacted (`moved`), or that compacting it failed."""
         for listener in self.compactions:
             listener(table, moved)
 

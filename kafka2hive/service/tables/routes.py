@@ -9,7 +9,7 @@ from kafka2hive.ledger.look import NoLedger, look
 from kafka2hive.model.errors import AmbiguousOutcome, Kafka2HiveError
 from kafka2hive.model.paths.ledger import fault_of_table
 from kafka2hive.model.snapshot import Snapshot
-from kafka2hive.service.tables.ledgers import apart, each_ledger
+from kafka2hive.service.tables.ledgers import known_states, refuse_unknown
 from kafka2hive.service.tables.table_state import MapTable
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.port import StorageError
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TopicRoutes:
-    """The tables in the order of the map, and the conflicts whose topics go into none.
+    """The tables in the order of the map, and the conflicts, whose topics go into no table.
 
     `complete`: every ledger that was needed could be read.
     """
@@ -27,6 +27,18 @@ class TopicRoutes:
     tables: tuple[MapTable, ...]
     conflicts: tuple[RouteConflict, ...] = ()
     complete: bool = True
+
+    def select(self, wanted: Collection[str], *others: str) -> "TopicRoutes":
+        """Return only the tables and conflicts that `wanted` names; all if it is empty.
+
+        Raises ConfigError (`usage.no_such_table`) if it names a table that is neither here nor among `others`.
+        """
+        refuse_unknown(wanted, {*(t.name for t in self.tables), *(c.table for c in self.conflicts), *others})
+        if not wanted:
+            return self
+        tables = tuple(table for table in self.tables if table.name in wanted)
+        conflicts = tuple(conflict for conflict in self.conflicts if conflict.table in wanted)
+        return replace(self, tables=tables, conflicts=conflicts)
 
 
 def topic_routes(
@@ -52,7 +64,7 @@ def topic_routes(
 
 @dataclass(slots=True)
 class _LedgerTopics:
-    """Reads the topics of which ledgers have positions. After the first that the file system gives no answer for, it stops."""
+    """Reads the topics of which ledgers have positions; once the file system gives no answer, it reads no more ledgers."""
 
     wiring: Wiring
     is_silent: bool = False
@@ -68,9 +80,9 @@ class _LedgerTopics:
             return name, frozenset()
         except (AmbiguousOutcome, StorageError) as error:
             self.is_silent = True
-            log.debug("%s: what its ledger has read is not known: %s", name, error)
+            log.debug("%s: the topics that its ledger has read are not known: %s", name, error)
         except Kafka2HiveError as error:
-            log.debug("%s: what its ledger has read is not known: %s", name, error)
+            log.debug("%s: the topics that its ledger has read are not known: %s", name, error)
         return name, None
 
 
@@ -97,10 +109,7 @@ def with_added_columns(wiring: Wiring, tables: Iterable[MapTable]) -> list[MapTa
     """
     tables = list(tables)
     evolving = [table.paths for table in tables if table.rule.format in ("avro", "protobuf")]
-    states, errors = apart(each_ledger(wiring, evolving, lambda view: [view.state]))
-    for name, error in errors:
-        log.debug("%s: %s", name, error)
-    added = {state.table: state.added for state in states}
+    added = {state.table: state.added for state in known_states(wiring, evolving)}
     return [replace(table, added=added.get(table.name, table.added)) for table in tables]
 
 

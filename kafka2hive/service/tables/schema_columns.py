@@ -33,7 +33,7 @@ class EffectiveColumns:
 def effective_columns(
     rule: TableRule, known: Sequence[Column], added: Sequence[AddedColumn]
 ) -> EffectiveColumns:
-    """Merge `known`, the map's columns or else Hive's, with those that the ledger added; the map's own take precedence."""
+    """Merge `known` (the map's columns, otherwise Hive's) with those that the ledger added; the map's columns take precedence."""
     newest = {a.name.lower(): a for a in added if a.name not in rule.ignored_fields}
     columns: list[Column] = []
     names: set[str] = set()
@@ -99,7 +99,7 @@ class MissingColumns:
         )
 
 
-def read_written(
+def schema_fields(
     label: str, schema: WriterSchema, message: str | None, settings: TableSettings
 ) -> SchemaFields | None:
     """Return a schema's fields; None if it does not describe the table's records.
@@ -187,13 +187,13 @@ class NewestSchemas:
             except TableError as error:
                 if isinstance(error, SchemaRegistryUnavailable):
                     self._away_until = self._clock.monotonic() + self.refresh_seconds
-                log.warning("the newest schemas are not known, what is known of them holds: %s", error)
+                log.warning("the newest schemas are not known, so no column is added for them now: %s", error)
                 return None
         if newest is None:
             log.debug("%s: the schema registry has no subject %s", settings.table, subject)
             return None
         label = f"id {newest.schema_id}, version {newest.version} of {subject}"
-        return read_written(label, newest.schema, None, settings)
+        return schema_fields(label, newest.schema, None, settings)
 
 
 def newest_schemas(wiring: Wiring) -> NewestSchemas | None:

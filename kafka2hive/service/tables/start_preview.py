@@ -22,10 +22,10 @@ from kafka2hive.storage.port import FileSystem
 
 @dataclass(frozen=True, slots=True)
 class KafkaLook:
-    """One look at Kafka for many tables. `silent`: why Kafka did not answer."""
+    """One look at Kafka for many tables. `error`: why Kafka did not answer."""
 
     logs: Logs | None = None
-    silent: str | None = None
+    error: str | None = None
 
 
 def look_at_kafka(
@@ -43,7 +43,7 @@ def look_at_kafka(
         cluster = kafka.cluster(lambda name: name in names)
         return KafkaLook(logs_of(kafka, cluster, sorted(names)))
     except ServiceUnavailable as error:
-        return KafkaLook(silent=error.message)
+        return KafkaLook(error=error.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def pending_files(files: FileSystem, table: str, wanted: Iterable[DataFile]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class WouldStop:
+class StartOutlook:
     """The files of a pending epoch, if there is one, and the STOP that a start would meet, if there is one."""
 
     pending: PendingFiles | None
@@ -88,12 +88,14 @@ class StartPreview:
     _acceptances: Collection[GapAcceptance] = ()
     _accept_location: Collection[str] = ()
 
-    def of(self, view: View) -> WouldStop:
+    def of(self, view: View) -> StartOutlook:
         """Return what a start of this table would meet. Raises StorageError, AmbiguousOutcome, NoLedger."""
         files, table = self._wiring.ports.files, view.paths.table
         pending = pending_files(files, table, view.state.files) if view.newest.pending else None
         by_ledger = self._by_ledger(view)
-        return WouldStop(pending, by_ledger or (pending.problem if pending else None) or self._by_kafka(view))
+        return StartOutlook(
+            pending, by_ledger or (pending.problem if pending else None) or self._by_kafka(view)
+        )
 
     def _by_ledger(self, view: View) -> ManualActionRequired | None:
         routed = self._routed.get(view.paths.table)
@@ -119,7 +121,7 @@ class StartPreview:
         return stop(view.paths.table, decision.problems) if isinstance(decision, Halt) else None
 
     def _with_last_read(self, view: View, logs: Logs) -> Logs:
-        """Add what shows whether logs were rewritten; if Kafka does not give a record, that stays unknown."""
+        """Add the leader epochs that show whether logs were rewritten; unchanged if Kafka does not give a record."""
         assert self._kafka is not None
         try:
             return with_last_read(self._kafka, view.state, logs)

@@ -150,7 +150,7 @@ class RecordSizes:
     """The sizes of a table's records in Kafka, as the last epochs showed them, in bytes.
 
     `mean` is the planner's estimate; `bound` limits epochs that must not become too large. `is_guess` is true until
-    an epoch had enough records.
+    an epoch has had enough records.
     """
 
     mean: float = FIRST_GUESS_BYTES

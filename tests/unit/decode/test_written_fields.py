@@ -12,7 +12,7 @@ from kafka2hive.model.errors import SchemaDiffers
 from kafka2hive.model.hive_types import hive_type_of, parse_hive_type
 from kafka2hive.model.writer_schema import AVRO, PROTOBUF, WriterId, WriterSchema
 from kafka2hive.schema_evolution.differences import WriterFieldsCheck, merge
-from kafka2hive.service.tables.schema_columns import MissingColumns, missing_columns, read_written
+from kafka2hive.service.tables.schema_columns import MissingColumns, missing_columns, schema_fields
 from tests.harness.task_files import table_settings
 
 
@@ -28,7 +28,7 @@ def avro(*fields: tuple[str, Any], name: str = "R") -> str:
 
 def found(settings: TableSettings, *schemas: str) -> MissingColumns:
     kind = AVRO if settings.format == "avro" else PROTOBUF
-    read = [read_written(f"id {n}", WriterSchema(kind, s), None, settings) for n, s in enumerate(schemas)]
+    read = [schema_fields(f"id {n}", WriterSchema(kind, s), None, settings) for n, s in enumerate(schemas)]
     return missing_columns(settings, [one for one in read if one is not None])
 
 

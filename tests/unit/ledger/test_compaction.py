@@ -490,7 +490,7 @@ def test_an_early_place_that_was_left_need_not_be_registered_though_its_line_end
 
 @pytest.mark.parametrize(
     ("lost", "message"),
-    [(DATA.files[0], "was compacted: its rows are in"), (WRITTEN, "no offsets of its own")],
+    [(DATA.files[0], "was compacted: its rows are in"), (WRITTEN, "it has no offsets to read again")],
 )
 def test_files_of_a_moved_partition_are_not_fetched_again(lost: DataFile, message: str) -> None:
     owned = OwnedLedger(LedgerPaths("file:///k", TABLE), Generation(1, NOW, MOVED.owner), MOVED)

@@ -19,7 +19,7 @@ from kafka2hive.model.errors import ConfigError, Fenced, ManualActionRequired, S
 from kafka2hive.model.offsets import TopicPartition
 from kafka2hive.model.paths.path import base_name
 from kafka2hive.service.recover.consumer_group import ConsumerGroup
-from kafka2hive.service.recover.reset import Begun, ResetPlan, ResetRequest, ResetResult, reset
+from kafka2hive.service.recover.reset import ResetPlan, ResetRequest, ResetResult, ResetStage, reset
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.storage.local import LocalFileSystem, LocalWriter
 from kafka2hive.storage.port import OutcomeUnknown
@@ -105,7 +105,7 @@ def test_a_table_is_started_over_in_one_command(service: Service, move: bool) ->
     wiring, kafka = service.wiring, Kafka()
     old = look(wiring.ports.files, wiring.paths(TABLE)).state.ledger_id
     result = start_over(wiring, kafka, move)
-    assert result.done and result.plan.begun is Begun.NEW and result.left_pending is None
+    assert result.done and result.plan.stage is ResetStage.NEW and result.left_pending is None
     finals = [f"dt=2013-01-01/{base_name(file.final)}" for file in service.files]
     assert_started_over(wiring, kafka, old, finals, move)
     with_ledger = look(wiring.ports.files, wiring.paths(TABLE)).state.ledger_id
@@ -260,7 +260,7 @@ def test_a_group_that_is_not_set_back_keeps_the_table_stopped_until_a_second_cal
         start_over(wiring, kafka, move=False)
     kafka.broken = False
     result = start_over(wiring, kafka, move=True)
-    assert result.plan.begun is Begun.UNFINISHED
+    assert result.plan.stage is ResetStage.UNFINISHED
     assert_started_over(
         wiring, kafka, old, [f"dt=2013-01-01/{base_name(f.final)}" for f in service.files], move=True
     )
