@@ -103,7 +103,9 @@ def init(
         raise typer.BadParameter("--plan is for --offsets-from", param_hint="--plan")
     request = None
     if offsets_from is not None:
-        request = ImportRequest(options.parse_option(OffsetSource.parse, offsets_from, "--offsets-from"), plan)
+        request = ImportRequest(
+            options.parse_option(OffsetSource.parse, offsets_from, "--offsets-from"), plan
+        )
 
     def command(service_map: ServiceMap) -> int:
         wiring = wire(service_map)
