@@ -1,4 +1,7 @@
-"""Formats `json` and `json_schema`, which has a head before the JSON: compiled where certain, exact otherwise."""
+"""Formats `json`, and `json_schema`, whose JSON follows a head.
+
+The compiled library decodes the messages of which it is certain, JsonExactDecoder all others.
+"""
 
 import json
 import re
@@ -130,12 +133,12 @@ class JsonExactDecoder:
             columns = wanted.inner[key].columns
             return f"column {self._labels[columns[0]]}" if columns else f"the key {path_text((*path, key))}"
 
-        def of_column(key: str, refusal: ValueRefusal) -> Exception:
+        def with_column(key: str, refusal: ValueRefusal) -> Exception:
             columns = wanted.inner[key].columns
             return _ColumnRefusal(columns[0], refusal) if columns else refusal
 
         for key, value in once_each(
-            members=members, wanted=wanted.inner, spelling=self._spelling, what=what, of_column=of_column
+            members=members, wanted=wanted.inner, spelling=self._spelling, what=what, of_column=with_column
         ):
             if value is None:
                 continue
@@ -155,7 +158,7 @@ class JsonExactDecoder:
 
 
 def make(spec: DecoderSpec) -> Decoder:
-    """Make the decoder of either format. A message is an object, or with `rows` several of them.
+    """Make the decoder of either format. A message is one object, or several if `rows` is `lines` or `array`.
 
     Raises ValueError; see check_columns.
     """
@@ -177,7 +180,7 @@ def _with_leeway(spec: DecoderSpec) -> Decoder:
         zone=spec.zone,
         sources=spec.sources,
         changes=spec.changes,
-        open_decoder=lambda columns, of: JsonDecoder(spec.of_columns(columns, of)),
+        open_decoder=lambda columns, sources: JsonDecoder(spec.of_columns(columns, sources)),
     )
 
 
@@ -189,7 +192,7 @@ class JsonDecoder:
         check_columns(spec)
         self.schema = schema = spec.schema
         zone, sources = spec.zone, spec.source_of_each()
-        # the library takes every epoch number for an instant, so with_leeway has to convert numbers of days
+        # the library takes every epoch number for an instant; with_leeway converts numbers of days, which are not instants
         assert all(zone_of(source.unit, zone) == zone for source in sources if source.unit is not None)
         spelling = lower_case_spelling if spec.any_case else exact_spelling
         self._compiled = (
@@ -217,7 +220,7 @@ _TO_THE_END = 2**31 - 1
 
 
 class FramedDecoder:
-    """Decodes each message without its head with `inner`. Rejects with the reasons of `inner`, and with `json.frame`."""
+    """Takes the head off each message and decodes the rest with `inner`. Rejects messages without a head as `json.frame`."""
 
     def __init__(self, inner: Decoder, framing: Framing = "id4") -> None:
         self.schema = inner.schema
@@ -257,8 +260,8 @@ class FramedDecoder:
         return replace(decoded, reasons=reasons)
 
     def _bodies(self, values: pa.BinaryArray) -> tuple[Places, pa.BinaryArray, Places]:
-        """Return the places of messages with a head, their bytes after it, and the places of the others; all ascending."""
-        by_length: dict[int, list[Places]] = {}
+        """Return the places of messages with a head, the bytes after it, and the places of the others; all ascending."""
+        by_length: dict[int, list[Places]] = {}  # length 0: messages without a head
         for head, places_of_head in heads(values, self._framing):
             by_length.setdefault(head.length, []).append(places_of_head)
         bare = np.sort(np.concatenate(by_length.pop(0, [np.empty(0, np.int64)])))

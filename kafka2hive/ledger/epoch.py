@@ -38,7 +38,7 @@ def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | Non
 
 
 def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozenset()) -> Publication:
-    """Promote, hide and finalise the state if it is pending (R6, R11, R7), then certify (R10). A start does this as R4.
+    """Promote, hide and finalise the state if it is pending (R6, R11, R7), then certify (R10). At a start, this is step R4.
 
     Raises Fenced, ManualActionRequired, AmbiguousOutcome, TableError.
     """
@@ -65,8 +65,8 @@ def commit(ports: Ports, owned: OwnedLedger, snapshot: Snapshot) -> OwnedLedger:
         raise ValueError(f"epoch {snapshot.epoch} does not follow {owned.state_path}")
     owned.spend()
     data = encode(snapshot)
-    draft = _write_draft(ports, owned, snapshot.epoch, data)
-    _rename_to_pending(ports=ports, owned=owned, epoch=snapshot.epoch, draft=draft, data=data)
+    draft_path = _write_draft(ports, owned, snapshot.epoch, data)
+    _rename_to_pending(ports=ports, owned=owned, epoch=snapshot.epoch, draft=draft_path, data=data)
     return owned.committed(with_checksum_of(snapshot, data))
 
 
@@ -126,14 +126,14 @@ def _check_is_mine(ports: Ports, owned: OwnedLedger, pending: str, data: bytes) 
         raise StateUnknown("ledger.no_answer", f"reading {pending} back: {error}") from error
     if committed != data:
         raise AmbiguousOutcome(
-            "ledger.other_commit", f"{pending} is there, but holds another snapshot than this one"
+            "ledger.other_commit", f"{pending} is there, but does not hold the snapshot of this commit"
         )
 
 
 def anchor(ports: Ports, owned: OwnedLedger) -> None:
     """Create the home of each partition that became early in this epoch, before Hive learns of it (K2).
 
-    Without a directory at its home, MSCK SYNC PARTITIONS would drop the partition. It may be repeated.
+    Without a directory at its home, MSCK SYNC PARTITIONS would drop the partition. A second call changes nothing.
     """
 
     def attempt(home: str) -> Answer:
@@ -144,9 +144,9 @@ def anchor(ports: Ports, owned: OwnedLedger) -> None:
             return answer_to(error)
         return Answer.DONE
 
-    for each in owned.state.early:
-        if each.since == owned.state.epoch:
-            home = other_place(each.partition.location, each.partition.path)
+    for early in owned.state.early:
+        if early.since == owned.state.epoch:
+            home = other_place(early.partition.location, early.partition.path)
             retry(ports, "create", home, partial(attempt, home))
 
 

@@ -1,8 +1,8 @@
-"""The inbox of a service: orders of an operator to the run that owns a table (docs/protocol.md, A live service takes orders).
+"""The inbox of a service: an operator's orders to the run that owns a table (docs/protocol.md, A live service takes orders).
 
 `<ledger root>/inbox/<service>/<id>.json` is written under another name and renamed, so it appears once and whole. The owner
-records the order's id in the snapshot that does it, and only then moves the file to `done/`. What is no order goes to
-`rejected/`. A new kind of order is a class in Instruction, and its work in service/tables/orders.py.
+records the order's id in the snapshot that carries it out, and only then moves the file to `done/`. A file that is not an
+order goes to `rejected/`. A new kind of order needs a class in Instruction, and the code in service/tables/orders.py.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ from kafka2hive.storage.port import (
 
 FORMAT = 1
 MOST_BYTES = 64 * 1024
-"""A larger file is no order, and is not read."""
+"""A larger file is not an order, and is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class GiveUpRegistration:
 
 @dataclass(frozen=True, slots=True)
 class ReplayLetters:
-    """Decode dead letters again: of one `reason`, or of records since a time (ISO 8601, UTC); "" for all.
+    """Decode dead letters again: those with this `reason`, of records since the time `since` (ISO 8601, UTC); "" selects all.
 
     `rules` is the digest of the table's rules in the operator's map: a run with other rules must not do it.
     """
@@ -83,7 +83,7 @@ _COMMON = ("format", "id", "service", "table", "by", "given", "kind")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What an operator wants of the owner of `table`: given by `given_by` at `given_at` (ISO 8601 UTC, the command's clock)."""
+    """An operator's instruction to the owner of `table`. `given_at` is ISO 8601 in UTC, by the command's clock."""
 
     id: str
     service: str
@@ -95,15 +95,15 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A file in the inbox that is no order to this service: its name, a stable code, and what is wrong with it."""
+    """A file in the inbox that is not an order to this service: its name, a stable code, and what is wrong with it."""
 
     name: str
     code: str
     message: str
 
 
-class NoOrder(ValueError):
-    """The text is not that of an order to this service; `code` is stable."""
+class NotAnOrder(ValueError):
+    """The file does not hold an order to this service; `code` is stable."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -118,27 +118,29 @@ def encode(order: Order) -> bytes:
 
 
 def decode(data: bytes, order_id: str, service: str) -> Order:
-    """Parse the order in the file of this id, in the inbox of this service. Raises NoOrder."""
+    """Parse the order in the file of this id, in the inbox of this service. Raises NotAnOrder."""
     try:
         document = orjson.loads(data)
     except ValueError as error:
-        raise NoOrder("order.malformed", f"it is not JSON: {error}") from error
+        raise NotAnOrder("order.malformed", f"it is not JSON: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise NoOrder("order.malformed", f"it is not an order of format {FORMAT}")
+        raise NotAnOrder("order.malformed", f"it is not an order of format {FORMAT}")
     kind = _KINDS.get(str(document.get("kind")))
     if kind is None:
-        raise NoOrder("order.malformed", f"its kind {document.get('kind')!r} is unknown to this version")
-    own = [field.name for field in fields(kind)]
-    if {*document} != {*_COMMON, *own} or any(type(document[n]) is not str for n in (*_COMMON[1:], *own)):
-        raise NoOrder(
-            "order.malformed", f"a {kind.kind} order has the texts {', '.join((*_COMMON[1:], *own))}"
+        raise NotAnOrder("order.malformed", f"its kind {document.get('kind')!r} is unknown to this version")
+    arguments = [field.name for field in fields(kind)]
+    texts = (*_COMMON[1:], *arguments)
+    if {*document} != {"format", *texts} or any(type(document[name]) is not str for name in texts):
+        raise NotAnOrder(
+            "order.malformed", f"a {kind.kind} order must have exactly the texts {', '.join(texts)}"
         )
     if fault := fault_of_table(document["table"]):
-        raise NoOrder("order.malformed", f"its table is {document['table']!r}: {fault}")
+        raise NotAnOrder("order.malformed", f"its table is {document['table']!r}: {fault}")
     for what, wanted in (("id", order_id), ("service", service)):
         if document[what] != wanted:
-            raise NoOrder(
-                "order.foreign", f"its {what} is {document[what]!r}, its place is that of {wanted!r}"
+            raise NotAnOrder(
+                "order.foreign",
+                f"its {what} is {document[what]!r}, but its path is that of {what} {wanted!r}",
             )
     return Order(
         id=order_id,
@@ -146,7 +148,7 @@ def decode(data: bytes, order_id: str, service: str) -> Order:
         table=document["table"],
         given_by=document["by"],
         given_at=document["given"],
-        instruction=kind(*(document[name] for name in own)),
+        instruction=kind(*(document[name] for name in arguments)),
     )
 
 
@@ -185,7 +187,7 @@ class Inbox:
                     return Answer.DONE
                 if self._length(draft) is not None:
                     return answer_to(error)
-                if self._has_arrived(order.id):  # a delayed rename came between the looks
+                if self._has_arrived(order.id):  # a delayed rename was done in between
                     return Answer.DONE
                 raise AmbiguousOutcome(
                     "order.vanished", f"{draft} is gone and {path} is not there"
@@ -219,11 +221,11 @@ class Inbox:
         return self._length(join(self.directory, REJECTED_ORDERS, order_name(order_id))) is not None
 
     def look(self) -> tuple[list[Order], list[Misfit], set[str]]:
-        """Return the orders by the time at which they were given, the files that are no orders, and the ids of unreadable orders.
+        """Return the orders, earliest first, the files that are not orders, and the ids of orders that cannot be read now.
 
-        An order whose file cannot be read now still stands; the next look reads it. Raises StorageError.
+        An order that cannot be read now is still valid; the next look reads it. Raises StorageError.
         """
-        orders, misfits, unread = [], [], set()
+        orders, misfits, unreadable = [], [], set()
         for entry in self._entries():
             match self._read(entry):
                 case Order() as order:
@@ -231,8 +233,8 @@ class Inbox:
                 case Misfit() as misfit:
                     misfits.append(misfit)
                 case str() as order_id:
-                    unread.add(order_id)
-        return sorted(orders, key=lambda order: (order.given_at, order.id)), misfits, unread
+                    unreadable.add(order_id)
+        return sorted(orders, key=lambda order: (order.given_at, order.id)), misfits, unreadable
 
     def _entries(self) -> Iterator[FileStatus]:
         for entry in children(self._ports.files, self.directory):
@@ -248,18 +250,18 @@ class Inbox:
             return Misfit(entry.name, "order.foreign", "it does not have the name and size of an order")
         try:
             return decode(self._ports.files.read(entry.path), parsed[0], self._service)
-        except NoOrder as error:
+        except NotAnOrder as error:
             return Misfit(entry.name, error.code, str(error))
         except StorageError as error:
             log.debug("read %s: %s", entry.path, error)
             return parsed[0]
 
-    def done(self, order: Order) -> bool:
+    def move_to_done(self, order: Order) -> bool:
         """Move the file of an order that a snapshot records to `done/`. Return whether it has left the inbox."""
         return self._move(order_name(order.id), DONE_ORDERS)
 
     def reject(self, name: str) -> bool:
-        """Move a file that is no order of this service to `rejected/`. Return whether it has left the inbox."""
+        """Move a file that is not an order to this service to `rejected/`. Return whether it has left the inbox."""
         return self._move(name, REJECTED_ORDERS)
 
     def _move(self, name: str, directory: str) -> bool:

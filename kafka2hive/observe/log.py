@@ -1,6 +1,6 @@
 """Logging: lines for people on a terminal, JSON lines otherwise; secrets are redacted in both.
 
-If the storage keeps refusing (permission, quota, a full disk), each try is logged at most once an hour.
+While the storage refuses a step (permission, quota, a full disk), its refusal is logged once an hour, not at each try.
 """
 
 import json
@@ -53,7 +53,7 @@ _PLAIN = "\033[0m"
 _LINE_BEGIN = re.compile(r"\n(?! )")
 SILENT_SECONDS = 3600.0
 """The same refusal is logged again only after this time."""
-_LASTING = frozenset({"Denied", "NoRoom"})
+_REFUSALS = frozenset({"Denied", "NoRoom"})
 _BLOCKED = "blocked"
 
 
@@ -68,9 +68,9 @@ def configure(
 ) -> None:
     """Send all logging to `stream` (default: standard error); a second call replaces the first one's settings.
 
-    `secrets` are values that must never appear: each is written as `***`. With `every_change`, changes of files are
-    logged at any `level`, but not on a terminal. They are always appended as JSON lines to the file `audit_log`, if one
-    is given. Raises OSError if it cannot be opened.
+    `secrets` are values that must never appear: each is written as `***`. With `every_change`, all changes of files are
+    logged whatever the `level`, unless the format is human. The file `audit_log`, if any, gets all of them as JSON lines.
+    Raises OSError if it cannot be opened.
     """
     out = sys.stderr if stream is None else stream
     human = log_format is LogFormat.HUMAN or (log_format is LogFormat.AUTO and out.isatty())
@@ -83,14 +83,17 @@ def configure(
     logging.basicConfig(level=level, handlers=[handler, *audit], force=True)
     for name, quiet in _QUIET.items():
         logging.getLogger(name).setLevel(max(quiet, level))
-    lowest = level
+    change_level = level  # the lowest level at which `stream` gets changes of files and steps of the protocol
     if human and level > logging.DEBUG:
-        lowest = max(level, logging.WARNING)
+        change_level = max(level, logging.WARNING)
     elif every_change:
-        lowest = min(level, logging.DEBUG)
-    handler.addFilter(lambda record: record.levelno >= lowest or not record.name.startswith(_EVERY_CHANGE))
+        change_level = min(level, logging.DEBUG)
+    handler.addFilter(
+        lambda record: record.levelno >= change_level or not record.name.startswith(_EVERY_CHANGE)
+    )
     for name in _EVERY_CHANGE:
-        logging.getLogger(name).setLevel(min(lowest, logging.DEBUG) if audit and name == _CHANGES else lowest)
+        is_audited = bool(audit) and name == _CHANGES
+        logging.getLogger(name).setLevel(min(change_level, logging.DEBUG) if is_audited else change_level)
 
 
 def _audit_handler(path: str, secrets: Collection[str]) -> logging.Handler:
@@ -142,7 +145,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class Redaction:
-    """Replaces secrets in a text, also if JSON has escaped them."""
+    """Replaces secrets in a text, including their JSON-escaped forms."""
 
     def __init__(self, secrets: Collection[str]) -> None:
         spellings = {
@@ -171,10 +174,10 @@ class RedactingFormatter(logging.Formatter):
 
 
 class OncePerRefusal(logging.Filter):
-    """Lets one log line per hour through for each step, path and kind of refusal of the ledger.
+    """Passes a refusal by the storage, of the same kind, step and path, once an hour; passes all other records.
 
-    A line of the ledger is a refusal if one of its arguments is an error Denied or NoRoom, or the retry loop's word
-    "blocked". The path in the error is ignored, because every attempt writes a draft under a new name.
+    A record of the ledger's logger is a refusal if one of its arguments is a Denied or NoRoom error, or "blocked", which the
+    retry loop logs. The text of the error does not count: its path differs, because every attempt writes a new draft.
     """
 
     def __init__(self) -> None:
@@ -194,12 +197,12 @@ class OncePerRefusal(logging.Filter):
             record.msg,
             *(type(arg).__name__ if _is_refusal(arg) else arg for arg in args if not isinstance(arg, float)),
         )
-        logged = self._logged.get(key)
-        if logged is not None and record.created - logged < SILENT_SECONDS:
+        last_logged = self._logged.get(key)
+        if last_logged is not None and record.created - last_logged < SILENT_SECONDS:
             return False
         self._logged[key] = record.created
         return True
 
 
 def _is_refusal(argument: object) -> bool:
-    return type(argument).__name__ in _LASTING or argument == _BLOCKED
+    return type(argument).__name__ in _REFUSALS or argument == _BLOCKED

@@ -78,7 +78,7 @@ class SqlJobs:
                     raise
                 raise failed_select(table, error) from error
         assert errors.failure is not None
-        return [only_part(share, self._settings).failed(errors.failure) for share in shares]
+        return [only_part(share, self._settings).failure_manifest(errors.failure) for share in shares]
 
     def _run(self, table: str, shares: Sequence[TaskPlan]) -> list[TableManifest]:
         settings = self._settings.tables[table]

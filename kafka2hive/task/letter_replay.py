@@ -73,7 +73,7 @@ class LettersTask:
                 return trial
             return stage_letters(part, files, progress)
         assert errors.failure is not None
-        return part.failed(errors.failure)
+        return part.failure_manifest(errors.failure)
 
 
 def _has_changes(manifest: TableManifest) -> bool:
@@ -92,11 +92,11 @@ def try_letters(
     try:
         return _replay_file(part, files, progress, passing_sinks())
     except NotFound:
-        return part.failed(TableFailure(LETTERS_MISSING, "is not there"))
+        return part.failure_manifest(TableFailure(LETTERS_MISSING, "is not there"))
     except _DamagedLetters as error:
-        return part.failed(TableFailure(LETTERS_DAMAGED, error.why))
+        return part.failure_manifest(TableFailure(LETTERS_DAMAGED, error.why))
     except _UNREADABLE as error:
-        return part.failed(TableFailure(LETTERS_DAMAGED, f"is damaged: {error}"))
+        return part.failure_manifest(TableFailure(LETTERS_DAMAGED, f"is damaged: {error}"))
 
 
 def stage_letters(

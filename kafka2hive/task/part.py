@@ -27,8 +27,8 @@ from kafka2hive.task.writer_schemas import key_writers_of, writers_of
 class TablePart:
     """One table in one task: its ranges, its settings, and the destinations of its rows.
 
-    `index` is the task's. `files_of` is the plan that file names are taken from; None: the task's own plan.
-    The two differ after a shuffle, where a file holds rows of all tasks.
+    `index` is the task's number. The names of its files are made from the plan `files_of`, by default from the plan of this
+    task alone. After a shuffle, `files_of` is the plan of all tasks together, because a file then holds rows of all of them.
     """
 
     index: int
@@ -55,7 +55,8 @@ class TablePart:
             FileKind.DEAD_LETTER, attempt, settings.dead_letter_table, settings.dead_letter_location
         )
 
-    def failed(self, failure: TableFailure) -> TableManifest:
+    def failure_manifest(self, failure: TableFailure) -> TableManifest:
+        """Return the manifest of a part that failed: it names no files."""
         task = self.task
         return TableManifest(
             table=task.table,
@@ -85,10 +86,10 @@ class TablePart:
         )
 
 
-def only_part(share: TaskPlan, settings: TaskSettings, files_of: TaskPlan | None = None) -> TablePart:
+def only_part(plan: TaskPlan, settings: TaskSettings, files_of: TaskPlan | None = None) -> TablePart:
     """Return the part of a plan that has exactly one table."""
-    (task,) = share.tables
-    return TablePart(index=share.index, task=task, settings=settings, files_of=files_of)
+    (task,) = plan.tables
+    return TablePart(index=plan.index, task=task, settings=settings, files_of=files_of)
 
 
 def new_attempt() -> str:
@@ -129,10 +130,10 @@ class TaskEnvironment:
         )
 
     def decoder(self, table: TableSettings) -> ChunkDecoder:
-        """Raise TableError if the table's format cannot fill its columns."""
-        writers = writers_of(table, self.settings, self.files, keeps=self.writes_files)
-        of_keys = key_writers_of(table, self.settings, self.files, keeps=self.writes_files)
-        return ChunkDecoder(table, writers, of_keys)
+        """Return the decoder of the table's chunks. Raises TableError if its format cannot fill its columns."""
+        value_writers = writers_of(table, self.settings, self.files, keeps=self.writes_files)
+        key_writers = key_writers_of(table, self.settings, self.files, keeps=self.writes_files)
+        return ChunkDecoder(table, value_writers, key_writers)
 
     def close(self) -> None:
         self.limits.closer.stop()

@@ -83,7 +83,7 @@ def run_in_worker(
             forget_consumer(settings.kafka)
             for task in (task for task in plan.tables if task.table not in reported):
                 part = TablePart(index=plan.index, task=task, settings=settings)
-                yield part.failed(on_this_host(error))
+                yield part.failure_manifest(on_this_host(error))
         except (ServiceUnavailable, FetchBug):
             forget_consumer(settings.kafka)
             raise
@@ -181,7 +181,7 @@ class Task:
             log.warning("%s is read once more by task %d: %s", table, part.index, errors.error)
             self._again.append(part)
         else:
-            yield part.failed(errors.failure)
+            yield part.failure_manifest(errors.failure)
 
     def _begin(self, part: TablePart) -> Iterator[Output]:
         if part.table.sql is not None:

@@ -244,9 +244,9 @@ MUTANTS = (
         "commit's lost reply taken for failure",
         COMMIT,
         (
-            "    _rename_to_pending(ports=ports, owned=owned, epoch=snapshot.epoch, draft=draft, data=data)\n",
+            "    _rename_to_pending(ports=ports, owned=owned, epoch=snapshot.epoch, draft=draft_path, data=data)\n",
             "    try:\n"
-            "        ports.files.rename(draft, owned.snapshot_path(snapshot.epoch, SnapshotState.PENDING))\n"
+            "        ports.files.rename(draft_path, owned.snapshot_path(snapshot.epoch, SnapshotState.PENDING))\n"
             "    except AlreadyExists:\n"
             "        pass\n"
             "    except StorageError:\n"
@@ -1357,7 +1357,7 @@ MUTANTS = (
         ORDERS,
         (
             "            publish(order)\n        if not",
-            "            inbox.done(order)\n            publish(order)\n        elif not",
+            "            inbox.move_to_done(order)\n            publish(order)\n        elif not",
         ),
     ),
     _of_orders(

@@ -77,7 +77,7 @@ _COMMON = ("0 done", "2 wrong command line", "69 a service does not answer")
 
 
 def exit_codes(*codes: str, config: str = "78 the map is wrong") -> str:
-    """Return the last paragraph of a command's help: the exit codes that commands share, `codes` and `config`, ascending."""
+    """Return the last paragraph of a command's help: `codes`, `config` and the exit codes of all commands, ascending."""
     return paragraph(*sorted((*_COMMON, *codes, config), key=lambda code: int(re.split("[ /]", code)[0])))
 
 
@@ -100,7 +100,7 @@ def parse_seconds(text: str, option: str) -> float:
 
 
 def parse_option(parse: Callable[[str], Value], text: str, option: str) -> Value:
-    """Return what `parse` makes of the text of an option. Raises typer.BadParameter if `parse` raises ConfigError."""
+    """Return the value that `parse` reads from the text of an option. Raises typer.BadParameter if `parse` raises ConfigError."""
     try:
         return parse(text)
     except ConfigError as error:

@@ -14,7 +14,7 @@ from kafka2hive.decode.protobuf.cursor import ProtobufCursor, Range, small_messa
 from kafka2hive.decode.schemas.protobuf import LENGTH, VARINT
 
 Read = Callable[[ProtobufCursor, Sequence[Range]], Any]
-"""Makes what pyarrow.array accepts of a field's payloads: the last one counts, or all together are one message."""
+"""Turns a field's payloads into a value that pyarrow.array accepts. A scalar is its last payload; a message is all of them."""
 
 _MOST_SECONDS = 315_576_000_000
 """Limit of a Duration, 10,000 years."""
@@ -46,8 +46,8 @@ def scalar(value: plan.Value, dtype: pa.DataType, zone: str, changes: Changes) -
         case plan.ProtobufReal(bits):
             return _last(lambda cursor: real("protobuf", cursor.real(bits), dtype))
         case plan.ProtobufText():
-            of_bytes = pa.types.is_binary(dtype)
-            return _last((lambda cursor: cursor.text().encode()) if of_bytes else ProtobufCursor.text)
+            as_bytes = pa.types.is_binary(dtype)
+            return _last((lambda cursor: cursor.text().encode()) if as_bytes else ProtobufCursor.text)
         case plan.ProtobufOctets():
             return _last(ProtobufCursor.octets)
         case plan.ProtobufSymbol(values, "refuse"):
@@ -74,12 +74,12 @@ def default_value(read: Read, default: bytes) -> Any:
     return read(ProtobufCursor(default, 0), [(0, len(default))])
 
 
-def _last(one: Callable[[ProtobufCursor], Any]) -> Read:
+def _last(read_one: Callable[[ProtobufCursor], Any]) -> Read:
     def read(cursor: ProtobufCursor, ranges: Sequence[Range]) -> Any:
         value = None
         for place in ranges:
             cursor.go(place)
-            value = one(cursor)
+            value = read_one(cursor)
         return value
 
     return read

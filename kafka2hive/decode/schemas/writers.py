@@ -17,7 +17,7 @@ class SchemaInvalid(ValueError):
 
 
 class SchemaCheck(Protocol):
-    """Receives each writer's schema after it was parsed. If a method raises, nothing of the batch is decoded."""
+    """Receives each writer's schema after it was parsed. If a method raises, no message of the batch is decoded."""
 
     def avro(self, schema_id: SchemaId, schema: "AvroSchema") -> None: ...
 
@@ -40,7 +40,7 @@ class WriterSchemas(Protocol):
 
 
 def same_schema(one: WriterSchema, other: WriterSchema) -> bool:
-    """Return whether two schemas mean the same to a decoder; compare their texts if one of them is invalid."""
+    """Return whether two schemas mean the same to a decoder. If one of them is invalid, their texts are compared."""
     if one.kind != other.kind:
         return False
     if one == other:

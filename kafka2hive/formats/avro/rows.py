@@ -43,7 +43,7 @@ def reader_of(kind: pa.DataType) -> Read:
         return lambda cursor: {name: read(cursor) for name, read in fields}
     if pa.types.is_map(kind):
         text, item = reader_of(kind.key_type), read_nullable(reader_of(kind.item_type))
-        return lambda cursor: _elements(cursor, lambda at: (text(at), item(at)))
+        return lambda cursor: _elements(cursor, lambda inner: (text(inner), item(inner)))
     if pa.types.is_list(kind):
         element = read_nullable(reader_of(kind.value_type))
         return lambda cursor: _elements(cursor, element)
@@ -85,7 +85,7 @@ def _elements(cursor: ByteCursor, read: Read) -> list[Any]:
 
 
 Encode = Callable[[pa.RecordBatch, int, int], tuple[int, bytes]]
-"""(batch, number of the first row, limit in bytes) -> the number of rows encoded, and their bytes.
+"""(batch, number of the first row, limit in bytes) -> the number of rows encoded within the limit, and their bytes.
 
 Raises ValueError for a time with a fraction of a millisecond, which Avro files cannot hold.
 """

@@ -99,7 +99,7 @@ class InboxWatch:
 
     def done(self, order: Order) -> None:
         """Put away an order that a snapshot records; the next order of its table need not wait for the next look."""
-        self._inbox.done(order)
+        self._inbox.move_to_done(order)
         self._looked_at = -math.inf
 
     def _may_be_ours(self, table: str) -> bool:

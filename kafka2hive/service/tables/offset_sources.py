@@ -1,6 +1,6 @@
 """Positions that another tool left: a consumer group, a Spark checkpoint, Kafka Connect's files, a CSV file.
 
-Every offset is the next one to read. Only reads.
+Every offset is the next one to read. This module changes nothing at the other tool.
 """
 
 import csv
@@ -64,7 +64,7 @@ class OffsetSource:
 
 @dataclass(frozen=True, slots=True)
 class ForeignOffsets:
-    """The positions of a source. `rest_is_unread`: it has read nothing of the topic partitions that have no position here."""
+    """The positions of a source. `rest_is_unread`: topic partitions without a position were never read by the other tool."""
 
     source: OffsetSource
     offsets: Mapping[TopicPartition, int]
@@ -73,7 +73,7 @@ class ForeignOffsets:
 
 @dataclass(frozen=True, slots=True, order=True)
 class PlacedOffset:
-    """A position next to the ends of its log, `[earliest, latest)`; None if Kafka does not report them."""
+    """A position, and the ends of its log, `[earliest, latest)`: None if Kafka does not report them."""
 
     topic_partition: TopicPartition
     offset: int
@@ -133,14 +133,14 @@ def place_offsets(
                 "write the others with `kafka2hive offsets export --from SOURCE`, add the missing lines, and use csv:FILE",
             )
         if not earliest <= offset <= latest:
-            gone = (
+            why = (
                 f"{earliest - offset} offsets are gone"
                 if offset < earliest
                 else "the topic was recreated or its log was truncated"
             )
             raise ConfigError(
                 "offsets.outside",
-                f"{foreign.source} has position {tp}@{offset}, but the log holds [{earliest}, {latest}): {gone}",
+                f"{foreign.source} has position {tp}@{offset}, but the log holds [{earliest}, {latest}): {why}",
                 "decide where to begin, write it to a CSV file (topic,partition,offset), and use csv:FILE",
             )
         placed.append(PlacedOffset(tp, offset, earliest, latest))
@@ -163,8 +163,8 @@ def _spark_offsets(wiring: Wiring, source: OffsetSource) -> dict[TopicPartition,
         )
     batch = max(done) if source.batch is None else source.batch
     if batch not in planned:
-        shown = f"{min(planned)} to {max(planned)}"
-        raise ConfigError("offsets.none", f"{source.place} has no batch {batch}", f"it has batches {shown}")
+        batches = f"{min(planned)} to {max(planned)}"
+        raise ConfigError("offsets.none", f"{source.place} has no batch {batch}", f"it has batches {batches}")
     newest = max(planned)
     if source.batch is None and newest > batch:
         raise ConfigError(
@@ -203,7 +203,7 @@ def _batches(wiring: Wiring, directory: str) -> set[int]:
 
 
 def _json_values(text: str) -> Iterator[dict[str, object]]:
-    """Yield the JSON objects in the lines of a checkpoint file, and those within them (one per source in newer versions)."""
+    """Yield the JSON object in each line of a checkpoint file, and the objects in it (newer versions have one per source)."""
     for line in text.splitlines():
         try:
             value = json.loads(line)
@@ -215,7 +215,7 @@ def _json_values(text: str) -> Iterator[dict[str, object]]:
 
 
 def _object(value: object) -> dict[str, object] | None:
-    """Return an object, or the one that a string holds as JSON."""
+    """Return `value` if it is a JSON object, parse it if it is the text of one, and return None otherwise."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = json.loads(value)

@@ -27,7 +27,7 @@ def answer_orders(
     for order in orders:
         if find_recorded(state(), order.id) is None:
             publish(order)
-        if not inbox.done(order):
+        if not inbox.move_to_done(order):
             return
 
 

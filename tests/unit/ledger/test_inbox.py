@@ -11,7 +11,7 @@ from kafka2hive.ledger.inbox import (
     GiveUpRegistration,
     Inbox,
     Instruction,
-    NoOrder,
+    NotAnOrder,
     Order,
     PauseTable,
     ResumeTable,
@@ -72,19 +72,19 @@ def test_a_done_order_and_a_rejected_one_leave_the_inbox_and_stay_readable(
     first, second = order(ports), order(ports)
     inbox.give(first)
     inbox.give(second)
-    assert inbox.done(first) and inbox.reject(f"{second.id}.json")
+    assert inbox.move_to_done(first) and inbox.reject(f"{second.id}.json")
     assert inbox.look() == ([], [], set())
     assert decode((place(tmp_path) / f"done/{first.id}.json").read_bytes(), first.id, "demo") == first
     assert (inbox.is_rejected(first.id), inbox.is_rejected(second.id)) == (False, True)
-    assert inbox.done(first)  # another owner was faster
+    assert inbox.move_to_done(first)  # another owner was faster
 
 
 def test_a_copy_of_a_done_order_can_be_moved_too(ports: Ports, inbox: Inbox, tmp_path: Path) -> None:
     given = order(ports)
     inbox.give(given)
-    assert inbox.done(given)
+    assert inbox.move_to_done(given)
     (place(tmp_path) / f"{given.id}.json").write_bytes(encode(given))
-    assert inbox.done(given)
+    assert inbox.move_to_done(given)
     assert len(list((place(tmp_path) / "done").iterdir())) == 2
 
 
@@ -138,7 +138,7 @@ def test_a_file_that_is_no_order_is_named(
 def test_a_text_with_one_wrong_member_is_no_order(ports: Ports, change: dict[str, object], code: str) -> None:
     given = order(ports)
     text = json.dumps(json.loads(encode(given)) | change).encode()
-    with pytest.raises(NoOrder) as refused:
+    with pytest.raises(NotAnOrder) as refused:
         decode(text, given.id, "demo")
     assert refused.value.code == code
 
@@ -148,5 +148,5 @@ def test_a_text_that_lacks_a_member_is_no_order(ports: Ports) -> None:
     whole = json.loads(encode(given))
     for member in whole:
         text = json.dumps({name: value for name, value in whole.items() if name != member}).encode()
-        with pytest.raises(NoOrder):
+        with pytest.raises(NotAnOrder):
             decode(text, given.id, "demo")
