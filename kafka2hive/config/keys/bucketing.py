@@ -126,6 +126,7 @@ class CompactOptions:
         Duration,
         Key(
             "How long the small files of a compacted partition stay, so that no query that reads them fails; at least `1d`.",
+            otherwise="`2d`",
             name="keep",
         ),
     ] = 172_800.0
