@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kafka2hive.plan.contract import TableManifest, TaskPlan, UnitOrder, UnitResult
-from kafka2hive.spark.session import session_slots
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,6 +83,8 @@ class UnitJobs:
 
     def cores(self) -> int:
         """Return how many cores Spark has now. Raises ServiceUnavailable (`spark.gone`)."""
+        from kafka2hive.spark.session import session_slots  # workers import this module, and no session
+
         return session_slots(self._spark, {}, tasks_per_core=1)
 
     def begin(self, orders: Sequence[UnitOrder]) -> None:

@@ -58,3 +58,9 @@ def test_the_installed_pyspark_is_taken_before_the_sources_in_sparks_zip() -> No
 
 def test_the_daemon_is_pysparks() -> None:
     assert worker_daemon() is pyspark.daemon.manager
+
+
+def test_the_jobs_that_a_worker_imports_need_no_session() -> None:
+    code = "import sys, kafka2hive.spark.jobs; print('kafka2hive.spark.session' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True)
+    assert done.stdout.strip() == "False"
