@@ -19,8 +19,8 @@ SCHEDULES = {
     "replay": 600,
     "compaction": 450,
     "service": 600,
-    "damage": 220,
-    "orders": 180,
+    "damage": 160,
+    "orders": 150,
 }
 """Schedules by kind; docs/simulation.md says why so many. `scripts/simulate` plays any number."""
 PROCESSES = 2

@@ -198,20 +198,22 @@ class TableSteps:
         if deletes:
             self._deleted_at = now
 
+        def has_work(table: Table) -> bool:
+            return table.name in self._looks or (deletes and bool(table.owned.state.retired))
+
         def keep(table: Table) -> None:
-            looks = self._looks.pop(table.name, None)
-            if looks is None and not (deletes and table.owned.state.retired):
-                return
+            looks = self._looks.pop(table.name, Looks())
 
             def publish(change: PlaceUpdate) -> OwnedLedger:
                 self.publish(table, replace(change, registered=table.owned.registered))
                 return table.owned.ledger
 
-            kept = keep_places(self._wiring.ports, table.owned.ledger, table.rule, looks or Looks(), publish)
+            kept = keep_places(self._wiring.ports, table.owned.ledger, table.rule, looks, publish)
             for problem in kept.problems:
                 log.warning("%s: %s", table.name, problem)
 
-        self.each(self._owned_tables.serving(), keep)
+        if with_work := [table for table in self._owned_tables.serving() if has_work(table)]:
+            self.each(with_work, keep)
 
     def record_idle(self, idle: Iterable[Table], waiting: Iterable[Table], *, is_busy: bool) -> None:
         """Record the registrations of `idle` tables, and the complete partitions of `waiting` ones.
