@@ -1,6 +1,6 @@
 """Retire the early files of partitions that have moved: rule K8 of docs/protocol.md."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -149,7 +149,7 @@ def _refuse_changed_home(
         for f in compacted
         if f.final in lost or not _is_whole(files, at_home.get(f.final), f, footer_of)
     ]
-    if changed or (not compacted and _own_files(files, owned.state, moved.early, moved.epoch)):
+    if changed or (not compacted and _own_files(children(files, moved.early), owned.state, moved.epoch)):
         raise TableError(
             "compact.home_changed",
             f"{changed[0] if changed else moved.partition.location} is not there as compaction wrote it, so the files at"
@@ -192,14 +192,17 @@ def delete_retired(ports: Ports, owned: OwnedLedger, footer_of: FooterOf) -> Del
     deleted = 0
     for each in owned.state.retired:
         try:
-            own = _own_files(ports.files, owned.state, each.early, each.through)
+            present = children(ports.files, each.early)
+            own = _own_files(present, owned.state, each.through)
             if own:  # the commit may be long ago
                 home = MovedPartition(partition=each.partition, early=each.early, epoch=each.through, late=0)
                 _refuse_changed_home(ports.files, owned, home, footer_of)
-            if _is_marked(ports, owned.state, each, own, footer_of):
-                if not own:
-                    cleared.add(each.partition)
-                deleted += sum(ports.concurrency.map(partial(_delete, ports), own[: MOST_DELETES - deleted]))
+            mark = RetirementName(ledger_tag(owned.state.ledger_id), each.epoch)
+            if mark.text not in {child.name for child in present}:
+                _put_mark(ports, each, mark, own, footer_of)
+            if not own:
+                cleared.add(each.partition)
+            deleted += sum(ports.concurrency.map(partial(_delete, ports), own[: MOST_DELETES - deleted]))
         except (StorageError, TableError) as error:
             log.warning("the files at %s are deleted later: %s", each.early, error)
         if deleted >= MOST_DELETES:
@@ -213,38 +216,34 @@ def _delete(ports: Ports, file: FileStatus) -> bool:
     return done
 
 
-def _own_files(files: FileSystem, state: Snapshot, early: str, through: int) -> list[FileStatus]:
-    """List the ledger's data files of epochs up to `through` at an early place."""
+def _own_files(present: Iterable[FileStatus], state: Snapshot, through: int) -> list[FileStatus]:
+    """Return the ledger's data files of epochs up to `through` among those that are present at an early place."""
     own = []
-    for child in children(files, early):
+    for child in present:
         name, kind = DataFileName.parse(child.name) or (None, "")
         if name and kind == "final" and name.ledger == ledger_tag(state.ledger_id) and name.epoch <= through:
             own.append(child)
     return own
 
 
-def _is_marked(
-    ports: Ports, state: Snapshot, retired: RetiredPartition, own: list[FileStatus], footer_of: FooterOf
-) -> bool:
-    """Put the text file in place if it is missing; return whether it is there.
+def _put_mark(
+    ports: Ports, retired: RetiredPartition, mark: RetirementName, own: list[FileStatus], footer_of: FooterOf
+) -> None:
+    """Put the text file in place.
 
     It is renamed to its name when it is whole, and never replaced, so no late call leaves an empty one. Raises StorageError.
     """
-    name = RetirementName(ledger_tag(state.ledger_id), retired.epoch)
-    path = join(retired.early, name.text)
-    if any(child.path == path for child in children(ports.files, retired.early)):
-        return True
     footers = ports.concurrency.map(footer_of, own)
     text = retirement_text(retired, list(zip(own, footers, strict=True)))
-    draft = join(retired.early, name.draft(ports.new_uuid()))
+    path = join(retired.early, mark.text)
+    draft = join(retired.early, mark.draft(ports.new_uuid()))
     ports.files.mkdirs(retired.early)
     write_file(ports.files, draft, text)
     try:
         ports.files.rename(draft, path)
     except AlreadyExists:
-        return True
+        return
     log.info("%s is retired: queries that Hive sends there fail from now on", retired.early)
-    return True
 
 
 def retirement_text(retired: RetiredPartition, files: list[tuple[FileStatus, Footer | None]]) -> bytes:

@@ -1683,7 +1683,7 @@ MUTANTS = (
     _of_compaction(
         "early files are deleted before queries there fail",
         RETIRE,
-        ("if _is_marked(ports, owned.state, each, own, footer_of):", "if True:"),
+        ("if mark.text not in {child.name for child in present}:", "if False:"),
     ),
     _of_compaction(
         "early files are deleted before their place is retired",
@@ -1691,7 +1691,7 @@ MUTANTS = (
         (
             "            retired.append(each.partition)\n",
             "            retired.append(each.partition)\n"
-            "            for file in _own_files(ports.files, state, each.early, each.epoch):\n"
+            "            for file in _own_files(children(ports.files, each.early), state, each.epoch):\n"
             "                _delete(ports, file)\n",
         ),
     ),
@@ -1721,7 +1721,7 @@ MUTANTS = (
     _of_compaction(
         "the text file at a retired place is written where it is to stay",
         RETIRE,
-        ("draft = join(retired.early, name.draft(ports.new_uuid()))", "draft = path"),
+        ("draft = join(retired.early, mark.draft(ports.new_uuid()))", "draft = path"),
     ),
     _of_compaction(
         "the text file at a retired place does not name its files",
@@ -1732,8 +1732,8 @@ MUTANTS = (
         "a retired place is forgotten before its files are deleted",
         RETIRE,
         (
-            "                if not own:\n                    cleared",
-            "                if True:\n                    cleared",
+            "            if not own:\n                cleared",
+            "            if True:\n                cleared",
         ),
     ),
     _of_compaction(
