@@ -122,22 +122,18 @@ def table_of(name: str, topic: str, *paths: str, **keys: Any) -> dict[str, Any]:
 COMPACT = {"compact": {"target": "64MiB"}}
 
 
-@pytest.mark.timeout(900)
-def test_days_are_compacted_once_and_hive_counts_the_same_whatever_is_killed_or_put_back(
-    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
-) -> None:
-    topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
-    name = f"{hive_database}.days"
-    days = Compacted(hive, name, location(uri, name))
-    ledger = LedgerText(tree, ledger_root(uri), name)
+def early_days(
+    kafka: KafkaBroker, days: Compacted, topic: str, uri: str, directory: Path
+) -> tuple[Path, Counter[str]]:
+    """Dump ROUNDS times 100 records of each day, all to early places. Return the map, and the rows by partition."""
     kafka.create_topic(topic, 2)
     config = write_map(
-        tmp_path,
-        hive_database,
+        directory,
+        topic,
         kafka.bootstrap,
         uri,
-        [table_of(name, topic, "$.at", **COMPACT)],
-        hive={"url": f"hive://{hive.address}"},
+        [table_of(days.table, topic, "$.at", **COMPACT)],
+        hive={"url": f"hive://{days.hive.address}"},
     )
     counts: Counter[str] = Counter()
     for number in range(ROUNDS):
@@ -146,6 +142,18 @@ def test_days_are_compacted_once_and_hive_counts_the_same_whatever_is_killed_or_
             counts[f"dt={day}"] += 100
         assert run_once(config).code == 0
     assert {p: days.place_of(p) for p in counts} == dict.fromkeys(counts, "early")
+    return config, counts
+
+
+@pytest.mark.timeout(900)
+def test_days_are_compacted_once_and_hive_counts_the_same_whatever_is_killed_or_put_back(
+    kafka: KafkaBroker, hdfs: Hdfs, hive: HiveServer, hive_database: str, tmp_path: Path
+) -> None:
+    topic, uri, tree = hive_database, f"{hdfs.namenode_url}/{hive_database}", HdfsTree(hdfs.client())
+    name = f"{hive_database}.days"
+    days = Compacted(hive, name, location(uri, name))
+    ledger = LedgerText(tree, ledger_root(uri), name)
+    config, counts = early_days(kafka, days, topic, uri, tmp_path)
     assert days.counted() == counts
     hive.query(f"msck repair table {name} sync partitions")
     assert days.counted() == counts
@@ -284,22 +292,7 @@ def test_a_run_compacts_complete_days_while_it_dumps_and_is_killed_in_between(
     name, today = f"{hive_database}.days", datetime.now(UTC).date()
     days = Compacted(hive, name, location(uri, name))
     ledger = LedgerText(tree, ledger_root(uri), name)
-    kafka.create_topic(topic, 2)
-    config = write_map(
-        tmp_path,
-        hive_database,
-        kafka.bootstrap,
-        uri,
-        [table_of(name, topic, "$.at", **COMPACT)],
-        hive={"url": f"hive://{hive.address}"},
-    )
-    counts: Counter[str] = Counter()
-    for number in range(ROUNDS):
-        for day in DAYS:
-            produce(kafka.bootstrap, topic, records(day, number * 1000, 100), 2)
-            counts[f"dt={day}"] += 100
-        assert run_once(config).code == 0
-    assert {p: days.place_of(p) for p in counts} == dict.fromkeys(counts, "early")
+    config, counts = early_days(kafka, days, topic, uri, tmp_path)
     assert ledger.newest()["early"] and not ledger.newest()["moved"], "`--once` compacts nothing"
 
     with ExitStack() as beside:
