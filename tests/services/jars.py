@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-CACHE = ROOT / ".cache"
+CACHE = (ROOT / ".cache").resolve()  # may be a link, so that worktrees share the jars and class data
 COMMAND = "scripts/setup test"
 
 
