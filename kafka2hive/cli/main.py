@@ -112,6 +112,22 @@ def _end_application(code: int) -> None:
         fail_permanently(code)
 
 
+def _exit_without_teardown(code: object) -> None:
+    """End the process at once with the exit code `code`, or return if the interpreter must tear itself down.
+
+    The teardown would free every imported module, and wait up to 500 ms for calls by which hdfs-native closes files that
+    are known to be closed (see Closings). A command that started Spark's JVM needs it: the JVM is stopped by it.
+    """
+    if "pyspark" in sys.modules or not (code is None or isinstance(code, int)):
+        return
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return  # the interpreter reports it
+    os._exit(code or 0)
+
+
 def main() -> None:
     """Run the command of `sys.argv` and exit with its code."""
     sys.excepthook = _exit_with_bug  # app() would replace it by Typer's, which exits with 1
@@ -123,6 +139,7 @@ def main() -> None:
     except SystemExit as end:
         if _WEB_PROXY in os.environ and isinstance(end.code, int):
             _end_application(end.code)
+        _exit_without_teardown(end.code)
         raise
     finally:
         gc.freeze()  # so that the collections at the interpreter's end do not visit what was imported
