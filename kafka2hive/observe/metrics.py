@@ -132,7 +132,7 @@ class ServiceMetrics:
         self._refused_topics = self._gauge(
             "topics_refused", "Topics that the map's patterns match and no table reads: alert"
         )
-        self._epochs = self._counter("epoch_total", "Epochs of the service that were published")
+        self._epochs = self._counter("epochs_total", "Epochs of the service that were published")
         self._last = self._gauge(
             "last_epoch_timestamp_seconds",
             "When the last epoch was published, or the run began, Unix time",

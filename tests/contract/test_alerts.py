@@ -1,10 +1,16 @@
-"""The documented alerts, judged by promtool on our own exporter's series: each fires when it should, and only then."""
+"""Alerts, metrics and dashboard, judged by promtool on the series of our exporter: each alert fires when it should, and
+only then; each panel of the dashboard shows data.
+"""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from prometheus_client import generate_latest
 
 from kafka2hive.model.files import FileMoves
 from kafka2hive.observe.metrics import ServiceMetrics
@@ -13,8 +19,10 @@ from kafka2hive.service.run.telemetry.metrics import EpochWatcher
 from kafka2hive.service.tables.table_state import MapTable, Table
 from tests.harness.cli_ledger import wired
 from tests.harness.clock import SkippedTime
-from tests.harness.promtool import Minutes, documented_alerts, documented_rules
+from tests.harness.promtool import RULES, Minutes, promtool
+from tests.pages.dashboard import dashboard, expressions
 
+_ROOT = Path(__file__).parents[2]
 TABLE = "air.flights"
 WELL = FileMoves(created=1, renamed=1)
 Story = Callable[[Minutes, ServiceMetrics], None]
@@ -92,6 +100,10 @@ def _paused(minutes: Minutes, exporter: ServiceMetrics) -> None:
     minutes.pass_by(exporter, 13 * 60, lambda: exporter.observe_paused(TABLE, paused=True))
 
 
+def _compaction_fails(minutes: Minutes, exporter: ServiceMetrics) -> None:
+    minutes.pass_by(exporter, 150, lambda: exporter.observe_compaction(TABLE, moved=False))
+
+
 class _Looks:
     """What a run sees of one table at its looks, a minute apart: through the code that makes metrics of it."""
 
@@ -120,6 +132,7 @@ FIRES: dict[str, Story] = {
     "CertificatesUnwritten": _certificates_unwritten,
     "ColumnsNeverFilled": _never_filled,
     "NoEpochs": _hangs,
+    "CompactionFails": _compaction_fails,
 }
 
 
@@ -182,13 +195,101 @@ def test_a_service_that_is_down_and_one_that_has_just_begun_are_told_apart(tmp_p
     assert not begun.firing(tmp_path, "NoEpochs")
 
 
-def test_every_documented_alert_is_judged_and_every_metric_in_it_is_exported(tmp_path: Path) -> None:
-    assert {*FIRES, "TableStale"} == set(documented_alerts())
+def test_a_table_that_compacts_now_and_then_fails_does_not_alert(tmp_path: Path) -> None:
     minutes = Minutes()
-    for story in FIRES.values():
-        story(minutes, ServiceMetrics("demo", minutes.now))
     exporter = ServiceMetrics("demo", minutes.now)
-    exporter.observe_lag(TABLE, 1, 1.0)
-    minutes.pass_by(exporter, 1, lambda: None)
-    exported = {name.partition("{")[0] for name in minutes.series}
-    assert set(re.findall(r"kafka2hive_\w+", documented_rules())) <= exported
+    minutes.pass_by(exporter, 100, lambda: exporter.observe_compaction(TABLE, moved=False))
+    minutes.pass_by(exporter, 50, lambda: exporter.observe_compaction(TABLE, moved=True))
+    assert not minutes.firing(tmp_path, "CompactionFails")
+
+
+def _eventful(minutes: Minutes) -> ServiceMetrics:
+    """An exporter that has seen everything that it can count, again and again for some minutes."""
+    exporter = ServiceMetrics("demo", minutes.now)
+
+    def everything() -> None:
+        exporter.observe_epoch(_epoch(FileMoves(created=1, renamed=1), lag=5, set_aside=1))
+        exporter.observe_paused(TABLE, paused=True)
+        exporter.observe_held(TABLE, 10, 1_000.0)
+        exporter.observe_completion(TABLE, 3, 60.0, uncertified=1)
+        exporter.observe_location_corrected(TABLE)
+        exporter.observe_compaction(TABLE, moved=True)
+        exporter.observe_never_filled(TABLE, (), ("Titel",))
+        exporter.observe_decoder("0.1.0", is_compiled=True)
+        exporter.observe_outage("kafka", away=True)
+        exporter.observe_unmapped(TABLE, 2)
+        exporter.observe_changed(TABLE, "fraction", 1)
+        exporter.observe_refused_topics(1)
+
+    minutes.pass_by(exporter, 10, everything)
+    return exporter
+
+
+def test_every_alert_is_judged_and_names_a_section_of_the_runbook() -> None:
+    rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+    assert {rule["alert"] for rule in rules} == {*FIRES, "TableStale"}
+    sections = set(re.findall(r"^## (\w+)$", (_ROOT / "docs" / "runbook.md").read_text(), re.MULTILINE))
+    assert sections == {rule["alert"] for rule in rules}
+    for rule in rules:
+        assert rule["labels"]["severity"] in {"critical", "warning"}
+        assert rule["annotations"]["runbook"] == f"docs/runbook.md#{rule['alert'].lower()}"
+        assert rule["annotations"]["summary"]
+    code, output = promtool("check", "rules", str(RULES))
+    assert code == 0, output
+
+
+def test_every_metric_in_rules_and_dashboard_is_exported(eventful: Minutes) -> None:
+    exported = _exported(eventful)
+    assert _named(re.sub(r"share/\S+", "", RULES.read_text())) <= exported
+    assert _named(json.dumps([panel["targets"] for panel in _panels()])) <= exported
+
+
+def test_every_exported_metric_is_on_the_dashboard(eventful: Minutes) -> None:
+    assert _exported(eventful) <= _named(dashboard())
+
+
+def _exported(minutes: Minutes) -> set[str]:
+    return {name.partition("{")[0] for name in minutes.series if "_created{" not in name}
+
+
+def _named(text: str) -> set[str]:
+    return set(re.findall(r"kafka2hive_\w+", text))
+
+
+def _panels() -> list[dict[str, Any]]:
+    return [panel for panel in json.loads(dashboard())["panels"] if panel["type"] != "row"]
+
+
+@pytest.mark.parametrize("title, expression", [pytest.param(*pair, id=pair[0]) for pair in expressions()])
+def test_a_panel_shows_data(title: str, expression: str, eventful: Minutes, tmp_path: Path) -> None:
+    for variable, value in {
+        "$job": ".*",
+        "$instance": ".*",
+        "$table": ".+",
+        "$__rate_interval": "5m",
+    }.items():
+        expression = expression.replace(variable, value)
+    assert eventful.has_samples(tmp_path, expression), title
+
+
+@pytest.fixture(scope="module")
+def eventful() -> Minutes:
+    minutes = Minutes()
+    _eventful(minutes)
+    return minutes
+
+
+def test_every_panel_selects_services_and_says_what_it_shows() -> None:
+    for title, expression in expressions():
+        metrics = re.findall(r"kafka2hive_\w+", expression)
+        assert metrics and expression.count('{job=~"$job", instance=~"$instance"') == len(metrics), title
+        assert set(re.findall(r"\[(.*?)\]", expression)) <= {"$__rate_interval"}, title
+    for panel in _panels():
+        assert panel["description"] and panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+        assert {target["datasource"]["uid"] for target in panel["targets"]} == {"$datasource"}
+
+
+def test_names_and_help_follow_the_rules_of_prometheus() -> None:
+    text = generate_latest(_eventful(Minutes()).registry).decode()
+    code, output = promtool("check", "metrics", stdin=text)
+    assert code == 0, output

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -15,17 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafka2hive.observe.metrics import ServiceMetrics
 
 _ROOT = Path(__file__).parents[2]
-_OPERATIONS = _ROOT / "docs" / "operations.md"
-
-
-def documented_rules() -> str:
-    """The rules in docs/operations.md, as YAML."""
-    (rules,) = re.findall(r"```yaml\n(groups:.*?)```", _OPERATIONS.read_text(), re.DOTALL)
-    return str(rules)
-
-
-def documented_alerts() -> list[str]:
-    return re.findall(r"- alert: (\w+)", documented_rules())
+RULES = _ROOT / "configs" / "prometheus" / "alerts.yaml"
 
 
 @dataclass(slots=True)
@@ -53,10 +42,13 @@ class Minutes:
 
     def firing(self, directory: Path, alert: str) -> bool:
         """Whether an alert of this name, a regular expression, fires at the last minute, by promtool."""
-        (directory / "rules.yaml").write_text(documented_rules())
+        return self.has_samples(directory, f'ALERTS{{alertname=~"{alert}", alertstate="firing"}}')
+
+    def has_samples(self, directory: Path, expression: str) -> bool:
+        """Whether a PromQL expression has a sample at the last minute, by promtool. Raises AssertionError: it is wrong."""
         at = f"{self.minute - 1}m"
         test = {
-            "rule_files": ["rules.yaml"],
+            "rule_files": [str(RULES)],
             "evaluation_interval": "1m",
             "tests": [
                 {
@@ -67,7 +59,7 @@ class Minutes:
                     ],
                     "promql_expr_test": [
                         {
-                            "expr": f'count(ALERTS{{alertname=~"{alert}", alertstate="firing"}}) or vector(0)',
+                            "expr": f"count({expression}) or vector(0)",
                             "eval_time": at,
                             "exp_samples": [{"labels": "{}", "value": 0}],
                         }
@@ -76,19 +68,20 @@ class Minutes:
             ],
         }
         (directory / "test.yaml").write_text(json.dumps(test))  # JSON is YAML
-        done = subprocess.run(
-            [_promtool(), "test", "rules", str(directory / "test.yaml")],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        said = done.stdout + done.stderr
-        assert done.returncode == 0 or "got:" in said, said
-        return done.returncode != 0
+        code, output = promtool("test", "rules", str(directory / "test.yaml"))
+        assert code == 0 or "got:" in output, output
+        return code != 0
 
 
-def _promtool() -> str:
-    return (
-        shutil.which("promtool", path=f"{_ROOT / '.cache' / 'promtool'}:{os.environ['PATH']}") or "promtool"
+def promtool(*arguments: str, stdin: str = "") -> tuple[int, str]:
+    """The exit code of promtool, and what it printed."""
+    path = f"{_ROOT / '.cache' / 'promtool'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [shutil.which("promtool", path=path) or "promtool", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
+    return done.returncode, done.stdout + done.stderr

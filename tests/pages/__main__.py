@@ -1,7 +1,7 @@
-"""Write every generated part again: `scripts/pages`."""
+"""Write every generated part and the dashboard again: `scripts/pages`."""
 
-from tests.pages.parts import PAGES, current
+from tests.pages.parts import DASHBOARD, PAGES, current
 
 if __name__ == "__main__":
-    for page in PAGES:
+    for page in (*PAGES, DASHBOARD):
         page.write_text(current(page))

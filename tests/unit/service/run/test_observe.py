@@ -290,7 +290,7 @@ def test_prometheus_sees_an_epochs_numbers() -> None:
         'kafka2hive_freshness_seconds{table="d.u"} 600.0',
         'kafka2hive_unregistered_partitions{table="d.t"} 3.0',
         "kafka2hive_tables_set_aside 1.0",
-        "kafka2hive_epoch_total 1.0",
+        "kafka2hive_epochs_total 1.0",
         "kafka2hive_epoch_tasks 4.0",
         "kafka2hive_epoch_tasks_limit 6.0",
         'kafka2hive_ledger_epoch{table="d.t"} 7.0',
