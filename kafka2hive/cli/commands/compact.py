@@ -14,7 +14,14 @@ EXIT_CODES = options.exit_codes(options.BUG, options.OWNED, options.FENCED, opti
 
 def compact(
     config: Map,
-    table: Annotated[str, typer.Option("--table", help="The table whose complete partitions are compacted.")],
+    table: Annotated[
+        str,
+        typer.Option(
+            "--table",
+            autocompletion=options.complete_tables,
+            help="The table whose complete partitions are compacted.",
+        ),
+    ],
     plan: Plan = False,
     takeover: Takeover = False,
     json: Json = False,

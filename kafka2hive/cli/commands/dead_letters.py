@@ -17,7 +17,13 @@ app = typer.Typer(
 )
 
 Table = Annotated[
-    str | None, typer.Option("--table", metavar="DB.TABLE", help="Only dead letters of this source table.")
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="DB.TABLE",
+        autocompletion=options.complete_tables,
+        help="Only dead letters of this source table.",
+    ),
 ]
 EXIT_CODES = options.exit_codes(options.STOP)
 
@@ -87,7 +93,13 @@ def show(
 def replay(
     config: Map,
     table: Annotated[
-        str, typer.Option("--table", metavar="DB.TABLE", help="Replay dead letters of this source table.")
+        str,
+        typer.Option(
+            "--table",
+            metavar="DB.TABLE",
+            autocompletion=options.complete_tables,
+            help="Replay dead letters of this source table.",
+        ),
     ],
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="REASON", help="Only those with this reason.")

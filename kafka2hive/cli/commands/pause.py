@@ -16,7 +16,15 @@ EXIT_CODES = options.exit_codes(
     "75 the table cannot be written now", options.STOP, config="78 the map or the table's name is wrong"
 )
 
-Table = Annotated[str, typer.Option("--table", metavar="DB.TABLE", help="The table that the order is for.")]
+Table = Annotated[
+    str,
+    typer.Option(
+        "--table",
+        metavar="DB.TABLE",
+        autocompletion=options.complete_tables,
+        help="The table that the order is for.",
+    ),
+]
 Timeout = Annotated[
     str,
     typer.Option("--timeout", metavar="DURATION", help="How long to wait for the table's owner, e.g. 10m."),

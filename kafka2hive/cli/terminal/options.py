@@ -9,6 +9,31 @@ import typer
 from kafka2hive.model.errors import ConfigError
 from kafka2hive.observe.log import LogFormat, LogLevel
 
+
+def complete_tables(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the tables of the command line's map that begin with `incomplete`, for a shell to offer.
+
+    A map that cannot be read has none. Variables stay unresolved, because a shell seldom has the service's secrets; names
+    made from a topic's (`{1}`) are left out, because only Kafka knows them.
+    """
+    from pathlib import Path
+
+    from kafka2hive.config.rules.table_options import GROUP
+    from kafka2hive.config.yaml.document import read_document
+    from kafka2hive.config.yaml.problems import Problems
+
+    try:
+        text = Path(context.params.get("config") or "").expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return []
+    document = read_document(text, Problems())
+    tables = document.get("tables") if isinstance(document, dict) else None
+    if not isinstance(tables, list):
+        return []
+    names = [str(table["table"]) for table in tables if isinstance(table, dict) and table.get("table")]
+    return [name for name in names if name.startswith(incomplete) and not GROUP.search(name)]
+
+
 Map = Annotated[
     str,
     typer.Option(
@@ -44,7 +69,12 @@ AuditLog = Annotated[
         help="Append every change of a file to FILE as a JSON line.",
     ),
 ]
-Tables = Annotated[list[str] | None, typer.Option("--table", help="Only this table (repeatable).")]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table", metavar="DB.TABLE", autocompletion=complete_tables, help="Only this table (repeatable)."
+    ),
+]
 KafkaTimeout = Annotated[
     float,
     typer.Option(
