@@ -20,7 +20,7 @@ def jobs_of(workflow: Path) -> list[dict[str, Any]]:
 def test_every_script_that_a_workflow_runs_exists() -> None:
     steps = [step for workflow in WORKFLOWS for job in jobs_of(workflow) for step in job["steps"]]
     scripts = re.findall(r"(?:^|\s)(\.ci/\w+|scripts/\w+)", "\n".join(step.get("run", "") for step in steps))
-    assert scripts == [".ci/run"]
+    assert scripts == [".ci/run", "scripts/setup", "scripts/wheels"]
     assert all(os.access(ROOT / script, os.X_OK) for script in scripts)
 
 
