@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafka2hive.ledger.snapshot.codec import SnapshotDamaged, decode
+from kafka2hive.ledger.snapshot.codec import SnapshotDamaged, SnapshotNewer, decode
 from kafka2hive.model.errors import (
     AmbiguousOutcome,
     ManualActionRequired,
@@ -115,12 +115,15 @@ def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> NewestS
 def read_snapshot(files: FileSystem, path: str) -> Snapshot:
     """Read and decode the snapshot at `path`, whichever table it is of.
 
-    Raises ManualActionRequired if it is damaged or of another epoch than its name, StorageError. The owner marker shows
-    whether it belongs to another ledger (marker.py).
+    Raises ManualActionRequired if it is damaged, of a newer format, or of another epoch than its name,
+    StorageError. The owner marker shows whether it belongs to another ledger (marker.py).
     """
     data = files.read(path)
     try:
         snapshot = decode(data)
+    except SnapshotNewer as error:
+        remedy = "use the version that wrote it, or a later one (docs/upgrading.md); no file was changed"
+        raise ManualActionRequired("ledger.newer", f"{path}: {error}", remedy) from error
     except SnapshotDamaged as error:
         raise ManualActionRequired(
             "ledger.damaged", f"{path}: {error}", "restore the file from a backup; no file was changed"

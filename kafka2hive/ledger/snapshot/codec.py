@@ -25,7 +25,11 @@ _NEWER = [line for line in LINES if line.since > 1 or line.later_fields]
 
 
 class SnapshotDamaged(ValueError):
-    """The bytes are not a snapshot, were truncated or changed, or have a format that this version does not know."""
+    """The bytes are not a snapshot, or were truncated or changed."""
+
+
+class SnapshotNewer(SnapshotDamaged):
+    """The snapshot is whole, and a newer version wrote it in a format that this version does not know."""
 
 
 def encode(snapshot: Snapshot) -> bytes:
@@ -110,8 +114,10 @@ def _decode(text: str) -> Snapshot:
 def _check_format(number: Any) -> None:
     if type(number) is not int:
         raise ValueError(f"{HEADER.tag}: format is {number!r}")
-    if not 1 <= number <= FORMAT:
-        raise SnapshotDamaged(f"format {number}, this version reads up to {FORMAT}: use a newer kafka2hive")
+    if number > FORMAT:
+        raise SnapshotNewer(f"format {number} of a newer version; this one reads formats up to {FORMAT}")
+    if number < 1:
+        raise SnapshotDamaged(f"format {number}")
 
 
 def _content(line: Line, values: list[Any]) -> Any:

@@ -1,5 +1,6 @@
 """A take-over and the look before it report an impossible state in the same way."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -29,12 +30,18 @@ def cut_off(text: bytes) -> bytes:
     return text[:-10]
 
 
+def in_a_newer_format(text: bytes) -> bytes:
+    body = text.rpartition(b"checksum ")[0].replace(b'{"format":', b'{"format":9', 1)
+    return body + b"checksum sha256:" + hashlib.sha256(body).hexdigest().encode() + b"\n"
+
+
 @pytest.mark.parametrize(
     ("damage", "code"),
     [
         (of_another_table, "ledger.impossible"),
         (of_another_epoch, "ledger.impossible"),
         (cut_off, "ledger.damaged"),
+        (in_a_newer_format, "ledger.newer"),
     ],
 )
 def test_look_and_take_over_say_the_same_and_nothing_that_the_rename_made_wrong(
