@@ -1,4 +1,4 @@
-"""Plug-ins that a map names: packages offer them by entry points, in the driver's environment and in the workers'."""
+"""The plug-ins that a map names. A package offers a plug-in as an entry point; driver and workers load it from there."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from kafka2hive.plugins import HiveStorage
 
 
 class PluginKind(Enum):
-    """The groups of entry points."""
+    """The kinds of plug-ins; the value of each is its group of entry points."""
 
     DECODER = "kafka2hive.decoders"
     BUCKETER = "kafka2hive.bucketers"
@@ -61,7 +61,7 @@ class foreign_code:  # noqa: N801  used as a statement
         raise TableError(
             "plugin.failed",
             f"{self._what}: {type(error).__name__}: {_text(error)}",
-            "correct the plug-in; nothing of the epoch was committed for the table",
+            "correct the plug-in; the epoch was not committed for this table",
         ) from error
 
 
@@ -69,7 +69,7 @@ def _text(error: BaseException) -> str:
     try:
         return str(error)
     except Exception as second:  # noqa: BLE001  this is the plug-in's code, too
-        return f"(str() of it raises {type(second).__name__})"
+        return f"(its str() raises {type(second).__name__})"
 
 
 _CLASS = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)+")

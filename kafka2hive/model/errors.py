@@ -34,12 +34,12 @@ _WORST_FIRST = (
 
 
 def worst(codes: Collection[ExitCode]) -> ExitCode:
-    """Return the most severe of several tables' exit codes; SET_ASIDE is the least, because such a table is retried."""
+    """Return the most severe of several tables' exit codes. SET_ASIDE is the least severe: the run retries such a table."""
     return next((code for code in _WORST_FIRST if code in codes), ExitCode.DONE)
 
 
 class Kafka2HiveError(Exception):
-    """The base of all errors: `code` is stable and dotted, `remedy` says what to do next."""
+    """The base of all errors: `code` is stable (`room.fault`), and `remedy` says what the operator does next."""
 
     exit_code: ExitCode = ExitCode.BUG
 
@@ -92,19 +92,19 @@ class TakeOverLost(Kafka2HiveError):
 
 
 class ManualActionRequired(Kafka2HiveError):
-    """A STOP: the table is in a state that should not occur. It is set aside, and nothing of it is changed."""
+    """A STOP: the table is in a state that should not occur. It is set aside, and its ledger and files stay unchanged."""
 
     exit_code = ExitCode.STOP
 
 
 class AmbiguousOutcome(Kafka2HiveError):
-    """An operation that may or may not have happened (rule R0): drop the table's state and re-acquire its ownership."""
+    """An operation may or may not have happened (rule R0): drop the table's state and re-acquire its ownership."""
 
     exit_code = ExitCode.UNAVAILABLE
 
 
 class StateUnknown(AmbiguousOutcome):
-    """A read without a response. A step repeats it (ledger/ports.py); elsewhere rule R0 applies."""
+    """A read got no response. A step repeats the read (ledger/ports.py); elsewhere rule R0 applies."""
 
 
 class TableError(Kafka2HiveError):
@@ -114,7 +114,10 @@ class TableError(Kafka2HiveError):
 
 
 class SchemaDiffers(TableError):
-    """The schema of records has fields that the table's columns do not take: schema `writer`, the newest one if None."""
+    """A writer's schema has fields that the table's columns do not take.
+
+    `writer` names that schema; None means the newest schema of the registry.
+    """
 
     def __init__(self, message: str, remedy: str, writer: WriterId | None = None) -> None:
         super().__init__("schema.differs", message, remedy)

@@ -10,12 +10,12 @@ UNKNOWN_CHECKSUM = "-"
 
 
 def checksum_text(crc32: int) -> str:
-    """Return a file's checksum as a ledger holds it; `crc32` is that of the whole file."""
+    """Return a file's checksum as ledgers record it; `crc32` covers the whole file."""
     return f"crc32:{crc32:08x}"
 
 
 class FileKind(Enum):
-    """Rows of records, dead letters, or rows of data files written again by compaction."""
+    """What a file holds: rows of records, dead letters, or rows that compaction copied from data files."""
 
     DATA = "data"
     DEAD_LETTER = "dead_letter"
@@ -37,10 +37,10 @@ class HivePartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A file of an epoch with the full paths of its staged (`.pending`) and its final place.
+    """A file of an epoch. `staged` (`.pending`) and `final` are its full paths before and after it is promoted.
 
-    `length` is in bytes; `checksum` is `crc32:<8 hex digits>` of the whole file, or UNKNOWN_CHECKSUM. `task` is the index of
-    the task within its epoch; `ranges` are the task's offset ranges: the file's records may come from any of them.
+    `length` is in bytes. `checksum` is `crc32:<8 hex digits>` of the whole file, or UNKNOWN_CHECKSUM. `task` is the index of
+    the task within its epoch. `ranges` are all offset ranges of that task; the file's records may come from any of them.
     """
 
     kind: FileKind
@@ -58,8 +58,8 @@ class DataFile:
 class FileMoves:
     """How the files of a table's epoch reached their final places: `created = renamed + already_there + given_up`.
 
-    An earlier attempt or run moved those `already_there`; `recover --accept-loss` or `--refetch` left out those `given_up`.
-    `retried` counts repeated renames, not files.
+    `already_there` counts files that an earlier attempt or run moved. `given_up` counts files that `recover --accept-loss` or
+    `--refetch` left out. `retried` counts repeated renames, not files.
     """
 
     created: int = 0

@@ -21,8 +21,8 @@ class Origin:
     """The attempt that wrote a file.
 
     `table` is the table whose ledger commits the file. `ranges` are the task's ranges without empty ones. `attempt` (32 hex
-    digits) identifies one run of the task, `planned_at_ms` one plan of the epoch. `replay`: the attempt read no records, but
-    the letters of a dead-letter file of its ranges, and its accounts count these only.
+    digits) identifies one run of the task, `planned_at_ms` one plan of the epoch. If `replay` is true, the attempt decoded
+    the letters of a dead-letter file instead of records from Kafka, and its accounts count only these letters.
     """
 
     kind: FileKind
@@ -41,8 +41,8 @@ class Origin:
 class Footer(Origin):
     """The footer of a data file; `partition` is where the file belongs once it is final.
 
-    `accounts`, one per range, are in the files that the attempt closed after it had read all its records (at least one file
-    of any kind), and None in the others.
+    `accounts` has one account per range in the files that the attempt closed after it had read all its records. There is at
+    least one such file, of any kind. In the other files `accounts` is None.
     """
 
     rows: int

@@ -80,7 +80,7 @@ class _Token:
 
 
 class TypeParser:
-    """A recursive descent over the tokens of one type text; `field_names` are the names of struct fields met so far."""
+    """A recursive-descent parser of one type text. `field_names` has the names of the struct fields that it has parsed."""
 
     def __init__(self, text: str) -> None:
         import pyarrow
@@ -233,7 +233,7 @@ class TypeParser:
 
 
 def _advice(word: str) -> tuple[str, str]:
-    """Return what is wrong with a word that is not a supported type, and what to write instead."""
+    """Return the problem with a word that is not a supported type, and the suggestion what to write instead."""
     if not word:
         return "a type is missing", "for example bigint, string or decimal(10,2)"
     if word.lower() in _UNSUPPORTED:
@@ -247,6 +247,7 @@ def _advice(word: str) -> tuple[str, str]:
 def may_name_a_field(character: str) -> bool:
     """Return whether Hive allows the character in the name of a struct field.
 
-    With others HiveServer2 4.0.1 refuses CREATE TABLE, or makes a table that no query can read (blank, point).
+    If a name has any other character, HiveServer2 4.0.1 refuses CREATE TABLE, or (blank, point) creates a table on which
+    every query fails.
     """
     return character in "_$" or unicodedata.category(character)[0] == "L" or character.isdecimal()

@@ -26,7 +26,7 @@ _AVRO_FAULTS = {
 
 @functools.lru_cache(maxsize=4096)
 def parse_hive_type(text: str) -> "pa.DataType":
-    """Return the Arrow type of a Hive type text, in any case and with any blanks. Raises HiveTypeError.
+    """Return the Arrow type of a Hive type text; case and white space do not matter. Raises HiveTypeError.
 
     `timestamp` becomes naive microseconds that hold the wall clock of the table's zone. `char(n)` and `varchar(n)` become
     string, because Hive applies the length when it reads.
@@ -35,7 +35,7 @@ def parse_hive_type(text: str) -> "pa.DataType":
 
 
 def with_quoted_fields(text: str) -> str:
-    """Return the type text with struct fields in back-quotes, because some names are words of HiveQL.
+    """Return the type text with struct fields in back-quotes, because some field names are keywords of HiveQL.
 
     Raises HiveTypeError.
     """
@@ -48,7 +48,10 @@ def with_quoted_fields(text: str) -> str:
 
 
 def hive_type_of(dtype: "pa.DataType") -> str:
-    """Return the Hive type text of an Arrow type; the inverse of `parse_hive_type`. Raises HiveTypeError if it has none."""
+    """Return the Hive type text of an Arrow type: the inverse of `parse_hive_type`.
+
+    Raises HiveTypeError if Hive lacks such a type.
+    """
     import pyarrow as pa
 
     names = _simple_names()
@@ -64,7 +67,7 @@ def hive_type_of(dtype: "pa.DataType") -> str:
         return f"map<string,{hive_type_of(dtype.item_type)}>"
     if pa.types.is_struct(dtype) and dtype.num_fields:
         return f"struct<{','.join(f'{_field_name(f.name)}:{hive_type_of(f.type)}' for f in dtype)}>"
-    raise HiveTypeError(str(dtype), 0, f"Arrow type {dtype} has no Hive type", "")
+    raise HiveTypeError(str(dtype), 0, f"Hive lacks a type for Arrow's {dtype}", "")
 
 
 @functools.cache
@@ -81,9 +84,9 @@ def _field_name(name: str) -> str:
 def is_wider(new: str, old: str) -> bool:
     """Return whether a column of type `old` may become the different type `new`; False for unknown types.
 
-    It may if every old value is read back unchanged, as tried on HiveServer2 4.0.1 with Parquet and ORC files of the old
-    type. Hive refuses other changes (boolean to string), cannot read the files (date to string), or reads other values
-    (int to double: 2147483647 as 2147483648.0; timestamp to string: microseconds as a number).
+    The change is allowed if Hive reads every old value back unchanged. This was tried on HiveServer2 4.0.1 with Parquet and
+    ORC files of the old type. For other changes, Hive refuses the statement (boolean to string), cannot read the files (date
+    to string), or reads different values (int to double: 2147483647 as 2147483648.0; timestamp to string: a number).
     """
     new_text, old_text = _TEXT.fullmatch(new), _TEXT.fullmatch(old)
     if new_text and old_text:
@@ -91,7 +94,9 @@ def is_wider(new: str, old: str) -> bool:
         is_longer = new_text[2] is None or int(new_text[2]) >= int(old_text[2] or new_text[2] + "0")
         return is_longer and not loses_blanks
     if any("char" in type_text.lower() for type_text in (new, old)):
-        return False  # within another type, or from a number that may not fit
+        return (
+            False  # the text type is inside a struct, array or map, or a number may not fit into the length
+        )
     try:
         return _holds(parse_hive_type(new.lower()), parse_hive_type(old.lower()))
     except ConfigError:
@@ -128,22 +133,22 @@ def _holds(new: "pa.DataType", old: "pa.DataType") -> bool:
     return False
 
 
-def avro_faults(name: str, kind: str) -> Iterator[str]:
-    """Yield why an Avro file cannot have a column with this name and Hive type `kind`; nothing if it can."""
-    fields = [word.strip("`") for word, colon in _WORD.findall(kind) if colon]
+def avro_faults(name: str, hive_type: str) -> Iterator[str]:
+    """Yield each reason why an Avro file cannot have a column with this name and type."""
+    fields = [word.strip("`") for word, colon in _WORD.findall(hive_type) if colon]
     for avro_name in [name, *fields]:
         if not _NAME.fullmatch(avro_name):
             yield f"{avro_name} is not a valid name in Avro: letters, digits and _, and no digit first"
     for field in fields:
         if field != field.lower():
             yield f"{field} in {name} has capital letters: Hive reads such fields of structs as NULL"
-    for word in dict.fromkeys(type_words(kind)):
+    for word in dict.fromkeys(type_words(hive_type)):
         if word in _AVRO_FAULTS:
-            yield f"{name} is of type {kind}: {_AVRO_FAULTS[word]}"
-    if any(key.lower() != "string" for key in _MAP.findall(kind)):
-        yield f"{name} is of type {kind}: Avro's maps have keys of type string"
+            yield f"{name} is of type {hive_type}: {_AVRO_FAULTS[word]}"
+    if any(key.lower() != "string" for key in _MAP.findall(hive_type)):
+        yield f"{name} is of type {hive_type}: Avro's maps have keys of type string"
 
 
-def type_words(kind: str) -> list[str]:
+def type_words(hive_type: str) -> list[str]:
     """Return the words of a Hive type without the names of fields, in lower case."""
-    return [word.lower() for word, colon in _WORD.findall(kind) if not colon]
+    return [word.lower() for word, colon in _WORD.findall(hive_type) if not colon]

@@ -14,12 +14,12 @@ class MetastoreUnavailable(Exception):
     remedy = "bring HiveServer2 back, or correct hive.url"
 
     def to_error(self, message: str, outlook: str = "") -> ServiceUnavailable:
-        """Return the error of a caller that cannot continue without Hive; `outlook` is appended to the remedy."""
+        """Return the error to raise where the caller cannot continue without Hive; `outlook` is appended to the remedy."""
         return ServiceUnavailable(self.code, message, self.remedy + outlook)
 
 
 class HiveLoginRefused(MetastoreUnavailable):
-    """HiveServer2 refuses the login until the map, the realm or the server is changed, as the text says."""
+    """HiveServer2 refuses the login. Trying again helps only after the map, the realm or the server is changed."""
 
     code = "hive.login"
     remedy = "correct the login as the message says (docs/security.md)"
@@ -29,15 +29,15 @@ class HiveLoginRefused(MetastoreUnavailable):
 
 
 class StatementFailed(MetastoreUnavailable):
-    """A statement failed while it ran, perhaps because another client did the same. Other statements may succeed."""
+    """A statement failed while it ran, perhaps because another client ran the same. Other statements may succeed."""
 
 
 class MetastoreRefused(Exception):
-    """Hive refuses the statement (no such table, permission, wrong schema): trying again changes nothing."""
+    """Hive refuses the statement (no such table, permission, wrong schema) and would refuse it again."""
 
 
 class Metastore(Protocol):
-    """Registers partitions."""
+    """The part of Hive that registers partitions."""
 
     def add_partitions(self, partitions: Sequence[HivePartition]) -> None:
         """Register those partitions that are not registered yet. A second call changes nothing.
@@ -47,7 +47,10 @@ class Metastore(Protocol):
         ...
 
     def location(self, partition: HivePartition) -> str | None:
-        """Return the partition's location in Hive, None if it is not registered."""
+        """Return the partition's location in Hive, None if it is not registered.
+
+        Raises MetastoreUnavailable, MetastoreRefused.
+        """
         ...
 
     def set_location(self, partition: HivePartition) -> None:

@@ -63,10 +63,10 @@ def merge_ranges(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A table's position in a topic partition: an epoch took `[start, end)`, and the table resumes at `end`.
+    """A table's position in a topic partition: its last epoch there read `[start, end)`, and the table resumes at `end`.
 
-    `topic_id` is the broker's id of the topic, `-` if it provides none. `leader_epoch` is that of the last record read, -1 if
-    unknown.
+    `topic_id` is the broker's id of the topic, `-` if the broker provides none. `leader_epoch` is the leader epoch of the last
+    record read, -1 if unknown.
     """
 
     topic_partition: TopicPartition
@@ -84,11 +84,13 @@ class AccountingMismatch(ValueError):
 class OffsetAccounting:
     """The counts of a range: `end - start = read + absent`, `read = written + filtered + tombstones + dead_lettered`.
 
-    A written record became one row or several; `more_rows` counts the rows beyond the first of each record. `filtered` counts
-    records without a row for the table: they hold none, or a refetch wanted others. `absent` counts offsets without a record
-    for the reader (compacted, transaction markers, aborted): it received a later record, or the end of the log. `bytes` is
-    the size of the values read. `out_of_range` and `late` are the dead letters whose event time the map's bounds refuse; they
-    do not count towards the map's share of dead letters.
+    - `written`: records that became rows. `more_rows`: their rows beyond the first of each record.
+    - `filtered`: records without a row for the table, because they hold none or because a refetch wants other buckets.
+    - `absent`: offsets without a record (compacted away, transaction markers, aborted). The reader knows that, because it
+      received a later record or the end of the log.
+    - `bytes`: the size of the values read.
+    - `out_of_range`, `late`: dead letters whose event time the map's bounds refuse. They do not count towards
+      `dead_letter_share`.
     """
 
     read: int = 0
@@ -109,7 +111,7 @@ class OffsetAccounting:
 
     @property
     def bad(self) -> int:
-        """The number of dead letters that are not refused by bounds of event time."""
+        """The number of dead letters that count towards `dead_letter_share`: all but those refused by their event time."""
         return self.dead_lettered - self.out_of_range - self.late
 
     def __add__(self, other: "OffsetAccounting") -> "OffsetAccounting":
@@ -127,7 +129,7 @@ class OffsetAccounting:
         )
 
     def check(self, what: str) -> None:
-        """Raise AccountingMismatch if a count is negative, or what was read is not what became of it."""
+        """Raise AccountingMismatch if a count is negative, or if the counts of outcomes do not add up to `read`."""
         if min(self.counts()) < 0:
             raise AccountingMismatch(f"{what}: negative count in {self}")
         if self.read != self.written + self.filtered + self.tombstones + self.dead_lettered:
@@ -145,7 +147,7 @@ class OffsetAccounting:
 
 @dataclass(frozen=True, slots=True)
 class RangeAccounting:
-    """The account of one range as one task saw it."""
+    """One task's account of one range."""
 
     task: int
     range: OffsetRange

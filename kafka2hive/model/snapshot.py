@@ -24,15 +24,15 @@ REBUILT = "rebuilt"
 """The owner of the snapshots that `recover --rebuild-ledger` writes; the first of them replaces all earlier ones."""
 
 ACCEPT_LOSS, REFETCH = "accept-loss", "refetch"
-"""What happened to the records of a lost file: they were given up, or read from Kafka again."""
+"""The two remedies for a lost file: its records were given up, or read from Kafka again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tracking:
-    """Since which epoch the completeness of partitions is tracked, and how far Kafka was read.
+    """The completeness of partitions is tracked since the epoch `since`.
 
-    Everything that Kafka held for the table at the time `through` (ISO-8601 UTC to the second, `-` if unknown) is in this
-    epoch or earlier ones.
+    Everything that Kafka held for the table at the time `through` is committed by this epoch or earlier ones. `through` is
+    ISO-8601 UTC to the second, `-` if unknown.
     """
 
     since: int
@@ -41,10 +41,10 @@ class Tracking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventBounds:
-    """The bounds of event time of one epoch. All of its tasks use them, and so does every later decoding of the same records.
+    """The bounds of event time for one epoch. Every later decoding of the epoch's records uses the same bounds.
 
     `planned_ms`: when the epoch was planned (milliseconds since 1970), 0 before that. `max_future_ms`, `max_past_ms`: the
-    map's bounds at that time. Rows of periods that ended at or before `late_before_ms` are late. None: no such bound.
+    map's bounds at that time. Rows of periods that ended at or before `late_before_ms` are late. A bound of None is unset.
     """
 
     planned_ms: int = 0
@@ -55,9 +55,9 @@ class EventBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPartition:
-    """A Hive partition with data files that no certificate counts yet: `files` and `rows` of the epochs from `since` on.
+    """A Hive partition with data files that no certificate counts yet.
 
-    `opened_at` is when the epoch `since` was written, ISO-8601 UTC.
+    `files` and `rows` count these files since the epoch `since`, which was written at `opened_at` (ISO-8601 UTC).
     """
 
     partition: HivePartition
@@ -69,10 +69,11 @@ class OpenPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """A complete Hive partition: `files` and `rows` of the epochs from `since` to the one that certifies it.
+    """A complete Hive partition.
 
-    `through` is as in Tracking. `policy` is the completion policy that decided. `success_file` is the name of an empty file
-    in the partition's directory, "" if none is wanted.
+    `files` and `rows` count its data files of the epochs from `since` to the epoch that certifies it. `through` is as in
+    Tracking. `policy` is the completion policy that decided. `success_file` is the name of an empty file to create in the
+    partition's directory, "" if the map wants none.
     """
 
     partition: HivePartition
@@ -86,10 +87,10 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlyPartition:
-    """A Hive partition whose data files are at its early place, which is its `location`, until it is compacted.
+    """A Hive partition that is not compacted yet: its data files are at its early place, which is `partition.location`.
 
-    `files` and `rows` are of the data files there, from the epoch `since` on, and `closes` is the end of its period.
-    `certified` is the epoch whose certificate counts all of them, 0 if none does.
+    `files` and `rows` count the data files there, since the epoch `since`. `closes` is the end of the partition's period.
+    `certified` is the epoch whose certificate counts all these files, 0 if there is no such certificate.
     """
 
     partition: HivePartition
@@ -102,9 +103,9 @@ class EarlyPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionUnit:
-    """Early files that were written again: `sources` consecutive ones by (epoch, task, uuid), from `first` to `last`.
+    """Early files that compaction rewrote: `sources` consecutive files by (epoch, task, uuid), from `first` to `last`.
 
-    `partition` is at its home, where the files of the same `task` and epoch have the rows.
+    Their rows are now in the files of this `task` and epoch at the home of `partition`.
     """
 
     partition: HivePartition
@@ -119,9 +120,9 @@ class CompactionUnit:
 class MovedPartition:
     """A Hive partition that compaction moved to its home in `epoch`; its early files are still at `early`.
 
-    `late` is the newest epoch with data at its home since then, 0 if there is none: without such data both places hold the
-    same rows. `right_since` is since when no look has met Hive's location at the early place, "" before the first
-    look since the move, or since somebody put the location back.
+    `late` is the newest epoch with late data at the home, 0 without late data; then both places hold the same rows.
+    `right_since` is the time of the first look since which every look has found Hive's location at the home. It is "" before
+    the first look, and after somebody set the location back to the early place.
     """
 
     partition: HivePartition
@@ -167,9 +168,9 @@ class AcceptedLoss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedFile:
-    """A committed dead-letter file (`path` is its final address) whose letters were decoded again by `task` of this epoch.
+    """A committed dead-letter file whose letters `task` of this epoch decoded again; `path` is the file's final path.
 
-    `account` says what became of its `read` letters: those that are letters again are its `dead_lettered`.
+    `account.read` counts the decoded letters, and `account.dead_lettered` the letters that became letters again.
     """
 
     path: str
@@ -179,7 +180,7 @@ class ReplayedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedTable:
-    """A table of the map as it was when Hive's table matched it; the fields are texts, so that they stay readable."""
+    """The map's description of a table at the time when Hive's table matched it; all fields are texts, for people."""
 
     table: str
     location: str
@@ -204,9 +205,9 @@ class AddedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenRegistration:
-    """A Hive partition with data whose registration was given up: Hive refused it (`reason`), and an operator accepted that.
+    """A Hive partition with data that Hive refused to register (`reason`), and that an operator gave up.
 
-    `accepted_by` is the owner name of the command, `<host>-<pid>-<uuid>`.
+    `accepted_by` names the operator's command as `<host>-<pid>-<uuid>`.
     """
 
     partition: HivePartition
@@ -223,10 +224,10 @@ ORDER_DONE = "done"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedOrder:
-    """An order to the service that this table's owner has answered, in the snapshot `epoch`.
+    """An order that this table's owner has answered, in the snapshot of `epoch`.
 
-    `given_by` and `given_at` are those of the order. `result` is ORDER_DONE, after which an order may say what became of its
-    work, or why it was not done: `[code] message`.
+    `given_by` and `given_at` are copied from the order. If the order was carried out, `result` begins with ORDER_DONE, and
+    the counts of its work may follow; otherwise `result` is the reason as `[code] message`.
     """
 
     id: str
@@ -244,9 +245,10 @@ class RecordedOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningReplay:
-    """The order of this id to replay dead letters is under way: those of the epochs up to `through`.
+    """The replay of dead letters that the order with the id `order` started; it is not finished.
 
-    Up to now it has replaced `files`; `account` says what became of their letters, as in ReplayedFile.
+    It replays the letters of the epochs up to `through`. So far it has replaced `files` dead-letter files; `account` counts
+    their letters as in ReplayedFile.
     """
 
     order: str
@@ -257,7 +259,7 @@ class RunningReplay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """The table is paused: since when (ISO 8601 UTC), by whom, and the epoch and the id of the order."""
+    """The table is paused `since` a time (ISO 8601 UTC), `by` an owner name, by the `order` of that id in `epoch`."""
 
     since: str
     by: str
@@ -270,27 +272,27 @@ class Snapshot:
     """The state of a table after epoch `epoch`. The newest snapshot is the whole state.
 
     - `positions`: every topic partition that the table ever read, including deleted ones.
-    - `accounts`, `files`: those of this epoch.
+    - `accounts`, `files`: only those of this epoch.
     - `gaps`, `losses`, `forgotten`, `added`: cumulative.
     - `unregistered`: pending registrations: Hive partitions with data that Hive has not confirmed.
     - `registered`: pending registrations of the previous snapshot that Hive has confirmed since.
-    - `compared`: Hive tables (the table's and the dead-letter table) that matched the map, as the map had them then.
+    - `compared`: the tables (this one and the dead-letter table) that matched Hive's, as the map described them then.
     - `tracking`: the tracking of complete partitions, None if it is off.
-    - `open`: partitions that are not complete. `certificates`: those that became complete in this epoch. `reopened`: those
-      of the previous snapshot that are open again, because their certificates were not written.
+    - `open`: partitions that are not complete. `certificates`: partitions that became complete in this epoch. `reopened`:
+      partitions that became complete in the previous snapshot and are open again, because their certificate was not written.
     - `orders`: an operator's last orders that the owner has answered. `paused`: None unless one of them paused the table.
-    - `bounds`: those of the newest epoch with records, None if the map had none then.
+    - `bounds`: the bounds of event time of the newest epoch with records, None if the map had no such bounds then.
     - `replayed`: dead-letter files of earlier epochs that this epoch's files replace. `replaying`: None unless an order to
       replay dead letters is under way.
-    - `early`: partitions at their early places. `units`: the units that this epoch compacted. `moved`: partitions that were
-      compacted, and whose early files are still there. `retired`: those whose early files are being deleted.
-    - `closed_through`: the latest end of a period that ever moved, "" if none did.
+    - `early`: partitions at their early places. `units`: the units that this epoch compacted. `moved`: compacted partitions
+      whose early files are still there. `retired`: compacted partitions whose early files are being deleted.
+    - `closed_through`: the latest end of the periods of all partitions that ever moved, "" before the first move.
     - `location`: the table's directory, so that recovery needs no map.
     - `start`: the start policy that chose the first positions, as text.
     - `newest_ms`: the newest record timestamp (milliseconds since 1970) that ever became visible, None before the first.
     - `written_at`: ISO-8601 UTC, for people; no decision uses it.
     - `previous`: the checksum of the previous snapshot's text.
-    - `checksum`: that of this snapshot's text, "" if it was never read or written.
+    - `checksum`: the checksum of this snapshot's text, "" if the text was neither read nor written yet.
     """
 
     ledger_id: str
@@ -335,8 +337,10 @@ class Snapshot:
     )
 
     def with_checksum(self, checksum: str) -> "Snapshot":
-        """Return a copy with the checksum of its text. `replace` makes a copy without checksum."""
-        copy = object.__new__(Snapshot)  # each read and commit makes one: a third of the time of `replace`
+        """Return a copy with the checksum of its text. `replace` cannot: it makes a copy without checksum."""
+        copy = object.__new__(
+            Snapshot
+        )  # each read and commit copies a snapshot; `replace` takes three times as long
         for name in self.__slots__:
             object.__setattr__(copy, name, getattr(self, name))
         object.__setattr__(copy, "checksum", checksum)

@@ -44,7 +44,7 @@ def utc_text(seconds: float) -> str:
 
 
 def unix_seconds(written_at: str) -> float | None:
-    """Return an ISO 8601 time in Unix seconds, UTC if it has no zone; None for a text that is not a time (an older writer's)."""
+    """Return an ISO 8601 time in Unix seconds; a time without a zone is UTC. None if the text is not such a time."""
     try:
         moment = datetime.fromisoformat(written_at)
     except ValueError:

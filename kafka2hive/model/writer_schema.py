@@ -12,7 +12,7 @@ SchemaId = int | str
 
 @dataclass(frozen=True, slots=True)
 class SchemaReference:
-    """A schema that another one refers to, by the type's name in Avro, by the path of its import in Protobuf."""
+    """A schema to which another schema refers by `name`: the type's name in Avro, the path of the import in Protobuf."""
 
     name: str
     text: str
@@ -31,10 +31,10 @@ class WriterId:
 
 @dataclass(frozen=True, slots=True)
 class WriterSchema:
-    """A schema of the registry or of the map.
+    """A schema from the registry or from the map.
 
-    `references` holds the schemas that it refers to, directly or indirectly, in the order in which they must be parsed.
-    `message` is the full name of the messages' type, for a Protobuf schema of the map.
+    `references` holds the schemas to which this schema refers, directly or indirectly, in the order in which they must be
+    parsed. `message` is the full name of the messages' type; only a Protobuf schema from the map has it.
     """
 
     kind: str

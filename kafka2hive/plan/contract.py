@@ -24,9 +24,11 @@ NEVER = -1
 class ClientCounts:
     """The counts of Kafka's client for one range, against which a task's account is checked.
 
-    `begun` is the offset at which the client was assigned. `records` were delivered inside the range. `absent` offsets
-    were skipped: the next record, or the end of the log, came after them. `position` is the client's position when the
-    range was released, and `log_end` the end of the log that it reported last; NEVER if it had none.
+    - `begun`: the offset at which the client was assigned.
+    - `records`: how many records the client delivered inside the range.
+    - `absent`: how many offsets it skipped before the next record or the end of the log.
+    - `position`: the client's position when the range was released, NEVER if it had no position.
+    - `log_end`: the end of the log that the client reported last, NEVER if it reported none.
     """
 
     range: OffsetRange
@@ -42,13 +44,13 @@ class ClientCounts:
             raise AccountingMismatch(f"{self.range}: the client was assigned at offset {self.begun}")
         if max(self.position, self.log_end) < self.range.end:
             raise AccountingMismatch(
-                f"{self.range}: the client stopped at offset {self.position}, and reached no end of the log beyond the range"
+                f"{self.range}: the client stopped at offset {self.position}, before the range's end and the log's end"
             )
         read, absent = account.account.read, account.account.absent
         if (self.records, self.absent) != (read, absent):
             raise AccountingMismatch(
-                f"{self.range}: the client delivered {self.records} records and skipped {self.absent} offsets without"
-                f" one, but the account has {read} read and {absent} absent"
+                f"{self.range}: the client delivered {self.records} records and skipped {self.absent} absent offsets,"
+                f" but the account has {read} read and {absent} absent"
             )
 
 
@@ -56,7 +58,7 @@ def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[Clie
     """Raise AccountingMismatch unless each account adds up and equals the client's counts of the same range."""
     for account in accounts:
         account.check()
-    of_range = {counts.range: counts for counts in delivered}
+    counts_by_range = {counts.range: counts for counts in delivered}
     ranges = [account.range for account in accounts if len(account.range)]
     if sorted(ranges) != sorted(counts.range for counts in delivered):
         raise AccountingMismatch(
@@ -65,19 +67,18 @@ def check_accounts(accounts: Sequence[RangeAccounting], delivered: Sequence[Clie
         )
     for account in accounts:
         if len(account.range):
-            of_range[account.range].check(account)
+            counts_by_range[account.range].check(account)
 
 
 LETTERS_MISSING, LETTERS_DAMAGED = "replay.missing", "replay.damaged"
-"""The codes of a manifest's failure if a dead-letter file is gone, or is not the one that was committed."""
+"""The codes of a manifest's failure if a dead-letter file is gone, or differs from the committed file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LetterFile:
     """A committed dead-letter file to decode again: final path, rows and checksum from its ledger.
 
-    `reason` and `since` (ISO 8601, UTC) restrict the letters to those with this reason and of records since this time; ""
-    does not restrict them.
+    Only letters with this `reason`, of records not older than `since` (ISO 8601, UTC), are decoded; "" restricts nothing.
     """
 
     path: str
@@ -91,9 +92,9 @@ class LetterFile:
 class TableTask:
     """One table's share of a task: its ranges, and the ledger, generation and epoch that are in its file names.
 
-    `planned_at_ms` (epoch milliseconds) is the processing time of every record of the epoch. `only_bucket` is the
-    Hive partition path to which a refetch restricts the rows; None keeps all. `bounds` are those of the epoch's event times.
-    `replay`: the records are not read from Kafka, but are the letters of this file that lie in `ranges`.
+    `planned_at_ms` (epoch milliseconds) is the processing time of every record of the epoch. `only_bucket` is the path of
+    the Hive partition to which a refetch restricts the rows; None keeps all rows. `bounds` are the epoch's bounds of event
+    time. With `replay`, the task decodes the letters of this file that lie in `ranges`, and reads nothing from Kafka.
     """
 
     table: str
@@ -125,9 +126,9 @@ class PlannedEpoch:
 
 @dataclass(frozen=True, slots=True)
 class TableFailure:
-    """The failure of one table in a task: a stable code, a text with path, topic and offset, and the remedy if one is known.
+    """The failure of one table in a task: a stable code, a text with path, topic and offset, and a remedy if known.
 
-    `writer`: the schema whose fields the table's columns do not take, if that is the failure.
+    `writer` is set only if the failure is SchemaDiffers: the schema whose fields the table's columns do not take.
     """
 
     code: str
@@ -143,9 +144,9 @@ class TableFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """`count` records that became dead letters for the reason `code` in `column` ("" if no column is the cause).
+    """`count` records became dead letters for the reason `code` in `column`, which is "" if the cause is not a column.
 
-    `topic_partition`, `offset` and `detail` are those of one such record.
+    `topic_partition`, `offset` and `detail` describe one of these records, as an example.
     """
 
     code: str
@@ -162,9 +163,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsSeen:
-    """The columns `empty` that none of `rows` decoded rows filled.
+    """The columns that stayed `empty` in all of the `rows` decoded rows.
 
-    `unmapped` is a sample of JSON keys, as paths, that no column takes; it is empty if every column was filled.
+    `unmapped` is a sample of JSON keys, as paths, that the columns do not take; it is empty if every column was filled.
     """
 
     rows: int = 0
@@ -174,7 +175,7 @@ class ColumnsSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnmappedField:
-    """A JSON key that no column takes. `records` records had it; one of them is at this topic partition and offset."""
+    """A JSON key that the columns do not take. `records` counts the records with the key; one of them is at `offset`."""
 
     name: str
     records: int
@@ -192,15 +193,17 @@ class UnmappedFields:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableManifest:
-    """The result of a task for one table. With a `failure`, `files` are orphans and nothing may be committed.
+    """The result of a task for one table. With a `failure`, `files` are orphans and the driver commits nothing.
 
-    `generation` and `epoch` are those of the task's plan, which are in the file names.
-    `delivered` has the client's counts of each range that is not empty. `leader_epochs` has the leader epoch of the
-    last record read per topic partition, -1 if unknown. `newest_ms` is the newest record timestamp (epoch
-    milliseconds), None without records. `seconds` is the time per phase (fetch, decode, bucket, write, close).
-    `refusals` are the most frequent reasons for dead letters. `changed` counts the values that the map's leeway
-    changed, by kind. `is_compiled` says whether the worker has the compiled decoder. `chosen` counts the letters that a
-    replay decoded again.
+    - `generation`, `epoch`: as in the task's plan and in the file names.
+    - `delivered`: the client's counts of each range that is not empty.
+    - `leader_epochs`: the leader epoch of the last record read per topic partition, -1 if unknown.
+    - `newest_ms`: the newest record timestamp (epoch milliseconds), None without records.
+    - `seconds`: the time per phase (fetch, decode, bucket, write, close).
+    - `refusals`: the most frequent reasons for dead letters.
+    - `changed`: how many values the map's leeway changed, by kind.
+    - `is_compiled`: whether the worker has the compiled decoder.
+    - `chosen`: how many letters a replay decoded again.
     """
 
     table: str
@@ -240,9 +243,9 @@ class TaskSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitOrder:
-    """What a compaction unit writes: the rows of the early files `sources` (full paths, in order), at their partition's `home`.
+    """The work of one compaction unit: copy the rows of the early files `sources` to the partition's `home`.
 
-    The names of its staged files have the ledger, generation, epoch and task.
+    `sources` are full paths, in order. The names of the staged files contain the ledger, generation, epoch and task.
     """
 
     sources: Sequence[str]
@@ -258,7 +261,7 @@ class UnitOrder:
 
 @dataclass(frozen=True, slots=True)
 class WrittenUnit:
-    """The staged files of a unit: the rows of the first `sources` of its order."""
+    """The staged files of a unit, with all rows of the first `sources` files of its order."""
 
     files: tuple[DataFile, ...]
     sources: int
@@ -267,7 +270,7 @@ class WrittenUnit:
 
 @dataclass(frozen=True, slots=True)
 class UnitResult:
-    """What became of the unit `task`: it is `written`, or its files are orphans after a `failure`."""
+    """The result of the unit `task`: either `written`, or a `failure`, after which its files are orphans."""
 
     task: int
     written: WrittenUnit | None = None
@@ -277,8 +280,8 @@ class UnitResult:
 def planned_manifests(tasks: Sequence[TaskPlan], returned: Sequence[object]) -> list[TableManifest]:
     """Return the manifests in the order in which the tasks returned them.
 
-    Raises AccountingMismatch unless there is exactly one per table and task, with the generation and epoch of its plan.
-    That error is a bug, and nothing of the epoch may be committed.
+    Raises AccountingMismatch unless there is exactly one manifest per table and task, with the generation and epoch of its
+    plan. That error is a bug; the caller must not commit the epoch.
     """
     manifests = [result for result in returned if isinstance(result, TableManifest)]
     if len(manifests) < len(returned):

@@ -14,23 +14,24 @@ from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.plan.contract import TableTask, TaskPlan
 
 TASK_BYTES_AT_LEAST = 16 * 1024 * 1024
-"""A task has a fixed cost of 33-44 ms and reads about 70 MB/s: below this size the fixed cost is noticeable, and more tasks
-mean more and smaller files."""
+"""The least bytes worth a task of their own: a task costs 33-44 ms and reads about 70 MB/s, so below this size the fixed
+cost is noticeable, and more tasks would make more and smaller files."""
 RANGE_OVERHEAD_BYTES = 64 * 1024
 """Each range costs about a millisecond at the broker, in which this many bytes could be read."""
 _TOLERANCE = 0.25
-"""A table is cut only if it is bigger than an even task by this fraction, because more pieces mean more files."""
+"""A table is cut only if it exceeds the mean weight of a task by this fraction, because more pieces mean more files."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableBacklog:
     """The unread offsets of one table, between its ledger's positions and the end of the log in Kafka.
 
-    `ranges` has one range per topic partition, from the position to the end, possibly empty. `bytes_per_record` is the
-    driver's estimate of a record's size in Kafka, from earlier epochs. `most_bytes_per_record` is the largest size that
-    is expected, which bounds the epoch. `seconds_since_epoch` is the time since the planning of the table's last
-    epoch, infinity if there was none in this run. `epoch` is the number of the table's next snapshot. `bounds` are those of
-    event time, as they are before the epoch is planned.
+    - `ranges`: one range per topic partition, from the position to the end, possibly empty.
+    - `bytes_per_record`: the driver's estimate of a record's size in Kafka, from earlier epochs.
+    - `most_bytes_per_record`: the largest expected size of a record, which bounds the epoch.
+    - `seconds_since_epoch`: the time since the table's last epoch was planned, infinity before the first of this run.
+    - `epoch`: the number of the table's next snapshot.
+    - `bounds`: the bounds of event time, without the time of planning.
     """
 
     table: str
@@ -67,7 +68,7 @@ class RangePiece:
 def is_due(backlog: TableBacklog) -> bool:
     """Return whether the table is due: records wait, and the flush interval has passed or enough bytes wait.
 
-    Waiting for enough bytes is what keeps files large.
+    A table waits for enough bytes so that its files become large.
     """
     if not any(r.end > r.start for r in backlog.ranges):
         return False
@@ -120,7 +121,7 @@ def plan_epoch(
 
 
 def _record_bytes(backlog: TableBacklog) -> float:
-    """Return the estimate, at least one byte, because empty records also take time to read."""
+    """Return the estimated size of a record: at least one byte, because empty records also take time to read."""
     return max(1.0, backlog.bytes_per_record)
 
 
@@ -153,7 +154,7 @@ def _prefixes(ranges: Sequence[OffsetRange], records: int) -> tuple[OffsetRange,
 
 
 def _join(pieces: Sequence[RangePiece]) -> list[RangePiece]:
-    """Merge the pieces of one task into one per table, with its ranges in order and adjacent ones joined."""
+    """Merge the pieces of one task, so that each table has one piece; its ranges are in order, adjacent ranges joined."""
     by_table: dict[int, list[OffsetRange]] = {}
     for piece in pieces:
         by_table.setdefault(piece.table, []).extend(piece.ranges)
@@ -184,9 +185,9 @@ def task_count(weight: float, slots: int) -> int:
 
 
 def cut(piece: RangePiece, bytes_per_record: float, goal: float) -> list[RangePiece]:
-    """Cut a piece evenly into the fewest pieces whose weights exceed `goal` by at most a quarter; ranges are split if necessary.
+    """Cut a piece evenly into the fewest pieces whose weights exceed `goal` by at most a quarter.
 
-    The parts of a range cover it in order, without gap or overlap.
+    A range may be split; its parts cover it in order, without gap or overlap.
     """
     pieces = ceil(piece.weight / goal - _TOLERANCE)
     if pieces < 2:
@@ -235,8 +236,8 @@ def pack(pieces: Sequence[RangePiece], tasks: int) -> list[list[RangePiece]]:
 def fair_shares(demands: Sequence[int], capacity: int) -> list[int]:
     """Divide `capacity` among `demands` (same unit, >= 0); the result aligns with `demands`.
 
-    No share exceeds its demand. A share is smaller than another only if its demand is met, except for the remainder, of
-    which the earlier demands get one unit each. The sum is min(capacity, sum(demands)). Takes O(n log n).
+    A share never exceeds its demand. A share is smaller than another only if its demand is met; if the capacity does not
+    divide evenly, the earlier demands get one unit more. The sum is min(capacity, sum(demands)). Takes O(n log n).
     """
     shares = [0] * len(demands)
     remaining = max(0, capacity)

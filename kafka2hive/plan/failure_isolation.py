@@ -1,4 +1,4 @@
-"""The search for the table that crashes workers: after two failed epochs, the tables are halved until one is alone. Pure.
+"""The search for the table that crashes workers, as pure functions: two failed epochs begin a bisection of their tables.
 
 A task that raises or dies cannot say which table's record caused it. A table's own errors are values in manifests and do
 not reach this module. One broken table among a thousand must not make the others less fresh, so the search bisects:
@@ -15,9 +15,10 @@ _NONE: frozenset[str] = frozenset()
 class FailureIsolation:
     """The immutable state of the search; `failed`, `succeeded` and `released` return the next state.
 
-    `failed_once` are the tables of an epoch that failed, until they succeed. `groups` are still to be tried, one per
-    epoch, the first one next. `failing` are the tables to set aside, each of which failed alone in an epoch.
-    `suspected` are all tables with which the current or last search began.
+    - `failed_once`: tables of a first failed epoch; a table leaves it when it succeeds.
+    - `groups`: sets of tables still to be tried, one set per epoch, in this order.
+    - `failing`: tables that failed alone in an epoch, so that the caller must set them aside.
+    - `suspected`: all tables with which the current or last search began.
     """
 
     failed_once: frozenset[str] = _NONE
@@ -38,7 +39,7 @@ class FailureIsolation:
         return replace(self, failed_once=tables)
 
     def succeeded(self, tables: Iterable[str]) -> "FailureIsolation":
-        """Return the state after an epoch with these tables succeeded, or had nothing to plan for them."""
+        """Return the state after an epoch with these tables succeeded, or after a plan found nothing to read for them."""
         tables = frozenset(tables)
         groups = tuple(group - tables for group in self.groups if group - tables)
         return replace(self, failed_once=self.failed_once - tables, groups=groups)
@@ -52,7 +53,7 @@ class FailureIsolation:
         return self.groups[0] if self.groups else None
 
     def everyone_failed(self) -> bool:
-        """Return whether a search among several tables ended with all of them failing, which means a shared cause."""
+        """Return whether a search among several tables found all of them failing: the cause is then not a table."""
         return not self.groups and len(self.suspected) > 1 and self.suspected <= self.failing
 
     def _narrow(self, failed: frozenset[str], rest: tuple[frozenset[str], ...]) -> "FailureIsolation":

@@ -120,7 +120,7 @@ class LedgerPaths:
 
 
 def inbox_directory(root: str, service: str) -> str:
-    """Return the directory in which operators put orders to a service's runs."""
+    """Return the directory into which operators' commands put orders to a service's runs."""
     return join(root, INBOX_DIRECTORY, service)
 
 
@@ -188,7 +188,7 @@ def parse_outcome_name(name: str) -> tuple[str, int] | None:
 
 
 def _owner_and_count(name: str, build: Callable[[str, int], str]) -> tuple[str, int] | None:
-    """Parse a name; None if `build` does not return it for its owner and count, e.g. because it is of another kind."""
+    """Return `(owner, count)`; None unless `build` makes exactly this name of them, so that kinds are not mixed up."""
     match = _NAME.fullmatch(name)
     if not match or build(match[1], int(match[2])) != name:
         return None
@@ -201,12 +201,12 @@ def schema_path(root: str, registry: str, schema_id: int | str) -> str:
 
 
 def schema_draft(path: str, uuid: str, state: str) -> str:
-    """Return a path at which no reader looks for a schema; `state` is `in-progress` or `damaged`."""
+    """Return a path that readers of schemas ignore; `state` is `in-progress` or `damaged`."""
     return f"{path}.{uuid}.{state}"
 
 
 def fault_of_table(name: str) -> str:
-    """Return what is wrong with `db.table`, empty if nothing is."""
+    """Return why `name` is not a valid `db.table`, or an empty text if it is valid."""
     database, dot, table = name.partition(".")
     if not dot:
         return "expected db.table, for example default." + (name or "events")

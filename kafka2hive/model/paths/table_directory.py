@@ -68,13 +68,13 @@ def extension_of(path: str) -> str:
 
 @lru_cache(CACHE_SIZE)
 def bucket_slug(partition_path: str) -> str:
-    """Return the beginning of the names of a bucket's files: never hidden from Hive, at most 60 characters."""
+    """Return how the names of a bucket's files begin, in at most 60 characters. Hive does not take such a name as hidden."""
     slug = re.sub(r"[^A-Za-z0-9=.-]+", "-", partition_path).strip("-._")
     return slug[:60].rstrip("-._") or "all"
 
 
 def ledger_tag(ledger_id: str) -> str:
-    """Return the part of a ledger id that is in file names: its first eight digits."""
+    """Return the first eight digits of a ledger id, which stand for it in file names."""
     return ledger_id[:8]
 
 
@@ -116,7 +116,7 @@ class CertificateName:
 class RetirementName:
     """The name of the text file at an early place that was retired in `epoch`; `ledger` is as in DataFileName.
 
-    Readers see it, and none can read it: no file format takes it, and Hadoop reads a text with this ending as gzip.
+    Queries see the file and fail on it: it is not valid in any file format, and Hadoop unpacks `.gz` as gzip, which it is not.
     """
 
     ledger: str
@@ -128,7 +128,7 @@ class RetirementName:
 
     @staticmethod
     def parse(name: str) -> "RetirementName | None":
-        """Return the parsed name, None if it is not exactly such a name."""
+        """Return the parsed name, None if it is not exactly the name of a retirement's text file."""
         match = _RETIREMENT.fullmatch(name)
         retirement = match and RetirementName(match[1], int(match[2]))
         return retirement if retirement and retirement.text == name else None
@@ -160,7 +160,7 @@ def certificate_path(hive_partition: str, ledger_id: str, generation: int, epoch
 
 
 def certificate_draft_name(certificate: str, uuid: str) -> str:
-    """Return the name of a certificate's draft, in the same directory: a rename cannot leave an encryption zone."""
+    """Return the name of a certificate's draft. Both are in one directory, because a rename cannot leave an encryption zone."""
     return f"{certificate}.{uuid}.in-progress"
 
 
@@ -173,7 +173,7 @@ def certificate_of_draft(name: str) -> CertificateName | None:
 def hidden_letters(final: str) -> str:
     """Return where a dead-letter file is hidden after its letters were replayed: in its directory, under a name with `_`.
 
-    The name is not that of a data file, so that no listing takes it for one.
+    The name does not match that of a data file, so listings do not take it for a data file.
     """
     return join(parent(final), f"_kafka2hive_{base_name(final)}{REPLAYED}")
 
