@@ -1,4 +1,4 @@
-"""The accounts of a table's offset ranges, counted chunk by chunk and compared with the client's own counts."""
+"""The accounts of a table's offset ranges, counted chunk by chunk and compared with the counts of Kafka's client."""
 
 from collections.abc import Sequence
 
@@ -34,15 +34,15 @@ class TableAccounts:
         out_of_range: Sequence[Positions] = (),
         late: Sequence[Positions] = (),
     ) -> None:
-        """Count a whole chunk; a message in none of the first three arguments became rows.
+        """Count a whole chunk. Every message that is not dead-lettered, filtered or a tombstone counts as written.
 
-        `rows` holds the position of the message of each written row; all rows of a message are in one item.
-        `out_of_range` and `late` are parts of `dead_lettered`.
+        `rows` holds the position of the message of each written row; all rows of a message are in one item of the list.
+        `out_of_range` and `late` repeat positions of `dead_lettered`.
         """
         letters = _sums(chunk, dead_lettered)
         dropped = _sums(chunk, filtered)
         skipped = chunk.count_by_segment(tombstones)
-        more = _sums(chunk, [_repeated(positions) for positions in rows])
+        more = _sums(chunk, [_rows_beyond_first(positions) for positions in rows])
         outside, too_late = _sums(chunk, out_of_range), _sums(chunk, late)
         for number, segment in enumerate(chunk.segments):
             self._accounts[segment.range] += OffsetAccounting(
@@ -62,24 +62,24 @@ class TableAccounts:
             self.newest_ms = newest if self.newest_ms is None else max(newest, self.newest_ms)
 
     def _note_leader(self, source: OffsetRange, leader_epoch: int) -> None:
-        """Remember the leader epoch of the furthest range of each topic partition."""
+        """Remember, for each topic partition, the leader epoch of its range with the greatest start."""
         known = self._leader_epochs.get(source.topic_partition)
         if known is None or source.start >= known[0]:
             self._leader_epochs[source.topic_partition] = (source.start, leader_epoch)
 
     def complete(self, delivered: Sequence[ClientCounts]) -> None:
         """Add the absent offsets. Raises AccountingMismatch if the counts differ from what the client delivered."""
-        for one in delivered:
-            self._accounts[one.range] += OffsetAccounting(absent=one.absent)
+        for counts in delivered:
+            self._accounts[counts.range] += OffsetAccounting(absent=counts.absent)
         self.delivered = tuple(delivered)
-        check_accounts(self.of_ranges(), self.delivered)
+        check_accounts(self.range_accounts(), self.delivered)
 
-    def of_ranges(self) -> tuple[RangeAccounting, ...]:
+    def range_accounts(self) -> tuple[RangeAccounting, ...]:
         return tuple(
             RangeAccounting(self._task_index, source, account) for source, account in self._accounts.items()
         )
 
-    def for_footers(self) -> tuple[OffsetAccounting, ...]:
+    def footer_accounts(self) -> tuple[OffsetAccounting, ...]:
         """Return one account per range that is not empty, in the order of the plan."""
         return tuple(account for source, account in self._accounts.items() if len(source))
 
@@ -87,12 +87,13 @@ class TableAccounts:
         return tuple((place, epoch) for place, (_, epoch) in self._leader_epochs.items())
 
 
-def _repeated(positions: Positions) -> Positions:
+def _rows_beyond_first(positions: Positions) -> Positions:
     """Return the position of every row beyond the first of its message."""
     further: Positions = positions[1:][positions[1:] == positions[:-1]]
     return further
 
 
-def _sums(chunk: Chunk, several: Sequence[Positions]) -> list[int]:
-    counts = [chunk.count_by_segment(positions) for positions in several]
+def _sums(chunk: Chunk, position_lists: Sequence[Positions]) -> list[int]:
+    """Return, for each segment of the chunk, how many positions of all the lists are in it."""
+    counts = [chunk.count_by_segment(positions) for positions in position_lists]
     return [sum(column) for column in zip(*counts, strict=True)] if counts else [0] * len(chunk.segments)

@@ -20,25 +20,27 @@ from kafka2hive.schema_evolution.differences import WriterFieldsCheck
 from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import UNREADABLE_HEADERS, Positions
 from kafka2hive.task.fields_seen import FilledColumns, UnmappedFieldsOfTask
-from kafka2hive.task.record_columns import FRAMED, OF_VALUES, KeyAndHeaderColumns, SchemaHeaders
+from kafka2hive.task.record_columns import FRAMED, VALUE_SCHEMA_ID_HEADER, KeyAndHeaderColumns, SchemaHeaders
 from kafka2hive.task.rejections import Rejections, rows_not_held, unwritable_of, without_rejections
 from kafka2hive.task.rows import beyond_record_times, rows_of_nulls, value_spec, with_metadata
 
 LARGEST_VALUE = 64 * 1024 * 1024
-"""Bytes that a decoder takes; a larger value is a dead letter."""
+"""The most bytes of a value that a decoder takes; a larger value becomes a dead letter."""
 
 NOWHERE: Positions = np.array([], dtype=np.int64)
 
-_MOST_KEPT = 1_000  # a decoder takes tens of KB
+_MOST_CACHED = 1_000  # a decoder takes tens of KB
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedChunk:
     """A chunk or a part of one; each message is in exactly one of the four fields.
 
-    `batches` are rows with the position of each row's message (None: one row for each message of the chunk).
-    All rows of a message are in one batch.
-    `skipped` are tombstones that the table does not write; `without_rows` are messages that hold no row.
+    - `batches`: rows with the position of each row's message (None: one row for each message of the chunk). All rows of a
+      message are in one batch.
+    - `rejections`: messages that become dead letters.
+    - `skipped`: tombstones that the table does not write.
+    - `without_rows`: messages that decode to zero rows.
     """
 
     batches: Sequence[tuple[pa.RecordBatch, Positions | None]]
@@ -47,7 +49,7 @@ class DecodedChunk:
     without_rows: Positions
 
 
-def _make(
+def _make_decoder(
     table: TableSettings, writers: WriterSchemas | WriterSchema | None, key_writers: WriterSchemas | None
 ) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
     changes = Changes()
@@ -59,10 +61,10 @@ def _make(
         raise TableError("decode.schema", f"{table.table}: {error}") from error
 
 
-@lru_cache(_MOST_KEPT)
-def _cached(table: TableSettings, thread: int) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
-    """Cache a decoder per thread: making one costs as much as decoding a few hundred records."""
-    return _make(table, None, None)
+@lru_cache(_MOST_CACHED)
+def _cached_decoder(table: TableSettings, thread: int) -> tuple[Decoder, KeyAndHeaderColumns, Changes]:
+    """Return this thread's decoder of the table; to make it costs as much as decoding a few hundred records."""
+    return _make_decoder(table, None, None)
 
 
 class ChunkDecoder:
@@ -79,7 +81,9 @@ class ChunkDecoder:
         # a decoder with writer schemas is not cached: the schemas may differ between tasks
         is_plain = writers is None and key_writers is None
         self._decoder, self._parts, self._changes = (
-            _cached(table, threading.get_ident()) if is_plain else _make(table, writers, key_writers)
+            _cached_decoder(table, threading.get_ident())
+            if is_plain
+            else _make_decoder(table, writers, key_writers)
         )
         self._changes.take()  # discard what an abandoned task counted
         self._changes.take_defaults()
@@ -89,15 +93,16 @@ class ChunkDecoder:
         in_metadata = any(column is MetadataColumn.HEADERS for column, _ in table.metadata)
         names_schemas = table.format in FRAMED and not isinstance(writers, WriterSchema)
         indexes = table.wire_format.indexes
-        self._schema_headers = SchemaHeaders(OF_VALUES, table.format, indexes) if names_schemas else None
+        self._schema_headers = (
+            SchemaHeaders(VALUE_SCHEMA_ID_HEADER, table.format, indexes) if names_schemas else None
+        )
         self._joins_headers = names_schemas and table.framing == "header"
         self._wants_headers = in_metadata or self._parts.wants_headers or self._joins_headers
 
     def decode(self, chunk: Chunk) -> Iterator[DecodedChunk]:
-        """Yield the decoded chunk: as a whole, or in parts if messages may hold several rows.
+        """Yield the decoded chunk: as a whole, or, if messages may hold several rows, in parts that bound the rows in memory.
 
-        The parts bound the number of rows in memory. The content of a message never raises.
-        Raises TableError if a writer schema cannot be fetched.
+        Raises TableError if a writer schema cannot be fetched. No content of a message makes it raise.
         """
         if chunk.value_bytes > LARGEST_VALUE:  # a chunk this large is one message (Chunk.split)
             reason = Reason("decode.oversized", f"{chunk.value_bytes} bytes, {LARGEST_VALUE} are allowed")
@@ -110,7 +115,7 @@ class ChunkDecoder:
         if len(tombstones) > len(skipped):
             nulls = rows_of_nulls(self._decoder.schema, len(tombstones))
             batches = [self._whole(nulls, chunk, tombstones, rejections)]
-        for part in self._parts_of(values, chosen):
+        for part in self._bounded_groups(values, chosen):
             rows, places, rejected, empty = self._decode(chunk, values, part)
             rejections += rejected
             batches.insert(0, self._whole(rows, chunk, places, rejections))
@@ -122,7 +127,7 @@ class ChunkDecoder:
         return self._filled.seen()
 
     def unmapped_fields(self) -> UnmappedFields:
-        """Return the fields that no column takes, over all chunks so far."""
+        """Return the fields of all chunks so far that the columns do not take."""
         return self._unmapped.fields()
 
     def changed(self) -> tuple[tuple[str, int], ...]:
@@ -132,7 +137,7 @@ class ChunkDecoder:
     def _split(
         self, chunk: Chunk, values: pa.BinaryArray
     ) -> tuple[Positions | None, Positions, list[Rejections]]:
-        """Return the positions of the messages to decode (None: all) and of the tombstones, and what is rejected undecoded."""
+        """Return the positions to decode (None: all), the tombstones, and the messages rejected for unreadable headers."""
         if not values.null_count and not self._wants_headers:
             return None, NOWHERE, []
         tombstones = values.is_null().to_numpy(zero_copy_only=False)
@@ -146,8 +151,8 @@ class ChunkDecoder:
             [(unreadable, reasons)] if reasons else [],
         )
 
-    def _parts_of(self, values: pa.BinaryArray, chosen: Positions | None) -> Iterator[Positions | None]:
-        """Yield the positions to decode in groups that bound the number of rows; at least one group, which may be empty."""
+    def _bounded_groups(self, values: pa.BinaryArray, chosen: Positions | None) -> Iterator[Positions | None]:
+        """Yield the positions to decode, in groups that bound the number of rows. The only group may be empty."""
         every = np.arange(len(values)) if chosen is None else chosen
         if not (self._table.may_hold_several and len(every)) or self._table.format == "plugin":
             yield chosen
@@ -161,7 +166,8 @@ class ChunkDecoder:
     ) -> tuple[pa.RecordBatch, Positions | None, list[Rejections], Positions]:
         """Decode the chosen messages.
 
-        Returns the rows, the position of each row's message (None: all), the rejections, and the messages without a row.
+        Returns the rows, the position of each row's message (None: one row per message), the rejections, and the positions of
+        messages without a row.
         """
         if chosen is not None:
             values = values.take(pa.array(chosen))
@@ -186,7 +192,7 @@ class ChunkDecoder:
         return decoded.rows, accepted, [(rejected, reasons)] if len(rejected) else [], empty
 
     def _with_hints(self, chunk: Chunk, rejected: Positions, reasons: list[Reason]) -> list[Reason]:
-        """Add to the reasons of unframed messages a hint if their headers name a schema."""
+        """Return the reasons; for unframed messages whose headers name a schema, with a hint to `framing: header`."""
         if self._schema_headers is None or self._joins_headers:
             return reasons
         unframed = [place for place, reason in enumerate(reasons) if reason.code.endswith(".frame")]
@@ -199,10 +205,10 @@ class ChunkDecoder:
     def _whole(
         self, rows: pa.RecordBatch, chunk: Chunk, chosen: Positions | None, rejections: list[Rejections]
     ) -> tuple[pa.RecordBatch, Positions | None]:
-        """Add the columns of the key, the headers and the metadata.
+        """Return the rows with the columns of the key, the headers and the metadata, and their messages' positions.
 
-        Messages with a bad key or header, a timestamp that no column can hold, or a value that the file format
-        cannot hold are appended to `rejections`.
+        Appends to `rejections` the messages with a bad key or header, a timestamp outside the years 1 to 9999, or a value
+        that the file format cannot hold.
         """
         rows, chosen, bad = self._parts.add_to(rows, chunk, chosen)
         if bad is not None:

@@ -1,4 +1,4 @@
-"""Write the rows of a partition's early files again as fewer, larger files: K3 of docs/protocol.md.
+"""Copy the rows of a partition's early files into fewer, larger files: K3 of docs/protocol.md.
 
 The rows are read and written through the ports of the file formats, a batch at a time. Memory holds the largest early file,
 the buffers of the writer (`limits.task_memory`), and, for the check, one written file.
@@ -35,7 +35,7 @@ _WORD = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class RowSum:
-    """The number of some rows and the sum of their hashes, by which two sources of rows are compared in one process."""
+    """The number of rows and the sum of their hashes, to compare rows from two sources. Valid within one process."""
 
     rows: int = 0
     hashes: int = 0
@@ -46,11 +46,11 @@ class RowSum:
 
 
 class SourceUnreadable(TableError):
-    """The rows of an early file cannot be read, or cannot be written unchanged, so its Hive partition cannot be compacted."""
+    """An early file cannot be read or copied unchanged, so its Hive partition cannot be compacted."""
 
 
 class UnitDiffers(Kafka2HiveError):
-    """The written files of a unit do not give back the rows of its sources: a bug. Nothing of it is committed."""
+    """The files that a unit wrote hold different rows than its sources: a bug. The unit is not committed."""
 
 
 class UnitWriter:
@@ -71,11 +71,10 @@ class UnitWriter:
         self._format = encoding_of(settings.writer).extension.partition(".")[0]
 
     def write(self, order: UnitOrder) -> WrittenUnit:
-        """Stage the unit's files, which hold the rows of its sources up to the first one that has other columns.
+        """Copy the rows of the unit's sources into staged files. A crash or an error leaves orphans.
 
-        So a unit neither adds nor drops a column; the remaining sources need another unit. If it fails, its staged files are
-        orphans. Raises TableError (`compact.source`: a file cannot be read whole, or its rows cannot be written),
-        StorageError, UnitDiffers.
+        The copy ends before the first source with different columns, so that a unit neither adds nor drops a column; the
+        remaining sources need another unit. Raises SourceUnreadable, StorageError, UnitDiffers.
         """
         limits = TaskLimits(self._memory_bytes, 2, max(order.target_bytes * 2, 1))
         first = self._open(order.sources[0])
@@ -98,11 +97,11 @@ class UnitWriter:
             raise
         finally:
             limits.closer.stop()
-        self._judge(order, read, written)
+        self._compare_rows(order, read, written)
         return WrittenUnit(tuple(written), sources, read.rows)
 
     def _copy(self, order: UnitOrder, first: FileReader, writer: TableWriter) -> tuple[int, RowSum]:
-        """Write the rows. Return how many sources were copied, and the sum of their rows."""
+        """Write the rows. Return how many sources were copied, and the RowSum of their rows."""
         total, reader = RowSum(), first
         for number, path in enumerate(order.sources):
             if number and (reader := self._open(path)).schema != first.schema:
@@ -110,16 +109,14 @@ class UnitWriter:
             start = total.rows
             for batch in self._batches(reader, path):
                 if isinstance(reader, LinesReader) and not reader.is_whole(batch, total.rows - start):
-                    raise _unwritable(
-                        path, "it has columns or values that would be lost: its lines do not say its columns"
-                    )
+                    raise _unwritable(path, "its lines hold columns or values that a copy would lose")
                 total = total.plus(batch)
                 numbers = np.zeros(len(batch), np.int32)
                 writer.add(batch, numbers, [order.home.path], numbers)
         return len(order.sources), total
 
-    def _judge(self, order: UnitOrder, read: RowSum, written: Sequence[DataFile]) -> None:
-        """Compare the written files, read back from the storage, with the rows that were read."""
+    def _compare_rows(self, order: UnitOrder, read: RowSum, written: Sequence[DataFile]) -> None:
+        """Read the written files back from the storage. Raise UnitDiffers if their rows differ from `read`."""
         total = RowSum()
         for file in written:
             reader = open_reader(self._files.read(file.staged), extension_of(file.staged), self._plain)
@@ -128,35 +125,38 @@ class UnitWriter:
         if total != read:
             raise UnitDiffers(
                 "compact.rows",
-                f"{order.home.location}: {len(order.sources)} files hold {read.rows} rows, {total.rows} rows were read back"
-                " from the files written of them, or other ones",
-                "report it: a bug; nothing was committed",
+                f"{order.home.location}: {len(order.sources)} files hold {read.rows} rows; the files written from them hold"
+                f" {total.rows} rows, or rows with different values",
+                "report it: a bug; the compaction was not committed",
             )
 
     def _open(self, path: str) -> FileReader:
-        """Open a source. A Hive partition keeps the format and the delimiters that it was registered with."""
+        """Open a source. Raise SourceUnreadable if its format or delimiters differ from the map's.
+
+        Hive reads all files of a partition with the format and the delimiters of its registration.
+        """
         if extension_of(path).partition(".")[0] != self._format:
-            raise _unwritable(path, f"it is not of the table's present format, {self._format}")
+            raise _unwritable(path, f"it is not in the format that the map has now, {self._format}")
         try:
             reader = open_reader(self._files.read(path), extension_of(path), self._plain)
             text = reader.recorded_text_options if isinstance(reader, LinesReader) else None
         except UNREADABLE as error:
             raise _unreadable(path, error) from error
         if text is not None and text != self._settings.writer.text:
-            raise _unwritable(path, "its fields are not delimited as the map's `text` says now")
+            raise _unwritable(path, "its fields have different delimiters than the map's `text` has now")
         return reader
 
     def _batches(self, reader: FileReader, path: str) -> Iterator[pa.RecordBatch]:
         try:
             for batch in reader.batches(reader.schema.names, _BATCH_ROWS):
                 self._progress()
-                # a reader may give texts as dictionaries; an encoding takes the columns as the schema has them
+                # a reader may return texts as dictionaries, but an encoder takes the types of the schema
                 yield from pa.Table.from_batches([batch]).cast(reader.schema).to_batches()
         except UNREADABLE as error:
             raise _unreadable(path, error) from error
 
     def _options(self, first: FileReader) -> WriterOptions:
-        """Return the table's options, sorted by those columns that the sources have."""
+        """Return the table's options; `sorted_by` ends before the first column that the sources lack."""
         options, names = self._settings.writer, first.schema.names
         present = tuple(takewhile(lambda name: name in names, options.sorted_by))
         return replace(options, sorted_by=present)
@@ -182,8 +182,8 @@ def _unwritable(path: str, why: str) -> SourceUnreadable:
     return SourceUnreadable(
         "compact.source",
         f"{path} cannot be compacted: {why}",
-        "give the table the columns and the `writer` settings again with which it was written, and type the command again;"
-        " nothing was changed",
+        "set the table's columns and `writer` in the map to those with which the file was written, and type the command"
+        " again; nothing was changed",
     )
 
 
@@ -196,7 +196,7 @@ def _unreadable(path: str, error: Exception) -> SourceUnreadable:
 
 
 def run_unit(order: UnitOrder, settings: TaskSettings) -> UnitResult:
-    """Write a unit in a Spark worker, with the settings of its table. An error of the table is in the result."""
+    """Write a unit in a Spark worker. An error of its table becomes the result's `failure`; a crash leaves orphans."""
     from kafka2hive.task.run import process_files
 
     with Watchdog(settings.stall_seconds) as watchdog, TableErrors() as errors:

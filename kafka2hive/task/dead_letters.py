@@ -31,7 +31,7 @@ MOST_REASONS = 10
 
 
 class DeadLetterFiles:
-    """Collects rejected messages with `add`. The caller finishes or abandons `sink` and takes its results."""
+    """The open dead-letter files of one attempt. The caller finishes or abandons `sink`, and takes its results."""
 
     def __init__(self, part: TablePart, environment: TaskEnvironment, attempt: str) -> None:
         self.sink = environment.open_sink(part.table, part.dead_letters(attempt), DEAD_LETTER_SCHEMA)
@@ -49,7 +49,7 @@ class DeadLetterFiles:
         """Add letters that were not decoded: their reasons are not counted."""
         letters = dead_letter_rows(chunk, positions, reasons, self._epoch)
         bucket = np.zeros(len(letters), np.int32)
-        self.sink.add(letters, bucket, self._paths, self._sources.of_rows(chunk, positions))
+        self.sink.add(letters, bucket, self._paths, self._sources.ids_of_rows(chunk, positions))
 
     def refusals(self) -> tuple[Refusal, ...]:
         return self._reasons.most_frequent()
@@ -108,16 +108,16 @@ class Reasons:
                 self._refusals[key] = known.more(count)
 
     def most_frequent(self) -> tuple[Refusal, ...]:
-        """Return at most MOST_REASONS, the most frequent first."""
-        return tuple(sorted(self._refusals.values(), key=lambda one: -one.count)[:MOST_REASONS])
+        """Return at most MOST_REASONS refusals, the most frequent first."""
+        return tuple(sorted(self._refusals.values(), key=lambda refusal: -refusal.count)[:MOST_REASONS])
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLetters:
-    """See Records. `rows` are rows of a dead-letter file, of one topic partition or several.
+    """Rows of a dead-letter file behind the interface of Records, so that they are decoded like records.
 
-    A letter lacks two things that its record may have: header names that are not UTF-8, and a timestamp outside the years 1
-    to 9999, which is null.
+    Two things of a record are missing in its letter: headers with a name that is not UTF-8, and a timestamp outside the years
+    1 to 9999, which is null.
     """
 
     rows: pa.Table
@@ -166,7 +166,10 @@ class StoredLetters:
     def headers(self, positions: Positions | None) -> Headers:
         stored = self._column("headers", positions).to_pylist()
         codes = self._column("reason", positions).to_pylist()
-        pairs = [None if one is None else [(each["key"], each["value"]) for each in one] for one in stored]
+        pairs = [
+            None if headers is None else [(header["key"], header["value"]) for header in headers]
+            for headers in stored
+        ]
         return Headers(pairs, tuple(at for at, code in enumerate(codes) if code == UNREADABLE_HEADERS))
 
     def reasons(self) -> list[Reason]:
@@ -182,7 +185,7 @@ class StoredLetters:
 def letter_chunks(
     table: str, rows: pa.Table, ranges: Sequence[OffsetRange], most_bytes: int
 ) -> Iterator[Chunk]:
-    """Yield the letters as chunks, each of one of the ranges. Raises TableError if one is in none of them."""
+    """Yield the letters as chunks; a chunk is within one range. Raises TableError if a letter is outside all ranges."""
     inside_ranges = 0
     for source in ranges:
         at = source.topic_partition
@@ -197,6 +200,6 @@ def letter_chunks(
     if inside_ranges != len(rows):
         raise TableError(
             "replay.damaged",
-            f"{table}: {len(rows) - inside_ranges} dead letters are of other offsets than their file says",
+            f"{table}: {len(rows) - inside_ranges} dead letters have offsets outside the ranges in their file's footer",
             "`kafka2hive verify --deep` names them; nothing was changed",
         )

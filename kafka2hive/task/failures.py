@@ -11,7 +11,7 @@ from kafka2hive.plan.contract import TableFailure
 from kafka2hive.storage.port import Denied, NoRoom, OutcomeUnknown, StorageError, Unavailable
 
 TABLE_ERRORS = (StorageError, TableError, ConfigError, AccountingMismatch, pa.ArrowException)
-"""Errors that one table's data, schema or storage can cause; any other error ends the task."""
+"""Errors that the data, the schema or the storage of a single table can cause; any other error ends the task."""
 
 _STORAGE_CODES: dict[type[StorageError], str] = {
     Denied: "storage.denied",
@@ -22,9 +22,9 @@ _STORAGE_CODES: dict[type[StorageError], str] = {
 
 
 class TableErrors:
-    """A context that catches and keeps an error of its table; every other error passes through.
+    """A context that catches a table's error and keeps it as `error`; every other error passes through.
 
-    Errors of the types `retried` also pass through, because Spark's next attempt may succeed.
+    Errors of the types in `retried` also pass through, because Spark's next attempt may succeed.
     """
 
     def __init__(self, retried: tuple[type[Exception], ...] = ()) -> None:
@@ -48,16 +48,16 @@ class TableErrors:
 
 
 def on_this_host(error: AccessRefused | ConfigError) -> TableFailure:
-    """Return the failure with this host's name: files, clock or addresses of a host may keep it out of Kafka."""
+    """Return the failure with this host's name, because the cause may be the host's files, clock or addresses."""
     return TableFailure(error.code, f"on {socket.gethostname()}: {error.message}", error.remedy)
 
 
 def needs_spark(table: str) -> TableError:
-    """Return the error for a table whose rows only Spark can make, because they are the result of its SELECT."""
+    """Return the error for a table with a SELECT, because only Spark can make its rows."""
     return TableError(
         "sql.needs_spark",
-        f"{table} has sql, which Spark runs: this command decodes records in its own process and cannot make its rows",
-        "`kafka2hive run` dumps it; see docs/sql.md for what else holds for such a table",
+        f"{table} has `sql`, which only Spark runs: this command decodes records without Spark and cannot make the rows",
+        "`kafka2hive run` dumps the table; docs/sql.md lists the limits of such tables",
     )
 
 

@@ -1,4 +1,4 @@
-"""Which columns a task's records filled, and which JSON keys no column takes.
+"""Observations of a task's records: the columns that stay empty, and the JSON keys that the columns do not take.
 
 FilledColumns serves the warning about misspelled columns, UnmappedFieldsOfTask the report of unmapped fields.
 """
@@ -35,8 +35,8 @@ MOST_FIELDS = 100
 LONGEST_NAME = 128
 SAMPLE = 100
 LEAST_SAMPLE = 20
-"""The most and the least messages of a batch that are parsed, evenly spaced: an eighth of a small batch, so that parsing
-takes less than 1 % of a task's time."""
+"""The most and the least messages that are parsed of a batch, evenly spaced. Between the limits it is an eighth of the batch:
+parsing then takes less than 1 % of a task's time."""
 
 Shape = tuple[str, ...]
 """The keys of an object, in their order."""
@@ -46,21 +46,21 @@ _MOST_CANDIDATES = 50
 
 
 class FilledColumns:
-    """Tracks which columns no record has filled yet.
+    """Tracks the columns that are still empty in all decoded rows.
 
-    The cost is a null count per unfilled column and batch, and the keys of a few messages while a column is unfilled.
+    While a column is empty, each batch costs a null count per empty column, and a few messages are parsed for their keys.
     """
 
     def __init__(self, table: TableSettings) -> None:
         self._spelling = lower_case_spelling if table.any_case else exact_spelling
         self._wanted = source_tree(all_sources(table), self._spelling)
         is_log = change_log_of(table.source) is not None
-        own = (
+        fillable = (
             column.name
             for column in value_columns(table)
             if not is_log or column.name not in (*CHANGE_COLUMNS, BEFORE)
         )
-        self._empty = list(own) if table.format != "raw" else []
+        self._empty = list(fillable) if table.format != "raw" else []
         self._has_keys = table.format == "json" and not is_log
         self._rows = 0
         self._looked_at = 0
@@ -69,9 +69,9 @@ class FilledColumns:
     def note(
         self, rows: pa.RecordBatch, messages: pa.BinaryArray, defaults: Mapping[str, int] = NO_DEFAULTS
     ) -> None:
-        """Note a batch: `rows` were decoded from `messages`, which includes the rejected ones.
+        """Note a batch: `rows` were decoded from `messages`, which includes the rejected messages.
 
-        `defaults` counts the values of each column that are its default, which a misspelled column has in every row.
+        `defaults` has, by column, how many values are the column's default; a misspelled column has it in every row.
         """
         self._rows += len(rows)
         self._empty = [
@@ -107,7 +107,7 @@ class FilledColumns:
 
 
 class UnmappedFieldsOfTask:
-    """Counts the top-level fields that no column takes, for tables whose messages are JSON objects."""
+    """Counts the top-level fields that the columns do not take, for tables whose messages are JSON objects."""
 
     def __init__(self, table: TableSettings) -> None:
         self._spelling = lower_case_spelling if table.any_case else exact_spelling
@@ -122,7 +122,7 @@ class UnmappedFieldsOfTask:
     def note(
         self, messages: pa.BinaryArray, decoded: Decoded, chunk: Chunk, chosen: Positions | None
     ) -> None:
-        """Note a decoded batch: `messages` are those of the chunk at the positions `chosen` (None: all)."""
+        """Note a decoded batch: `messages` are the chunk's messages at the positions `chosen` (None: all)."""
         if not self._has_fields or not len(decoded.accepted):
             return
         accepted = decoded.accepted.to_numpy()
@@ -155,7 +155,7 @@ class UnmappedFieldsOfTask:
         return names
 
     def _count(self, shape: Shape, records: int, chunk: Chunk, position: int) -> None:
-        """Count `records` with this shape; `position` is that of one of them in the chunk."""
+        """Count `records` records with this shape; the record at `position` of the chunk is an example."""
         self._looked_at += records
         for name in self._unmapped(shape):
             if name not in self._examples:
@@ -174,7 +174,7 @@ class UnmappedFieldsOfTask:
         chunk: Chunk,
         chosen: Positions | None,
     ) -> None:
-        """Count the first message with a name that the sample lacks; runs once for each name that the decoder reports."""
+        """Count the first message with a name that the sample lacks; called once for each name that the decoder reports."""
         key = rf'"{re.escape(name.encode()).decode()}"[ \t\r\n]*:'  # the decoder reports only keys without escapes
         holds = pc.match_substring_regex(messages, key).to_numpy(zero_copy_only=False)
         for position in accepted[holds[accepted]][:_MOST_CANDIDATES].tolist():
@@ -185,7 +185,7 @@ class UnmappedFieldsOfTask:
 
 
 def _spaced(count: int) -> Positions:
-    """Return the positions of the sample among `count` messages, with the first and the last one."""
+    """Return evenly spaced positions for the sample of `count` messages, including the first and the last position."""
     size = min(count, max(LEAST_SAMPLE, min(SAMPLE, count // 8)))
     return np.arange(size) * (count - 1) // max(1, size - 1)
 

@@ -1,6 +1,6 @@
-"""Replay a dead-letter file: decode its letters again, as a task of the file's ranges that reads nothing else (rule R11).
+"""Replay a dead-letter file: decode its letters again as a task whose records are these letters (rule R11).
 
-A replay is tried before it is staged, because most letters stay letters, and then nothing is written.
+The letters are decoded first without writing, because most letters stay letters, and then there is nothing to stage.
 """
 
 import zlib
@@ -41,7 +41,7 @@ from kafka2hive.task.write.destination import OpenSink, passing_sinks
 
 _BATCH_ROWS = 10_000
 _TIMES = "metadata.timestamp"
-"""The reason of records whose timestamp no letter can hold: they are never decoded again."""
+"""The reason of records whose timestamp does not fit into a letter: they are never decoded again."""
 _UNREADABLE = (pa.ArrowException, OSError, KeyError)
 
 
@@ -77,22 +77,22 @@ class LettersTask:
 
 
 def _has_changes(manifest: TableManifest) -> bool:
-    """Return whether any letter becomes a row, or is filtered or a tombstone now."""
-    return any(each.account.read > each.account.dead_lettered for each in manifest.accounts)
+    """Return whether any letter became a row, was filtered, or became a tombstone."""
+    return any(entry.account.read > entry.account.dead_lettered for entry in manifest.accounts)
 
 
 def try_letters(
     part: TablePart, files: FileSystem, progress: Callable[[], None] = lambda: None
 ) -> TableManifest:
-    """Decode the file's letters without writing; the manifest has accounts or a failure, and no files.
+    """Decode the file's letters without writing. The manifest has accounts or a failure, and no files.
 
-    Its failure is LETTERS_MISSING or LETTERS_DAMAGED if the file is not the one that was committed. Raises TableError if the
-    table's task failed.
+    The failure is LETTERS_MISSING or LETTERS_DAMAGED if the file is gone or differs from the committed file. Raises
+    TableError for any other error of the table.
     """
     try:
         return _replay_file(part, files, progress, passing_sinks())
     except NotFound:
-        return part.failure_manifest(TableFailure(LETTERS_MISSING, "is not there"))
+        return part.failure_manifest(TableFailure(LETTERS_MISSING, "does not exist"))
     except _DamagedLetters as error:
         return part.failure_manifest(TableFailure(LETTERS_DAMAGED, error.why))
     except _UNREADABLE as error:
@@ -102,15 +102,15 @@ def try_letters(
 def stage_letters(
     part: TablePart, files: FileSystem, progress: Callable[[], None] = lambda: None
 ) -> TableManifest:
-    """Stage what the file's letters become. A crash leaves orphans.
+    """Decode the file's letters and stage their rows and the remaining letters. A crash leaves orphans.
 
-    Raises TableError (also if the file is not the one that was committed), NotFound, pa.ArrowException.
+    Raises TableError (also if the file differs from the committed file), NotFound, pa.ArrowException.
     """
     return _replay_file(part, files, progress, None)
 
 
 class _DamagedLetters(TableError):
-    """A file of letters is not the one that was committed; `why` says what differs."""
+    """A dead-letter file differs from the committed file; `why` says how."""
 
     def __init__(self, file: LetterFile, why: str) -> None:
         self.why = why
@@ -121,17 +121,19 @@ class _DamagedLetters(TableError):
 def _replay_file(
     part: TablePart, files: FileSystem, progress: Callable[[], None], open_sink: OpenSink | None
 ) -> TableManifest:
-    """Decode the file's letters again; files are staged unless `open_sink` takes the rows.
+    """Decode the file's letters again. Their rows go to `open_sink`, or into staged files if it is None.
 
-    The accounts of the manifest count an offset without a letter as absent. A crash leaves orphans. Raises TableError if the
-    table's task failed; its staged files are then orphans, too.
+    The accounts of the manifest count an offset without a letter as absent. A crash or an error leaves orphans. Raises
+    TableError if the table's task fails.
     """
     file = part.task.replay
     assert file is not None
     reader = _open(file, files)
     if part.table.sql is not None:
         raise needs_spark(part.task.table)
-    consumer = partial(process_consumer, part.settings.kafka)  # never called
+    consumer = partial(
+        process_consumer, part.settings.kafka
+    )  # required by the environment; a replay never calls it
     environment = task_environment(part.settings, files, consumer, progress, other_sink=open_sink)
     counts, chosen = dict.fromkeys(part.ranges, 0), 0
     with TableErrors() as errors:
@@ -149,7 +151,7 @@ def _replay_file(
                     counts[chunk.segments[0].range] += len(chunk)
                     assert isinstance(chunk.records, StoredLetters)
                     run.keep(chunk, chunk.records.reasons())
-            run.complete([_as_delivered(source, count) for source, count in counts.items()])
+            run.complete([_counts_of_letters(source, count) for source, count in counts.items()])
             manifest = replace(run.manifest(), chosen=chosen)
         except BaseException:
             run.abandon()
@@ -162,7 +164,7 @@ def _replay_file(
 
 
 def _open(file: LetterFile, files: FileSystem) -> pq.ParquetFile:
-    """Raise _DamagedLetters if the file is not the one that was committed, NotFound, pa.ArrowException."""
+    """Open the file. Raises _DamagedLetters if it differs from the committed file, NotFound, pa.ArrowException."""
     data = files.read(file.path)
     checksum = checksum_text(zlib.crc32(data))
     if file.checksum not in (UNKNOWN_CHECKSUM, checksum):
@@ -176,10 +178,11 @@ def _open(file: LetterFile, files: FileSystem) -> pq.ParquetFile:
 
 
 def _chosen_letters(part: TablePart, file: LetterFile, rows: pa.Table) -> pa.Array:
-    """Return the mask of the letters that are decoded again: those that `file` asks for by reason and time, with two exceptions.
+    """Return the mask of the letters to decode again: they match the reason and the time of `file`.
 
-    Late and out-of-range letters stay letters if the ledger was rebuilt, because it does not have the bounds that refused
-    them. Letters without a timestamp stay letters if the table keeps the record's: it may be one that no letter can hold.
+    Two kinds of letters always stay letters. Late and out-of-range letters do if the ledger was rebuilt, because it lacks the
+    bounds that refused them. Letters without a timestamp do if the table has a column of record timestamps, because the
+    record may have a timestamp that does not fit into a letter.
     """
     mask = pc.not_equal(rows["reason"], _TIMES)
     if file.reason:
@@ -197,7 +200,7 @@ def _chosen_letters(part: TablePart, file: LetterFile, rows: pa.Table) -> pa.Arr
 
 
 def stored_letters(file: pq.ParquetFile) -> Iterator[pa.Table]:
-    """Yield the letters of a dead-letter file in batches of about CHUNK_BYTES, by the average sizes in its row groups."""
+    """Yield the letters of a dead-letter file in batches of about CHUNK_BYTES, estimated from its row groups' mean row size."""
     for number in range(file.num_row_groups):
         group = file.metadata.row_group(number)
         rows = max(1, group.num_rows * CHUNK_BYTES // max(group.total_byte_size, 1))
@@ -205,8 +208,8 @@ def stored_letters(file: pq.ParquetFile) -> Iterator[pa.Table]:
             yield pa.Table.from_batches([batch])
 
 
-def _as_delivered(source: OffsetRange, letters: int) -> ClientCounts:
-    """Return the counts of a client that finds only the letters."""
+def _counts_of_letters(source: OffsetRange, letters: int) -> ClientCounts:
+    """Return the counts that a client would report if the range held only the letters."""
     return ClientCounts(
         range=source,
         begun=source.start,

@@ -27,14 +27,14 @@ from kafka2hive.task.writer_schemas import key_writers_of, writers_of
 class TablePart:
     """One table in one task: its ranges, its settings, and the destinations of its rows.
 
-    `index` is the task's number. The names of its files are made from the plan `files_of`, by default from the plan of this
-    task alone. After a shuffle, `files_of` is the plan of all tasks together, because a file then holds rows of all of them.
+    `index` is the task's number. File names and footers are made from `file_plan`, by default from the plan of this task. After
+    a shuffle, `file_plan` is the plan of all tasks together, because a file then holds rows from all of them.
     """
 
     index: int
     task: TableTask
     settings: TaskSettings
-    files_of: TaskPlan | None = None
+    file_plan: TaskPlan | None = None
 
     @property
     def table(self) -> TableSettings:
@@ -67,7 +67,7 @@ class TablePart:
         )
 
     def _destination(self, kind: FileKind, attempt: str, hive_table: str, location: str) -> Destination:
-        plan = TaskPlan(self.index, (self.task,)) if self.files_of is None else self.files_of
+        plan = TaskPlan(self.index, (self.task,)) if self.file_plan is None else self.file_plan
         (task,) = plan.tables
         return Destination(
             kind=kind,
@@ -86,14 +86,14 @@ class TablePart:
         )
 
 
-def only_part(plan: TaskPlan, settings: TaskSettings, files_of: TaskPlan | None = None) -> TablePart:
-    """Return the part of a plan that has exactly one table."""
+def only_part(plan: TaskPlan, settings: TaskSettings, file_plan: TaskPlan | None = None) -> TablePart:
+    """Return the only part of a plan with exactly one table."""
     (task,) = plan.tables
-    return TablePart(index=plan.index, task=task, settings=settings, files_of=files_of)
+    return TablePart(index=plan.index, task=task, settings=settings, file_plan=file_plan)
 
 
 def new_attempt() -> str:
-    """Return a new name for one attempt of a table's part, which is written into the footers of its files."""
+    """Return a new name for one attempt of a table's part; the footers of its files contain this name."""
     return uuid4().hex
 
 
@@ -101,8 +101,8 @@ def new_attempt() -> str:
 class TaskEnvironment:
     """The settings, clients and limits that all parts of a task share. `close` waits for the threads that close files.
 
-    `consumer` is called only when records are read. `progress` is called after every read and write.
-    `other_sink` takes the rows instead of files; then nothing is written to `files`.
+    `consumer` is called only when records are read. `progress` is called after every read and write. If `other_sink` is set,
+    it takes the rows, and the task writes no files.
     """
 
     settings: TaskSettings

@@ -1,6 +1,6 @@
-"""What a record's key and headers give: columns of a table, and ids of schemas.
+"""Columns that records' keys and headers fill, and schema ids from headers.
 
-A schema id in a header is put in front of the record's value or key, where decoders expect it.
+A schema id from a header is put in front of the record's value or key, where decoders expect it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,9 +25,9 @@ from kafka2hive.task.rows import column_schema
 
 FRAMED = ("avro", "protobuf", "json_schema")
 """Formats whose data a registry's serializer prefixes with a schema id."""
-OF_VALUES, OF_KEYS = "__value_schema_id", "__key_schema_id"
+VALUE_SCHEMA_ID_HEADER, KEY_SCHEMA_ID_HEADER = "__value_schema_id", "__key_schema_id"
 _HEADS = {0: HEAD, 1: GUID_HEAD}
-"""The length of a header's schema id, with the first byte, by this first byte."""
+"""The length in bytes of the schema id in a header, including the first byte; the first byte is the key."""
 _NO_HEAD = b"\xff"
 """Put before data whose header is malformed, so that no decoder mistakes the data's own first bytes for a schema id."""
 ColumnValues = tuple[dict[str, pa.Array], dict[int, Reason]]
@@ -48,9 +48,9 @@ class SchemaHeaders:
     def joined(
         self, data: pa.BinaryArray, headers: Sequence[HeaderPairs]
     ) -> tuple[pa.BinaryArray, dict[int, Reason]]:
-        """Return `data` with each record's header value in front of it, and by index the reasons for malformed headers.
+        """Return `data` with each record's header value in front, and the reasons for malformed headers by index.
 
-        Data without this header, and nulls, are unchanged.
+        Data of records without this header, and nulls, stay unchanged.
         """
         heads = [self._head_of(pairs) for pairs in headers]
         if not any(heads):
@@ -63,7 +63,7 @@ class SchemaHeaders:
         return pc.binary_join_element_wise(pa.array(heads, pa.binary()), data, b""), bad
 
     def hint(self, headers: Sequence[HeaderPairs]) -> list[str]:
-        """Return for each unframed message a text to append to its reason, or an empty one if it lacks the header."""
+        """Return for each unframed message the text to append to its reason; it is empty if the message lacks the header."""
         text = f"; its header {self._name} names a schema, which `framing: header` reads"
         return [text if self._head_of(pairs) else "" for pairs in headers]
 
@@ -76,7 +76,7 @@ class SchemaHeaders:
         return last
 
     def _is_whole(self, head: bytes) -> bool:
-        """Return whether `head` is exactly an id (and the indexes of a Protobuf message). Cached: few heads are distinct."""
+        """Return whether `head` is exactly a schema id, for Protobuf with the message's indexes. Cached."""
         if head not in self._known:
             if len(self._known) >= 10_000:
                 self._known.clear()
@@ -143,7 +143,7 @@ class DecodedKeyColumns:
         order = pa.array(rows, mask=rows < 0)
         columns = {name: decoded.rows.column(name).take(order) for name in self._schema.names}
         bad = places[decoded.rejected.to_numpy()].tolist()
-        return columns, dict(zip(bad, map(_of_key, decoded.reasons), strict=True))
+        return columns, dict(zip(bad, map(_as_key_reason, decoded.reasons), strict=True))
 
 
 class HeaderColumns:
@@ -174,10 +174,10 @@ class HeaderColumns:
 
 
 class KeyAndHeaderColumns:
-    """The columns of a table that its records' keys and headers fill; it reads keys and headers only if there are any."""
+    """The columns of a table that its records' keys and headers fill. Without such columns, it reads neither."""
 
     def __init__(self, table: TableSettings, writers: WriterSchemas | None, changes: Changes) -> None:
-        """`writers` are those of the keys. Raises ValueError if the key's format cannot fill its columns."""
+        """`writers` are the schemas of keys. Raises ValueError if the key's format cannot fill its columns."""
         self._schema = column_schema(table)
         headers = [column for column in table.columns if column.part is RecordPart.HEADER]
         keys = [column for column in table.columns if column.part is RecordPart.KEY]
@@ -197,7 +197,7 @@ class KeyAndHeaderColumns:
                 changes=changes,
             )
             if wire.framing == "header" and table.key_format in FRAMED:
-                self._key_schemas = SchemaHeaders(OF_KEYS, table.key_format, wire.indexes)
+                self._key_schemas = SchemaHeaders(KEY_SCHEMA_ID_HEADER, table.key_format, wire.indexes)
 
     @property
     def wants_headers(self) -> bool:
@@ -211,9 +211,9 @@ class KeyAndHeaderColumns:
             return rows, positions, None
         columns = {name: rows.column(name) for name in rows.schema.names}
         rejected: dict[int, Reason] = {}
-        for of_part, bad in self._read(chunk, positions):
-            columns |= of_part
-            rejected = bad | rejected  # the first reason stands
+        for more_columns, bad in self._read(chunk, positions):
+            columns |= more_columns
+            rejected = bad | rejected  # the first reason wins
         whole = pa.RecordBatch.from_arrays(
             [columns[name] for name in self._schema.names], schema=self._schema
         )
@@ -227,11 +227,11 @@ class KeyAndHeaderColumns:
 
     def _read(self, chunk: Chunk, positions: Positions | None) -> Iterator[ColumnValues]:
         if self._keys is not None:
-            yield self._of_keys(self._keys, chunk, positions)
+            yield self._read_keys(self._keys, chunk, positions)
         if self._headers is not None:
             yield self._headers.read(chunk.header_pairs(positions))
 
-    def _of_keys(
+    def _read_keys(
         self, columns: RawKeyColumns | DecodedKeyColumns, chunk: Chunk, positions: Positions | None
     ) -> ColumnValues:
         keys = chunk.keys(positions)
@@ -240,7 +240,7 @@ class KeyAndHeaderColumns:
         keys, bad = self._key_schemas.joined(keys, chunk.header_pairs(positions))
         values, rejected = columns.read(keys)
         return values, rejected | {
-            place: _of_key(reason) for place, reason in bad.items() if place in rejected
+            place: _as_key_reason(reason) for place, reason in bad.items() if place in rejected
         }
 
 
@@ -258,12 +258,12 @@ def _text_column(column: Column, zone: str, family: str, origin: str, changes: C
     )
 
 
-def _of_key(reason: Reason) -> Reason:
+def _as_key_reason(reason: Reason) -> Reason:
     return replace(reason, code=f"key.{reason.code}")
 
 
 def _are_indexes(data: bytes, is_zigzag: bool) -> bool:
-    """Return whether `data` is whole varints: a count and that many numbers. A lone 0 stands for the first message."""
+    """Return whether `data` is exactly a count as varint and that many varints. A lone 0 stands for the first message."""
     ends = [at for at, octet in enumerate(data) if octet < 0x80]
     if not ends or ends[-1] != len(data) - 1 or ends[0] > 0:
         return False

@@ -1,6 +1,6 @@
-"""Rows that the table's file format cannot hold, and messages that are rejected as a whole.
+"""Rows that the table's file format cannot hold, and the rejection of their whole messages.
 
-If one row of a message is bad, none of its rows is written.
+If a message has a bad row, the whole message becomes a dead letter.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,10 @@ Rejections = tuple[Positions, Sequence[Reason]]
 def without_rejections(
     rows: pa.RecordBatch, positions: Positions, bad: Positions, reasons: Sequence[Reason]
 ) -> tuple[pa.RecordBatch, Positions, Rejections]:
-    """Return the rows of the other messages with their positions, and the messages of the `bad` rows with reasons."""
+    """Return the remaining rows with their messages' positions, and the rejected messages with their reasons.
+
+    A message is rejected if one of its rows is in `bad` (row numbers, ascending, each with a reason).
+    """
     rejections = rejected_messages(positions, bad, reasons)
     kept = ~rows_of(positions, rejections[0])
     return rows.filter(pa.array(kept)), positions[kept], rejections
@@ -51,7 +54,7 @@ def rows_of(positions: Positions, messages: Positions) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class Unwritable:
-    """A check of one format: `rows` finds the bad rows of a column, `reason` is their code, `fault` the message."""
+    """The check of a file format: `rows` finds the bad rows of a column, `reason` is the code, `fault` the message."""
 
     rows: Callable[[pa.Array], RowMask | None]
     reason: str

@@ -67,7 +67,7 @@ def value_spec(
 def all_sources(table: TableSettings) -> list[Source]:
     """Return the sources of all value columns, including their alternative paths."""
     sources = value_sources(table)
-    return [*sources, *(replace(one, keys=keys) for one in sources for keys in one.leeway.others)]
+    return [*sources, *(replace(source, keys=keys) for source in sources for keys in source.leeway.others)]
 
 
 def source_of(column: Column) -> Source:
@@ -114,7 +114,7 @@ def metadata_column(chunk: Chunk, column: MetadataColumn, zone: str, positions: 
 
 
 def _ordinals(messages: int, positions: Positions | None) -> pa.Int32Array:
-    """Return the index of each row among the rows of its message, from 0; no message's rows are split over two calls."""
+    """Return the index of each row among the rows of its message, from 0. All rows of a message must be in one call."""
     if positions is None:
         return pa.array(np.zeros(messages, np.int32))
     return pa.array((np.arange(len(positions)) - np.searchsorted(positions, positions)).astype(np.int32))
@@ -133,7 +133,7 @@ def with_metadata(
 def beyond_record_times(
     rows: pa.RecordBatch, chunk: Chunk, metadata: Metadata, positions: Positions | None
 ) -> tuple[Positions, list[Reason]]:
-    """Return the rows of `with_metadata` whose record timestamp no column can hold, and the reasons."""
+    """Return the rows of `with_metadata` whose record timestamp is outside the years 1 to 9999, and a reason for each."""
     names = [name for column, name in metadata if column is MetadataColumn.TIMESTAMP]
     if not names or not rows.column(names[0]).null_count:
         return np.array([], np.int64), []

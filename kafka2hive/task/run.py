@@ -1,8 +1,8 @@
 """A task from plan to manifests: it fetches, decodes, buckets and writes in one process.
 
 It runs in a Spark Python worker or in any other process. An error of one table becomes a manifest with a failure, and
-the other tables continue. An error that belongs to no table is raised, and Spark retries the task.
-A dry run is a task without files, by which commands show records as `run` would treat them.
+the other tables continue. Any other error is raised, and Spark retries the task.
+A dry run is a task without files; commands use it to show how `run` would treat records.
 """
 
 import gc
@@ -45,7 +45,7 @@ from kafka2hive.task.write.upload import AMBIGUOUS
 
 log = logging.getLogger(__name__)
 Output: TypeAlias = TableManifest | pa.RecordBatch
-"""The output of a task: the rows that a table's end passes on (RowEnd), then the table's manifest."""
+"""An output of a task: rows that a table's RowEnd passes on, or a table's manifest, which follows its rows."""
 SECOND_READS = 2
 _SECOND_READ_WITHIN_SECONDS = 60.0
 COMMAND_STALL_SECONDS = 60.0
@@ -59,8 +59,8 @@ def run_task(plan: TaskPlan, settings: TaskSettings) -> Iterator[TableManifest]:
     A plan's tables all read Kafka, or all replay the letters of a dead-letter file.
 
     If Kafka refuses this process, the remaining tables get manifests with that failure, since a retry would not help.
-    Raises ServiceUnavailable if Kafka delivers nothing for `stall_seconds`, and ends the process (exit 70) if anything
-    else makes no progress for that long. A crash leaves orphans; a second run of the plan writes files with new names.
+    Raises ServiceUnavailable if Kafka delivers nothing for `stall_seconds`. If any other part of the task stalls for that
+    long, the process ends with exit code 70. A crash leaves orphans; a second run of the plan writes files with new names.
     """
     of_letters = any(task.replay is not None for task in plan.tables)
     yield from manifests_of(run_in_worker(plan, settings, partial(LettersTask if of_letters else Task, plan)))
@@ -70,7 +70,7 @@ def run_in_worker(
     plan: TaskPlan, settings: TaskSettings, make_task: "Callable[[TaskEnvironment], Task | LettersTask]"
 ) -> Iterator[Output]:
     """Yield the outputs of a task that uses this process's clients, under a watchdog (see `run_task`)."""
-    with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
+    with rare_garbage_collection(), Watchdog(settings.stall_seconds) as watchdog:
         files, consumer = process_files(settings.storage), partial(process_consumer, settings.kafka)
         reported: set[str] = set()
         try:
@@ -103,18 +103,18 @@ class Task:
         environment: TaskEnvironment,
         *,
         open_end: OpenEnd = BucketedRows,
-        files_of: TaskPlan | None = None,
+        file_plan: TaskPlan | None = None,
         retried: tuple[type[Exception], ...] = (),
         open_fetch: type[Fetch] = Fetch,
     ) -> None:
-        """`open_end` opens the destination of the rows, `files_of` is as in TablePart.
+        """`open_end` opens the destination of the rows; `file_plan` is as in TablePart.
 
-        Errors of a table of the types `retried` end the task. If rows become files, a table is read again after an
-        ambiguous storage error. `open_fetch` makes the fetch, whose records are checked against the client's counts.
+        A table's error of a type in `retried` ends the task. If rows become files, a table is re-read after an ambiguous
+        storage error. `open_fetch` makes the fetch; Kafka's client counts the records independently of it.
         """
         self._environment = environment
         self._parts = tuple(
-            TablePart(index=plan.index, task=task, settings=environment.settings, files_of=files_of)
+            TablePart(index=plan.index, task=task, settings=environment.settings, file_plan=file_plan)
             for task in plan.tables
         )
         self._open_end = open_end
@@ -131,7 +131,7 @@ class Task:
         return manifests_of(self.outputs())
 
     def outputs(self) -> Iterator[Output]:
-        """Read all tables; tables whose file had an ambiguous failure are re-read as new attempts."""
+        """Read all tables. Tables whose file had an ambiguous failure are re-read as new attempts."""
         try:
             yield from self._read(self._parts)
             while self._again:
@@ -139,7 +139,7 @@ class Task:
                 yield from self._read(again)
         finally:
             for run in self._runs.values():
-                run.abandon()  # only after an error
+                run.abandon()  # a run is still here only after an error
             self._environment.close()
 
     def _read(self, parts: tuple[TablePart, ...]) -> Iterator[Output]:
@@ -157,16 +157,17 @@ class Task:
         for event in self._reader:
             run = self._runs[event.table]
             run.times.add("fetch", time.perf_counter() - start)
-            yield from self._step(run.part, self._on(run, event))
+            yield from self._step(run.part, self._handle(run, event))
             start = time.perf_counter()
         while self._closing:
             run = self._closing.pop(0)
             yield from self._step(run.part, self._manifest(run))
 
     def _step(self, part: TablePart, outputs: Iterator[Output]) -> Iterator[Output]:
-        """Yield the outputs of one step of a table; an error of the table abandons its files and becomes its failure.
+        """Yield the outputs of one step of a table.
 
-        If the table's ranges are to be read again, no manifest is yielded yet.
+        After an error of the table, its files are abandoned. Then its ranges are either queued to be re-read, or the manifest
+        with the failure is yielded.
         """
         table = part.task.table
         with TableErrors(self._retried) as errors:
@@ -178,7 +179,7 @@ class Task:
         if self._reader is not None:
             self._reader.drop(table)
         if isinstance(errors.error, AMBIGUOUS) and self._second_reads.may_begin(table):
-            log.warning("%s is read once more by task %d: %s", table, part.index, errors.error)
+            log.warning("task %d reads %s again: %s", part.index, table, errors.error)
             self._again.append(part)
         else:
             yield part.failure_manifest(errors.failure)
@@ -189,7 +190,7 @@ class Task:
         self._runs[part.task.table] = TableRun(part, self._environment, self._open_end)
         yield from ()
 
-    def _on(self, run: TableRun, event: Event) -> Iterator[Output]:
+    def _handle(self, run: TableRun, event: Event) -> Iterator[Output]:
         match event:
             case Chunk():
                 yield from run.take(event)
@@ -206,7 +207,7 @@ class Task:
 
 
 class SecondReads:
-    """The limit on re-reads in a task: `most` per table, within a minute of the task's first failure."""
+    """The limit on re-reads in a task: at most `most` per table, begun within a minute of the task's first failure."""
 
     def __init__(self, clock: Clock, most: int = SECOND_READS) -> None:
         self._clock = clock
@@ -227,7 +228,7 @@ class SecondReads:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """The result of a dry run: the number of skipped tombstones, and the columns that no record filled."""
+    """The result of a dry run: the number of skipped tombstones, and the columns that stayed empty."""
 
     tombstones: int
     columns: ColumnsSeen = field(default_factory=ColumnsSeen)
@@ -235,18 +236,18 @@ class DryRun:
     @staticmethod
     def of(manifest: TableManifest) -> "DryRun":
         """Return the result that the manifest reports."""
-        return DryRun(sum(each.account.tombstones for each in manifest.accounts), manifest.columns)
+        return DryRun(sum(entry.account.tombstones for entry in manifest.accounts), manifest.columns)
 
 
 def dry_run(task: TableTask, settings: TaskSettings, files: FileSystem, open_sink: OpenSink) -> TableManifest:
-    """Fetch, decode and bucket the task's ranges as a run would; the manifest has accounts or a failure, and no files.
+    """Fetch, decode and bucket the task's ranges as a run would. The manifest has accounts or a failure, and no files.
 
-    `open_sink` takes the rows; nothing is written. There is no watchdog, because a command must not kill its own process.
-    Raises ServiceUnavailable if Kafka delivers nothing for `settings.stall_seconds`.
+    `open_sink` takes the rows. A watchdog does not guard the task, because it would end the command's process. Raises
+    ServiceUnavailable if Kafka delivers nothing for `settings.stall_seconds`.
     """
     consumer = partial(process_consumer, settings.kafka)
     environment = task_environment(settings, files, consumer, other_sink=open_sink)
-    with seldom_collected():
+    with rare_garbage_collection():
         (manifest,) = Task(TaskPlan(0, (task,)), environment).run()
     return manifest
 
@@ -260,7 +261,7 @@ def dry_run_ranges(
     planned_at_ms: int = 0,
     bounds: EventBounds | None = None,
 ) -> DryRun:
-    """Run ranges of a table whose ledger is not read, as `dry_run` does; raises TableError if the task failed."""
+    """Return the dry run of these ranges, without reading the table's ledger. Raises TableError if the task failed."""
     task = replace(unowned_task(table, ranges, planned_at_ms), bounds=bounds)
     manifest = dry_run(task, replace(settings, stall_seconds=COMMAND_STALL_SECONDS), files, open_sink)
     if manifest.failure is not None:
@@ -269,14 +270,14 @@ def dry_run_ranges(
 
 
 def unowned_task(table: str, ranges: tuple[OffsetRange, ...], planned_at_ms: int) -> TableTask:
-    """Return a task for a table whose ledger is not read."""
+    """Return a task that carries no ledger, generation and epoch, because it commits nothing."""
     return TableTask(
         table=table, ledger_id="", generation=0, epoch=0, planned_at_ms=planned_at_ms, ranges=ranges
     )
 
 
 @contextmanager
-def seldom_collected() -> Iterator[None]:
+def rare_garbage_collection() -> Iterator[None]:
     """Run Python's cycle collector every 100,000 new objects instead of every 700.
 
     Messages hold no cycles, and scanning them repeatedly took a seventh of a task's time.

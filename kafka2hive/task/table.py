@@ -1,4 +1,4 @@
-"""One table in a task while it runs: its chunks become rows, files and dead letters, and every record is counted."""
+"""One table's part of a task while it runs: records become rows in files or dead letters, and every record is counted."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,7 +44,7 @@ class RowEnd(Protocol):
 
     @property
     def rows(self) -> int:
-        """Return the number of rows taken, without those filtered or rejected."""
+        """Return the number of rows taken; filtered and rejected rows do not count."""
         ...
 
     @property
@@ -55,7 +55,7 @@ class RowEnd(Protocol):
     def take(
         self, chunk: Chunk, rows: pa.RecordBatch, positions: Positions | None, fates: Fates
     ) -> Iterable[pa.RecordBatch]:
-        """Take one row per position (None: one per message) and note in `fates` what becomes of the messages.
+        """Take one row per position (None: one row per message), and record in `fates` what becomes of the messages.
 
         Returns the rows that the task passes on.
         """
@@ -71,7 +71,7 @@ class RowEnd(Protocol):
 
 
 OpenEnd = Callable[[TablePart, TaskEnvironment, str, PhaseTimes], RowEnd]
-"""Opens the end of one attempt, whose name is the third argument."""
+"""Opens the RowEnd of one attempt; the third argument is the attempt's name."""
 
 
 class BucketedRows:
@@ -110,7 +110,7 @@ class BucketedRows:
         with self._times.timed("bucket"):
             rows, ids, places = self._assign(chunk, rows, positions, fates)
         with self._times.timed("write"):
-            self._sink.add(rows, ids, self._bucketer.paths, self._sources.of_rows(chunk, places))
+            self._sink.add(rows, ids, self._bucketer.paths, self._sources.ids_of_rows(chunk, places))
         fates.rows.append(places)
         return ()
 
@@ -119,7 +119,8 @@ class BucketedRows:
     ) -> tuple[pa.RecordBatch, BucketIds, Positions]:
         """Return the rows to write, their buckets and the positions of their messages.
 
-        A message without a row to write is noted as filtered or rejected; one row without a bucket rejects its message.
+        Messages without a row to write are recorded in `fates` as filtered or rejected. A row without a bucket rejects its
+        whole message.
         """
         assignment = self._bucketer.assign(rows, functools.partial(chunk.timestamps, positions))
         ids = assignment.ids
@@ -197,8 +198,10 @@ class TableRun:
             filtered=fates.filtered,
             tombstones=np.concatenate(fates.tombstones),
             rows=fates.rows,
-            out_of_range=[with_reason(some, OUT_OF_RANGE) for some in letters] if self._is_bounded else (),
-            late=[with_reason(some, LATE) for some in letters] if self._is_bounded else (),
+            out_of_range=[with_reason(rejected, OUT_OF_RANGE) for rejected in letters]
+            if self._is_bounded
+            else (),
+            late=[with_reason(rejected, LATE) for rejected in letters] if self._is_bounded else (),
         )
         self._progress()
 
@@ -222,11 +225,11 @@ class TableRun:
     def complete(self, delivered: Sequence[ClientCounts]) -> None:
         """Write the buffered rows and start closing the files, after the last chunk.
 
-        `delivered` has the client's counts of each range that is not empty.
-        Raises AccountingMismatch if they differ from what came in chunks.
+        `delivered` has the client's counts of each range that is not empty. Raises AccountingMismatch if they differ from the
+        counts of the chunks.
         """
         self._accounts.complete(delivered)
-        accounts = self._accounts.for_footers()
+        accounts = self._accounts.footer_accounts()
         with self.times.timed("write"):
             self._end.finish(accounts)
             self._letters.sink.finish(accounts if self._end.is_last else None)
@@ -235,7 +238,7 @@ class TableRun:
         """Wait for the files. Raises AccountingMismatch if the rows in files differ from those in the accounts."""
         with self.times.timed("close"):
             files = (*self._end.files(), *self._letters.sink.results())
-        accounts = self._accounts.of_ranges()
+        accounts = self._accounts.range_accounts()
         _check_rows("data", self._end.rows, sum(a.account.rows for a in accounts))
         _check_rows("dead-letter", self._letters.sink.rows, sum(a.account.dead_lettered for a in accounts))
         return TableManifest(
@@ -257,7 +260,7 @@ class TableRun:
         )
 
     def abandon(self) -> None:
-        """Give up all files; a closed one becomes an orphan, which the ledger's owner deletes. Never raises."""
+        """Give up all files. Closed files become orphans, which the ledger's owner deletes. Never raises."""
         self._end.abandon()
         self._letters.sink.abandon()
 

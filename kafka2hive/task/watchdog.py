@@ -1,4 +1,4 @@
-"""A watchdog that ends a worker without progress: some calls, such as to a stopped NameNode, have no time limit."""
+"""A watchdog that ends a stalled worker, because some calls, for example to a stopped NameNode, lack a time limit."""
 
 import os
 import threading
@@ -30,7 +30,7 @@ class Watchdog:
 
     @contextmanager
     def idle(self) -> Iterator[None]:
-        """Expect no progress while other code runs in this thread, such as a generator's caller after `yield`."""
+        """Suspend the watchdog while other code runs in this thread, such as a generator's caller after `yield`."""
         self._idle = True
         try:
             yield

@@ -24,7 +24,7 @@ def writers_of(
         return WriterSchema(AVRO, table.avro_schema)
     if table.format == "protobuf" and table.protobuf_schema is not None:
         return WriterSchema(PROTOBUF, table.protobuf_schema, message=table.protobuf_message)
-    if settings.registry is None:  # the map's checks refuse it
+    if settings.registry is None:  # unreachable in a run: the map's checks refuse such a table
         return None
     return process_schemas(settings.registry, files, settings.storage.ledger_root, keeps=keeps)
 

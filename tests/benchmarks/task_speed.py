@@ -32,7 +32,7 @@ from kafka2hive.task.fetch.consumer import PythonClient, TaskConsumer, process_c
 from kafka2hive.task.fetch.delivery_count import CountedConsumer
 from kafka2hive.task.fetch.fetch import Fetch, RangeRequest
 from kafka2hive.task.fetch.native import NativeClient
-from kafka2hive.task.run import process_files, seldom_collected
+from kafka2hive.task.run import process_files, rare_garbage_collection
 from kafka2hive.task.watchdog import Watchdog
 from tests.benchmarks.data.data_sets import DATA_SETS
 from tests.harness.task_files import offsets, table_settings, table_task, task_of, task_settings
@@ -96,7 +96,7 @@ def task_round(
         if consumer is None:
             (manifest,) = run_task(plan, settings)
         else:
-            with seldom_collected(), Watchdog(settings.stall_seconds) as watchdog:
+            with rare_garbage_collection(), Watchdog(settings.stall_seconds) as watchdog:
                 task = task_of(plan, settings, process_files(settings.storage), consumer, watchdog)
                 (manifest,) = task.run()
         assert manifest.failure is None, manifest.failure

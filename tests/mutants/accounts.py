@@ -39,7 +39,7 @@ ACCOUNTS = (
         "tests/unit/task/test_task_reads.py",
         (
             "accounts are not compared in the task",
-            ("        check_accounts(self.of_ranges(), self.delivered)\n", ""),
+            ("        check_accounts(self.range_accounts(), self.delivered)\n", ""),
         ),
     ),
     *mistakes(
@@ -81,7 +81,7 @@ ACCOUNTS = (
             "records behind the range are counted",
             ("int(np.searchsorted(offsets, count.range.end))", "len(offsets)"),
         ),
-        ("a reported end of the log proves nothing", ("            count.pass_to(count.log_end)\n", "")),
+        ("a reported end of the log proves nothing", ("            count.advance_to(count.log_end)\n", "")),
         (
             "an earlier end of the log takes absent offsets back",
             ("        if offset > self.next:", "        if True:"),

@@ -52,9 +52,9 @@ BROKEN_FETCHES = (
         FETCH,
         (
             (
-                "        if reading is None:\n            return  # beyond",
+                "        if reading is None:\n            return  # the records",
                 "        if reading is None:\n            key, reading = next(iter(self._readings.items()))\n"
-                "        if reading is None:\n            return  # beyond",
+                "        if reading is None:\n            return  # the records",
             ),
         ),
         READS,

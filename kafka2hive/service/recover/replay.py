@@ -43,7 +43,7 @@ from kafka2hive.service.tables.replays import (
 from kafka2hive.service.wiring import Wiring
 from kafka2hive.task.letter_replay import stage_letters, try_letters
 from kafka2hive.task.part import TablePart
-from kafka2hive.task.run import seldom_collected
+from kafka2hive.task.run import rare_garbage_collection
 
 _EPOCH_FILES, _EPOCH_LETTERS = 50, 200_000
 """The most files and, unless one file has more, letters of one epoch."""
@@ -231,7 +231,7 @@ class _Replay:
 
     def _try_letters(self, each: FileOfLetters, state: Snapshot) -> bool:
         """Decode the letters of one file without writing, add up the result, and return whether any letter would be replaced."""
-        with seldom_collected():
+        with rare_garbage_collection():
             manifest = try_letters(self._part(0, each, state, None), self.wiring.ports.files)
         if manifest.chosen:
             self.result.manifests.append(manifest)
@@ -248,7 +248,7 @@ class _Replay:
         files: list[DataFile] = []
         replayed: list[ReplayedFile] = []
         for task, each in enumerate(batch):
-            with seldom_collected():
+            with rare_garbage_collection():
                 manifest = stage_letters(self._part(task, each, owned.state, owned), self.wiring.ports.files)
             files += manifest.files
             account = account_of(each.file, manifest)

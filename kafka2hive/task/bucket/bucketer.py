@@ -33,9 +33,10 @@ LONGEST_NAME = 255
 """The limit of one directory name in bytes: dfs.namenode.fs-limits.max-component-length, and NAME_MAX on disks."""
 
 _SPAN = {"H": 3_600_000_000, "M": 60_000_000}
-"""The microseconds within which a code's text is constant; a day for all other codes."""
+"""The microseconds within which the text of a time code is constant; for codes that are not listed it is a day."""
 
-_REMEMBERED = 1_000_000  # distinct keys in the cache, which is cleared beyond this
+_MOST_CACHED = 1_000_000
+"""Distinct keys in a cache; it is cleared when it exceeds this."""
 _EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -43,7 +44,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 class BucketAssignment:
     """The buckets of a batch.
 
-    `ids` has an index into Bucketer.paths per row, NO_BUCKET for the rows in `refused`, each of which has a reason.
+    `ids` has an index into Bucketer.paths per row. It is NO_BUCKET for the rows in `refused`; `reasons` has a reason for each.
     """
 
     ids: BucketIds
@@ -52,7 +53,7 @@ class BucketAssignment:
 
 
 class Bucketer:
-    """Assigns the rows of one table. It keeps all paths, so an id has one meaning throughout the task."""
+    """Assigns rows of one table to buckets. `paths` only grows, so an id means the same path throughout the task."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class Bucketer:
         self._closed = None if bounds is None else _closed_periods(bounds, self._path, bucketing.zone)
 
     def assign(self, rows: pa.RecordBatch, record_times: Callable[[], pa.Int64Array]) -> BucketAssignment:
-        """Assign each row; `record_times` returns record timestamps (epoch milliseconds) and is called only if needed."""
+        """Assign each row to a bucket or a reason. `record_times` returns the rows' record timestamps (epoch milliseconds)."""
         keys: list[tuple[npt.NDArray[np.int64], list[Any]]] = []
         refusals = _Refusals(len(rows))
         if self._span is not None:
@@ -104,14 +105,16 @@ class Bucketer:
             keys.append(_encode(fields.column(name)))
         codes, tuples = _combine(keys, len(rows))
         buckets = [self._bucket(key) for key in tuples]
-        ids_of_keys = np.array([each if isinstance(each, int) else NO_BUCKET for each in buckets], np.int32)
+        ids_of_keys = np.array(
+            [bucket if isinstance(bucket, int) else NO_BUCKET for bucket in buckets], np.int32
+        )
         ids = ids_of_keys[codes]
         refusals.note_buckets(codes, buckets)
         ids[refusals.mask] = NO_BUCKET
         return BucketAssignment(ids, *refusals.rows())
 
     def _bucket(self, key: tuple[Any, ...]) -> int | Reason:
-        """Return the id of the bucket for one distinct tuple of time and field values, or why it has no bucket."""
+        """Return the id of the bucket for one distinct tuple of time and field values, or the reason to refuse it."""
         known = self._known.get(key)
         if known is not None:
             return known
@@ -133,7 +136,7 @@ class Bucketer:
             result = self._ids.setdefault(path, len(self.paths))
             if result == len(self.paths):
                 self.paths.append(path)
-        if len(self._known) > _REMEMBERED:
+        if len(self._known) > _MOST_CACHED:
             self._known.clear()
         self._known[key] = result
         return result
@@ -147,10 +150,10 @@ class Bucketer:
         return Reason(OUT_OF_RANGE, text, self._times.column)
 
     def _moment(self, micros: int) -> int:
-        """Return one wall clock for all times with the same texts: with `hr=%H` alone, every day has the same 24."""
+        """Return the same wall clock for all times with the same texts, so that `hr=%H` alone gives 24 distinct keys."""
         moment = self._moments.get(micros)
         if moment is None:
-            if len(self._moments) > _REMEMBERED:
+            if len(self._moments) > _MOST_CACHED:
                 self._moments.clear()
             texts = time_texts(self._path, _EPOCH + datetime.timedelta(microseconds=micros))
             moment = self._moments[micros] = self._moment_of_texts.setdefault(texts, micros)
@@ -158,39 +161,39 @@ class Bucketer:
 
 
 class _Refusals:
-    """The rows of a batch that have no bucket, each with the first reason that was noted for it."""
+    """The refused rows of a batch, which get no bucket. If a row is refused several times, the first reason counts."""
 
     def __init__(self, rows: int) -> None:
         self._reasons: list[Reason] = []
-        self._of_row = np.zeros(rows, np.int32)  # the number of its reason, from 1; 0 without one
+        self._reason_numbers = np.zeros(rows, np.int32)  # per row: an index into `_reasons` plus 1, or 0
 
     @property
     def mask(self) -> npt.NDArray[np.bool_]:
-        mask: npt.NDArray[np.bool_] = self._of_row > 0
+        mask: npt.NDArray[np.bool_] = self._reason_numbers > 0
         return mask
 
     def note(self, rows: npt.NDArray[np.bool_], reason: Reason) -> None:
         self._reasons.append(reason)
-        self._of_row[rows & ~self.mask] = len(self._reasons)
+        self._reason_numbers[rows & ~self.mask] = len(self._reasons)
 
     def note_buckets(self, codes: npt.NDArray[np.int64], buckets: Sequence[int | Reason]) -> None:
-        """Note the rows whose bucket is a reason; `codes` has the index of each row's bucket."""
+        """Note the rows whose entry in `buckets` is a reason; `codes` has the index into `buckets` per row."""
         numbers = np.zeros(len(buckets), np.int32)
         for at, bucket in enumerate(buckets):
             if isinstance(bucket, Reason):
                 self._reasons.append(bucket)
                 numbers[at] = len(self._reasons)
         if self._reasons:
-            self._of_row = np.where(self.mask, self._of_row, numbers[codes])
+            self._reason_numbers = np.where(self.mask, self._reason_numbers, numbers[codes])
 
     def rows(self) -> tuple[Positions, list[Reason]]:
         """Return the refused rows, ascending, and the reason of each."""
-        refused = np.flatnonzero(self._of_row)
-        return refused, [self._reasons[number - 1] for number in self._of_row[refused].tolist()]
+        refused = np.flatnonzero(self._reason_numbers)
+        return refused, [self._reasons[number - 1] for number in self._reason_numbers[refused].tolist()]
 
 
 class _ClosedPeriods:
-    """Tells which Hive partitions belong to periods that ended at or before `before_ms`."""
+    """The Hive partitions of periods that ended at or before `before_ms` (epoch milliseconds)."""
 
     def __init__(self, path: BucketPath, zone: str, before_ms: int) -> None:
         self._ends = BucketEnds(path, zone)
@@ -219,7 +222,7 @@ def _encode(column: pa.Array) -> tuple[npt.NDArray[np.int64], list[Any]]:
 
 
 def _encode_times(times: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], list[Any]]:
-    """Encode as `_encode` does; the rows of a small epoch mostly have one time, which needs no dictionary."""
+    """Encode as `_encode` does, faster for equal times: all rows of a small epoch mostly have the same bucket time."""
     if len(times) and times.min() == times.max():
         return np.zeros(len(times), np.int64), [int(times[0])]
     return _encode(pa.array(times))
@@ -272,7 +275,7 @@ def _check_field(name: str, schema: pa.Schema) -> None:
     dtype = schema.field(index).type
     suitable = (pa.types.is_integer, pa.types.is_string, pa.types.is_boolean, pa.types.is_date)
     if not any(check(dtype) for check in (*suitable, pa.types.is_decimal, pa.types.is_timestamp)):
-        raise TableError("bucket.field", f"bucket field {name!r} of type {dtype} has no single text form")
+        raise TableError("bucket.field", f"bucket field {name!r} of type {dtype} cannot be part of a path")
 
 
 def parse_bucket_path(text: str) -> BucketPath:
@@ -284,7 +287,7 @@ def parse_bucket_path(text: str) -> BucketPath:
 
 
 def span(path: BucketPath) -> int | None:
-    """Return the microseconds of wall clock within which the path is constant, None if it has no time codes."""
+    """Return the microseconds of wall clock within which the path is constant, None for a path without time codes."""
     return min((_SPAN.get(code, DAY) for code in path.codes), default=None)
 
 
@@ -295,7 +298,7 @@ def time_texts(path: BucketPath, wall: datetime.datetime) -> tuple[str, ...]:
 def fill(
     path: BucketPath, wall: datetime.datetime | None, texts: Mapping[str, str | None]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the partition columns and values; a level with a null field has the empty value, Hive's default partition."""
+    """Return the partition columns with their values. A null field gives an empty value: Hive's default partition."""
     return tuple((name, _value(parts, wall, texts)) for name, parts in path.levels)
 
 
@@ -328,7 +331,7 @@ def _value(parts: tuple[Part, ...], wall: datetime.datetime | None, texts: Mappi
 
 
 class PluginFields:
-    """A bucketer plug-in with checks of its results (see FieldBucketer).
+    """A bucketer plug-in (see FieldBucketer), whose results are checked.
 
     Raises TableError (`plugin.missing`, `plugin.failed`, `plugin.result`).
     """
@@ -347,7 +350,7 @@ class PluginFields:
             raise TableError(
                 "plugin.result",
                 f"{PluginKind.BUCKETER.value} {self._name}: {fault}",
-                "correct the plug-in; nothing of the epoch was committed for the table",
+                "correct the plug-in; the epoch was not committed for this table",
             )
         batch: pa.RecordBatch = fields
         return batch
@@ -355,11 +358,11 @@ class PluginFields:
     def _fault_of(self, fields: object, rows: int) -> str | None:
         if not isinstance(fields, pa.RecordBatch) or not fields.schema.equals(self._schema):
             names = ", ".join(self._schema.names)
-            return f"fields gave {type(fields).__name__} without exactly the string columns {names}"
+            return f"fields() returned {type(fields).__name__} instead of a record batch of the string columns {names}"
         if len(fields) != rows:
-            return f"fields gave {len(fields)} rows for {rows}"
+            return f"fields() returned {len(fields)} rows for a batch of {rows} rows"
         try:
             fields.validate(full=True)
         except pa.ArrowInvalid as error:
-            return f"fields are damaged: {error}"
+            return f"fields() returned damaged Arrow data: {error}"
         return None

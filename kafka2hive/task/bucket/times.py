@@ -1,9 +1,9 @@
 """The time that determines a row's bucket, as a wall clock of the bucketing zone in microseconds, for whole batches.
 
 - A `timestamp` column holds the wall clock of the table's zone. If that is the bucketing zone, it is used unchanged.
-  Otherwise it is converted: a wall clock that occurred twice (clocks set back) means the first occurrence,
-  one that never occurred (clocks set forward) means the moment of the change.
-- A `date` column has no zone and means midnight of that day.
+  Otherwise it is converted. A wall clock that occurred twice (clocks set back) means the first occurrence.
+  A wall clock that never occurred (clocks set forward) means the moment of the change.
+- A `date` column is not converted: it means midnight of that day in the bucketing zone.
 - A `bigint` column and the record's timestamp are instants.
 """
 
@@ -21,7 +21,7 @@ from kafka2hive.model.snapshot import EventBounds
 from kafka2hive.model.wall_clock import DAY, EARLIEST, LATEST, NAIVE, wall_clock, wall_clock_of
 
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_LONGEST = LATEST - EARLIEST  # a longer bound refuses nothing, and could exceed 64 bits
+_LONGEST = LATEST - EARLIEST  # a longer bound would not refuse more rows, and could exceed 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +78,21 @@ class BucketTimes:
 
     @property
     def column(self) -> str:
-        """The column of the time, empty if it does not come from a column."""
+        """The column of the time, empty if the time is not from a column."""
         return (self.bucketing.field or "") if self.bucketing.time is BucketTime.EVENT else ""
 
     def check(self, schema: pa.Schema) -> None:
-        """Raise TableError if the event time is not a column of `schema`, or its type has no time."""
+        """Raise TableError if the event time is not a column of `schema`, or is not a timestamp, date or bigint."""
         if self.bucketing.time is BucketTime.EVENT:
             _check_event(self.bucketing, schema)
 
 
 class TimeBounds:
-    """The bounds of event time: `max_future_ms` and `max_past_ms` of EventBounds, for rows whose times are wall clocks of `zone`.
+    """The check of event times against `max_future_ms` and `max_past_ms`. The times are wall clocks of `zone`.
 
-    A time is compared with the timestamp of its record. If the record has none, or one that is later
-    than the epoch's planning because of a wrong clock, the time of planning counts instead. So the result for a record with a
-    sound timestamp depends only on the record: not on when it is read, nor on how long the service was down.
+    A time is compared with the timestamp of its record. The time of planning replaces a timestamp that is missing, or later
+    than the planning because of a wrong clock. So for a record with a sound timestamp the result depends on the record alone:
+    it is the same however late the record is read.
     """
 
     def __init__(self, bounds: EventBounds, zone: str) -> None:

@@ -1,4 +1,4 @@
-"""A chunk of one table's records with the ranges that they came from, and its columns as Arrow arrays."""
+"""A chunk of one table's records, with the ranges that they came from; its columns are Arrow arrays."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 class Segment:
     """`count` consecutive messages of one range.
 
-    `bytes` is the size of their values, `leader_epoch` that of the last message, -1 if unknown.
+    `bytes` is the size of their values. `leader_epoch` is the leader epoch of the last message, -1 if unknown.
     """
 
     range: OffsetRange
@@ -28,7 +28,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive records of one table's ranges. Parts of the records are extracted only on demand."""
+    """Consecutive records of one table's ranges. Keys, values and other parts are extracted only on demand."""
 
     table: str
     segments: tuple[Segment, ...]
@@ -47,7 +47,7 @@ class Chunk:
         return np.cumsum([segment.count for segment in self.segments], dtype=np.int64)
 
     def values(self, positions: Positions | None = None) -> pa.BinaryArray:
-        """Return the values, null for tombstones. Reading all of them also caches their timestamps."""
+        """Return the values, null for tombstones. A call for all values also caches the timestamps."""
         if positions is not None:
             return self.records.values(positions)
         values, times = self.records.values_and_times()
@@ -67,7 +67,7 @@ class Chunk:
         return self.records.timestamps(positions)
 
     def headers(self, positions: Positions | None = None) -> pa.ListArray:
-        """Return `list<struct<key: string, value: binary>>`, null for a record with no or unreadable headers."""
+        """Return `list<struct<key: string, value: binary>>`, null for a record without headers or with unreadable ones."""
         structs = [
             None if pairs is None else [{"key": key, "value": value} for key, value in pairs]
             for pairs in self.header_pairs(positions)
@@ -75,11 +75,11 @@ class Chunk:
         return pa.array(structs, HEADERS)
 
     def header_pairs(self, positions: Positions | None = None) -> list[HeaderPairs]:
-        """Return the name and value pairs of each record's headers, None as in `headers`."""
+        """Return the name and value pairs of each record's headers; None where `headers` returns null."""
         return self.records.headers(positions).pairs
 
     def unreadable_headers(self) -> Positions:
-        """Return the records with a header name that is not UTF-8, which the client cannot return."""
+        """Return the positions of records with a header name that is not UTF-8; the client cannot return such headers."""
         return np.array(self.records.headers(None).unreadable, dtype=np.int64)
 
     def address(self, position: int) -> tuple[TopicPartition, int]:

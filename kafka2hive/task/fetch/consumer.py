@@ -1,4 +1,4 @@
-"""The Kafka consumer of a worker process, which is kept between tasks: connecting costs more than reading a small range."""
+"""The Kafka consumer of a worker process. It is kept between tasks, because connecting costs more than a small range."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition as Assignment
 from kafka2hive.kafka.client_log import ClientLog
 from kafka2hive.kafka.librdkafka import access_refused, refused_properties
 from kafka2hive.model.errors import AccessRefused
-from kafka2hive.task.fetch.native import NativeClient, librdkafka, needs_python
+from kafka2hive.task.fetch.native import NativeClient, librdkafka, python_only_setting
 from kafka2hive.task.fetch.records import Batch, Key, MessageBatch
 
 log = logging.getLogger(__name__)
@@ -31,13 +31,13 @@ _DEFAULTS: dict[str, str | int | bool] = {
     "check.crcs": True,
     "fetch.queue.backoff.ms": 10,
     "fetch.wait.max.ms": 20,  # the records exist already; waiting only delays the end of a compacted range
-    "queued.max.messages.kbytes": 8 * 1024,  # a longer queue takes more memory and is no faster
+    "queued.max.messages.kbytes": 8 * 1024,  # a longer queue takes more memory without being faster
     "topic.metadata.propagation.max.ms": 5_000,
     "reconnect.backoff.ms": 500,  # librdkafka's default of 100 ms means ten tries a second
     "reconnect.backoff.max.ms": 5_000,
 }
 
-_LEADERS_SECONDS = 1.0  # librdkafka's own interval of looking for unknown leaders
+_LEADERS_SECONDS = 1.0  # the interval at which librdkafka looks for unknown leaders
 _KNOWN_SECONDS = 300.0  # librdkafka caches a topic's metadata for longer
 
 GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
@@ -76,11 +76,11 @@ class ConsumerPort(Protocol):
         ...
 
     def position(self, assignments: list[Assignment]) -> list[Assignment]:
-        """Return the offset after the last message returned of each, below 0 if there was none."""
+        """Return for each the offset after the last message that `consume` returned, below 0 before the first message."""
         ...
 
     def refused(self, since: float, *, certain: bool) -> AccessRefused | None:
-        """Return why brokers have refused this client since then (time.monotonic), None if they have not.
+        """Return why brokers have refused this client since the time `since` (time.monotonic), None if they have not.
 
         If `certain`, refusals that a broker's restart could also cause are ignored.
         """
@@ -106,7 +106,7 @@ class Client(Protocol):
     def position(self, assignments: list[Assignment]) -> list[Assignment]: ...
 
     def errors_of_offsets(self, asked: list[Assignment], seconds: float) -> dict[Key, KafkaError | None]:
-        """Query offsets from the leaders and return the error of each answer, None if there is none."""
+        """Query offsets from the leaders. Return the error of each answer, None for an answer without an error."""
         ...
 
     def close(self) -> None: ...
@@ -117,7 +117,7 @@ OpenClient = Callable[[Mapping[str, Any], logging.Logger, OnError], Client]
 
 
 class PythonClient(Consumer):  # type: ignore[misc]  # it ships no types
-    """See Client. A confluent-kafka consumer."""
+    """A confluent-kafka consumer as a Client."""
 
     def __init__(self, config: Mapping[str, Any], logger: logging.Logger, on_error: OnError) -> None:
         super().__init__({**config, "error_cb": on_error}, logger=logger)
@@ -130,9 +130,11 @@ class PythonClient(Consumer):  # type: ignore[misc]  # it ships no types
 
 
 def open_client(config: Mapping[str, Any], logger: logging.Logger, on_error: OnError) -> Client:
-    """Return the compiled library's client, or the Python client if the library is not there or cannot serve the config."""
-    if (setting := needs_python(config)) and librdkafka() is not None:
-        log.info("the Python client reads the records, which costs more CPU: only it serves %s", setting)
+    """Return the compiled library's client, or the Python client if the library is missing or cannot serve the config."""
+    if (setting := python_only_setting(config)) and librdkafka() is not None:
+        log.info(
+            "the Python client reads the records, which costs more CPU: the compiled one lacks %s", setting
+        )
     elif librdkafka() is not None:
         return NativeClient(config, logger, on_error)
     return PythonClient(config, logger, on_error)
@@ -141,8 +143,8 @@ def open_client(config: Mapping[str, Any], logger: logging.Logger, on_error: OnE
 class TaskConsumer:
     """A consumer for assigned topic partitions, without a consumer group.
 
-    `last_error` is the text of the client's last error. `complaints` holds errors about one topic partition that come
-    outside the stream of messages (it does not exist, access is denied), by "topic [number]", the client's own name for it.
+    `last_error` is the text of the client's last error. `complaints` has errors about single topic partitions that do not
+    come as messages (unknown topic partition, access denied); the key is librdkafka's name for it, "topic [number]".
     Raises ConfigError (`kafka.properties`, `kafka.gssapi`) if librdkafka rejects the properties.
     """
 
@@ -196,9 +198,8 @@ class TaskConsumer:
     def _ask_for_leaders(self, assignments: Sequence[Assignment]) -> None:
         """Make librdkafka fetch the leaders of new topic partitions now, by a query for offsets.
 
-        Without it, librdkafka asks at once only for what is assigned before it connects, and later only at its next
-        interval. Errors about topic partitions in the answer are kept, because an assignment of a topic partition
-        that a known topic does not have reports nothing.
+        Without the query, librdkafka fetches the leaders of a later assignment only at its next interval. Errors in the
+        answers are kept as complaints, because librdkafka reports nothing if an assigned topic partition does not exist.
         """
         now = time.monotonic()
         new = [
@@ -220,19 +221,19 @@ class TaskConsumer:
                 self.complaints[f"{topic} [{number}]"] = refusal
 
 
-_kept: dict[tuple[int, tuple[tuple[str, str], ...]], TaskConsumer] = {}
+_consumers: dict[tuple[int, tuple[tuple[str, str], ...]], TaskConsumer] = {}
 
 
 def process_consumer(properties: tuple[tuple[str, str], ...]) -> TaskConsumer:
-    """Return this process's consumer for these properties. A forked child gets a new one: librdkafka does not survive forks."""
+    """Return this process's consumer for these properties. A forked child makes a new one: librdkafka does not survive forks."""
     key = (os.getpid(), properties)
-    if key not in _kept:
-        _kept[key] = TaskConsumer(properties)
-    return _kept[key]
+    if key not in _consumers:
+        _consumers[key] = TaskConsumer(properties)
+    return _consumers[key]
 
 
 def forget_consumer(properties: tuple[tuple[str, str], ...]) -> None:
     """Close this process's consumer after an error, so that the next task connects again."""
-    consumer = _kept.pop((os.getpid(), properties), None)
+    consumer = _consumers.pop((os.getpid(), properties), None)
     if consumer is not None:
         consumer.close()

@@ -1,7 +1,7 @@
 """A consumer that counts its deliveries before any other code handles them.
 
-`Fetch` decides what becomes of a record and when a range has been read. If it loses or duplicates a record, or ends a
-range too early, the comparison of its counts with these shows it (plan/contract.py).
+`Fetch` decides what becomes of a record and when a range has been read. If `Fetch` loses or duplicates a record, or ends a
+range too early, its counts differ from the counts here (plan/contract.py compares them).
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,18 @@ from kafka2hive.task.fetch.records import Batch, Key, Offsets
 
 
 class FetchBug(Kafka2HiveError):
-    """Kafka's client delivered a record that was not requested; nothing of this attempt may be used."""
+    """Kafka's client delivered a record that was not requested; the attempt must end without a manifest."""
 
 
 def _wrong_record(what: str) -> FetchBug:
-    return FetchBug("task.wrong_record", what, "report it: a bug; nothing of this attempt is used")
+    return FetchBug(
+        "task.wrong_record", what, "report it: a bug; the attempt was abandoned, and Spark tries again"
+    )
 
 
 @dataclass(slots=True)
 class _Count:
-    """The count of one range; `next` is the lowest offset that may be delivered next."""
+    """The count of one range, as in ClientCounts; `next` is the lowest offset that may be delivered next."""
 
     range: OffsetRange
     next: int
@@ -40,9 +42,9 @@ class _Count:
     log_end: int = NEVER
     given_up: bool = False
 
-    def pass_to(self, offset: int, records: int = 0) -> None:
+    def advance_to(self, offset: int, records: int = 0) -> None:
         """Note that every offset below `offset` was delivered or is absent; `records` of them lie inside the range."""
-        if offset > self.next:  # otherwise an end of the log that was reported before
+        if offset > self.next:  # otherwise the client reported the same end of the log before
             end = self.range.end
             self.absent += min(offset, end) - min(self.next, end) - records
             self.records += records
@@ -85,15 +87,15 @@ class CountedConsumer:
                 count.begun = assigned.offset
 
     def incremental_unassign(self, assignments: list[Assignment]) -> None:
-        self._give_up([(a.topic, a.partition) for a in assignments])
+        self._note_positions([(a.topic, a.partition) for a in assignments])
         self._consumer.incremental_unassign(assignments)
 
     def unassign(self) -> None:
-        self._give_up(list(self._counts))
+        self._note_positions(list(self._counts))
         self._consumer.unassign()
 
-    def _give_up(self, keys: Sequence[Key]) -> None:
-        """Note the client's positions before they are unassigned, after which it no longer has them."""
+    def _note_positions(self, keys: Sequence[Key]) -> None:
+        """Note the client's positions, which it forgets when they are unassigned."""
         released = [key for key in keys if key in self._counts and not self._counts[key].given_up]
         if not released:
             return
@@ -126,7 +128,7 @@ class CountedConsumer:
                 f"{count.range}: expected offset {count.next} or later, each once and in order,"
                 f" got {len(offsets)} records {first}..{last}"
             )
-        count.pass_to(last + 1, int(np.searchsorted(offsets, count.range.end)))
+        count.advance_to(last + 1, int(np.searchsorted(offsets, count.range.end)))
 
     def _count_log_end(self, event: Any) -> None:
         if event.error().code() != KafkaError._PARTITION_EOF:
@@ -134,12 +136,12 @@ class CountedConsumer:
         count = self._counts.get((event.topic(), event.partition()))
         if count is not None:
             count.log_end = event.offset()
-            count.pass_to(count.log_end)
+            count.advance_to(count.log_end)
 
     def delivered(self, ranges: Sequence[OffsetRange]) -> tuple[ClientCounts, ...]:
-        """Return the counts of these ranges, which must be expected and read."""
+        """Return the counts of these ranges. They must be among the expected ranges, and read."""
         keys = [(r.topic_partition.topic, r.topic_partition.number) for r in ranges]
-        self._give_up(keys)
+        self._note_positions(keys)
         counts = [self._counts[key] for key in keys]
         return tuple(
             ClientCounts(

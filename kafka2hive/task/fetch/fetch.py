@@ -1,8 +1,8 @@
 """Read planned ranges from Kafka: exactly the records of `[start, end)`, each once, in offset order per range.
 
 All ranges that a consumer can read at once are assigned together (reader.py), so a task with many small ranges waits
-for the broker once, not once per range. A range ends at a record at or beyond `end`, or at the end of the log
-(`enable.partition.eof`) if compaction, aborted transactions or transaction markers leave no further record.
+for the broker once, not once per range. A range ends with a record at or beyond `end`. If compaction, aborted transactions
+or transaction markers removed the last records, it ends with the client's report of the log's end (`enable.partition.eof`).
 """
 
 import time
@@ -21,7 +21,7 @@ from kafka2hive.task.fetch.consumer import GONE, TRANSIENT
 from kafka2hive.task.fetch.delivery_count import CountedConsumer
 from kafka2hive.task.fetch.records import DeliveryRun, Key, Records
 
-CHUNK_RECORDS = 16_000  # fewer raise the cost per chunk; more exceed the processor's cache
+CHUNK_RECORDS = 16_000  # smaller chunks cost more per record; larger chunks exceed the processor's cache
 CHUNK_BYTES = 16 * 1024 * 1024
 _HELD_BYTES = 2 * CHUNK_BYTES  # the sum over tables whose chunk is not full yet
 _POLL_SECONDS = 0.05
@@ -38,7 +38,7 @@ class RangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class TableRead:
-    """All of a table's ranges in this fetch have been read; its last chunk came before this event."""
+    """All of a table's ranges in this fetch have been read; the table's last chunk came before this event."""
 
     table: str
 
@@ -78,9 +78,9 @@ class _Held:
     compact: int = 0
 
     def compact_new(self) -> None:
-        """Copy the new records out of their deliveries if they are a small part of them, so that these can be freed.
+        """Join the records that came since the last call, and free the deliveries that hold much more than these records.
 
-        `compact` is how many items of `records` are not new.
+        `compact` is how many items of `records` earlier calls have joined.
         """
         if new := self.records[self.compact :]:
             self.records[self.compact :] = [new[0].joined(new[1:]).compact()]
@@ -88,7 +88,7 @@ class _Held:
 
 
 class Fetch:
-    """The read of one wave. Iterate over it for events; `drop` a table whose records are no longer needed."""
+    """The read of one wave. Iterate over it for events; call `drop` for a table whose records are no longer needed."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Fetch:
         stall_seconds: float,
         progress: Callable[[], None] = lambda: None,
     ) -> None:
-        """`progress` is called at every poll, because the wait for Kafka is limited by `stall_seconds`."""
+        """`progress` is called at every poll, so that the watchdog leaves the limit on waiting to `stall_seconds`."""
         self._consumer = consumer
         self._stall_seconds = stall_seconds
         self._progress = progress
@@ -126,8 +126,8 @@ class Fetch:
     def __iter__(self) -> Iterator[Event]:
         """Yield events until all ranges are read or dropped.
 
-        Raises ServiceUnavailable if nothing came for `stall_seconds`, AccessRefused within seconds if brokers refuse
-        this client, and FetchBug for a record that was not requested.
+        Raises ServiceUnavailable if Kafka delivers nothing for `stall_seconds`, AccessRefused within seconds if brokers
+        refuse this client, and FetchBug for a record that was not requested.
         """
         self._consumer.assign(
             [Assignment(topic, number, r.range.start) for (topic, number), r in self._readings.items()]
@@ -156,14 +156,15 @@ class Fetch:
         self._consumer.unassign()
 
     def _batch(self) -> int:
-        """Return how many messages to request: never more than can come, or the client waits in vain."""
+        """Return how many messages to request. If it exceeded what can come, the client would wait in vain."""
         remaining = sum(r.range.end - r.position for r in self._readings.values()) + len(self._readings)
         return max(1, min(CHUNK_RECORDS, remaining, int(CHUNK_BYTES / self._mean_bytes)))
 
     def _sort(self, runs: Sequence[DeliveryRun], events: Sequence[Any], now: float) -> Iterator[Event]:
-        """Yield the events of a delivery, after the ranges that ended are released together.
+        """Release the ranges that ended with this delivery, then yield its events.
 
-        Each release takes a round trip to the client's thread, and the client keeps fetching what is not released.
+        The ranges are released together, because each release takes a round trip to the client's thread. They are released
+        first, because the client keeps fetching until then.
         """
         produced: list[Event] = []
         tables = {self._readings[run.key].table for run in runs if run.key in self._readings}
@@ -180,7 +181,7 @@ class Fetch:
     def _take(self, key: Key, run: Records) -> Iterator[Event]:
         reading = self._readings.get(key)
         if reading is None:
-            return  # beyond the end of a finished range, or of a dropped table
+            return  # the records are beyond the end of a finished range, or belong to a dropped table
         end, last = reading.range.end, run.last()[0]
         reading.position = last + 1
         reading.problem = None
@@ -220,7 +221,7 @@ class Fetch:
             yield from Chunk(table, tuple(held.segments), records).split(2 * CHUNK_BYTES)
 
     def _release(self, keys: Sequence[Key]) -> None:
-        if keys and self._readings:  # `unassign` releases the last ones
+        if keys and self._readings:  # at the end, `unassign` releases the rest
             self._consumer.incremental_unassign([Assignment(topic, number) for topic, number in keys])
 
     def _on_event(self, message: Any, now: float) -> Iterator[Event]:

@@ -1,6 +1,6 @@
 """The compiled library's client (native/src/fetch): librdkafka's records become columns without Python objects.
 
-It uses the librdkafka that confluent_kafka has loaded. What it cannot serve is left to the Python client.
+It uses the librdkafka that confluent_kafka has loaded. If it cannot serve the map's Kafka properties, the Python client reads.
 """
 
 import logging
@@ -28,7 +28,7 @@ _LEVELS = (50, 50, 50, 40, 30, 20, 20, 10)
 
 @cache
 def librdkafka(library: Any = LIBRARY) -> Any:
-    """Return the compiled library's access to the loaded librdkafka; None, with a line in the log, if that is impossible."""
+    """Return the compiled library's access to the loaded librdkafka. If it does not fit, log why and return None."""
     if library is None:
         return None  # a run's first line names the missing library
     try:
@@ -44,14 +44,14 @@ def librdkafka(library: Any = LIBRARY) -> Any:
     return loaded
 
 
-def needs_python(config: Mapping[str, object]) -> str:
-    """Return the property that only the Python client serves, with its value; empty if there is none."""
+def python_only_setting(config: Mapping[str, object]) -> str:
+    """Return the property that only the Python client serves, with its value; empty if the config lacks such a property."""
     name = "sasl.oauthbearer.metadata.authentication.type"
     return f"{name}: aws_iam" if config.get(name) == "aws_iam" else ""
 
 
 class NativeClient:
-    """See Client (consumer.py)."""
+    """The compiled library's consumer as a Client (consumer.py)."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class NativeClient:
         logger: logging.Logger,
         on_error: Callable[[KafkaError], None],
     ) -> None:
-        """Raises KafkaException if librdkafka refuses the config. `librdkafka()` must not be None."""
+        """Raise KafkaException if librdkafka refuses the config. `librdkafka()` must not be None."""
         self._logger = logger
         self._on_error = on_error
         texts = {
@@ -116,7 +116,7 @@ def _call(function: Callable[..., Any], *arguments: object) -> Any:
 
 
 class NativeBatch:
-    """See Batch (records.py)."""
+    """A batch of the compiled library as a Batch (records.py)."""
 
     def __init__(self, batch: Any) -> None:
         self._batch = batch
@@ -139,7 +139,7 @@ class NativeBatch:
 
 
 class NativeRecords:
-    """See Records (records.py)."""
+    """Records of the compiled library as Records (records.py)."""
 
     def __init__(self, records: Any) -> None:
         self._records = records

@@ -1,4 +1,4 @@
-"""The reader of all ranges of several tables: it yields each record once, and the client's own counts.
+"""The reader of all ranges of several tables: it yields each record once, then the counts of Kafka's client.
 
 A consumer has one position per topic partition, so several ranges of one topic partition are read in separate waves.
 """
@@ -16,7 +16,7 @@ from kafka2hive.task.fetch.fetch import Fetch, RangeRequest, TableRead, TableUnr
 
 @dataclass(frozen=True, slots=True)
 class TableDelivered:
-    """All of a table's ranges have been read; `delivered` has the client's counts of each that is not empty."""
+    """All of a table's ranges have been read; `delivered` has the client's counts of each range that is not empty."""
 
     table: str
     delivered: tuple[ClientCounts, ...]
@@ -26,10 +26,10 @@ Event = Chunk | TableDelivered | TableUnreadable
 
 
 class RangeReader:
-    """Reads the ranges wave by wave. Iterate over it once; `drop` a table whose records are no longer needed.
+    """Reads the ranges wave by wave. Iterate over it once; call `drop` for a table whose records are no longer needed.
 
-    The chunks of a table end with one TableDelivered or one TableUnreadable. The caller must compare its counts of the
-    chunks with those of TableDelivered (plan/contract.py).
+    The chunks of a table end with one TableDelivered or one TableUnreadable. The caller must compare the chunks' counts with
+    the counts of TableDelivered (plan/contract.py).
     """
 
     def __init__(
@@ -45,7 +45,9 @@ class RangeReader:
         self._stall_seconds = stall_seconds
         self._progress = progress
         self._open_fetch = open_fetch
-        self._waves = waves([RangeRequest(table, r) for table, some in ranges.items() for r in some])
+        self._waves = waves(
+            [RangeRequest(table, r) for table, its_ranges in ranges.items() for r in its_ranges]
+        )
         self._waves_left = dict.fromkeys(ranges, 0)
         for wave in self._waves:
             for table in {request.table for request in wave}:
@@ -54,7 +56,7 @@ class RangeReader:
         self._fetch: Fetch | None = None
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield events. Raises ServiceUnavailable, AccessRefused and FetchBug, as Fetch."""
+        """Yield events. Raises ServiceUnavailable, AccessRefused and FetchBug as Fetch does."""
         for table in [table for table, waves_left in self._waves_left.items() if not waves_left]:
             yield from self._end(table)
         for wave in self._waves:
@@ -72,7 +74,7 @@ class RangeReader:
         self._fetch = self._open_fetch(self._consumer, wave, self._stall_seconds, self._progress)
         for event in self._fetch:
             if event.table not in self._waves_left:
-                continue  # it was dropped after this event was made
+                continue  # the table was dropped after this event was made
             match event:
                 case TableRead(table):
                     ranges = [request.range for request in wave if request.table == table]
@@ -93,7 +95,7 @@ class RangeReader:
 
 
 def waves(requests: Sequence[RangeRequest]) -> list[list[RangeRequest]]:
-    """Group the requests, in their order, into waves that can be assigned at once; empty ranges are left out."""
+    """Return the requests in waves, in their order. A wave has one range per topic partition; empty ranges are left out."""
     result: list[list[RangeRequest]] = []
     used: list[set[TopicPartition]] = []
     for request in requests:

@@ -1,7 +1,7 @@
-"""Records as a Kafka client delivers them: in batches, of which runs of one topic partition are taken.
+"""Records as a Kafka client delivers them: a batch consists of runs of records of one topic partition.
 
-The Python client delivers a list of messages, the compiled library (native.py) an object that holds the same in one
-piece. Both hand out the parts of records as columns, each only on demand.
+The Python client delivers a list of messages, the compiled library (native.py) one object for the whole batch. Both return
+the parts of records as columns, each only on demand.
 """
 
 import operator
@@ -30,26 +30,26 @@ Positions = npt.NDArray[np.int64]
 """Positions of messages within a chunk, from 0, ascending; for rows, a position repeats for each row of its message."""
 
 UNREADABLE_HEADERS = "headers.utf8"
-"""The reason of a dead letter whose record has a header name that is not UTF-8; its letter has no headers."""
+"""The reason of a dead letter whose record has a header name that is not UTF-8; the letter's headers are null."""
 
 HeaderPairs = list[tuple[str, bytes | None]] | None
 
-_second: Callable[[tuple[int, int]], int] = itemgetter(1)
+_milliseconds: Callable[[tuple[int, int]], int] = itemgetter(1)  # of (type of timestamp, milliseconds)
 
 
 class Records(Protocol):
-    """Records in the order of delivery. `positions` are those of some of them, None means all."""
+    """Records in the order of delivery. The argument `positions` selects records; None selects all of them."""
 
     def __len__(self) -> int: ...
 
     def slice(self, start: int, end: int) -> "Records": ...
 
     def joined(self, others: Sequence[Any]) -> "Records":
-        """Return these records and those of `others`, which are of the same class."""
+        """Return these records, followed by the records of `others`, which must be of the same class."""
         ...
 
     def compact(self) -> "Records":
-        """Return the same records, which no longer keep the memory of much more than themselves."""
+        """Return the same records without keeping the memory of a delivery that is much larger than these records."""
         ...
 
     def value_bytes(self) -> int:
@@ -61,7 +61,7 @@ class Records(Protocol):
         ...
 
     def last(self) -> tuple[int, int]:
-        """Return offset and leader epoch (-1 if unknown) of the last record; there must be one."""
+        """Return offset and leader epoch (-1 if unknown) of the last record. Must not be called without records."""
         ...
 
     def count_below(self, offset: int) -> int:
@@ -83,15 +83,15 @@ class Records(Protocol):
         ...
 
     def headers(self, positions: Positions | None) -> "Headers":
-        """Return the headers of each of these records."""
+        """Return the headers of the selected records."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """`pairs` has names and values of each record's headers, None for a record with none or with unreadable ones.
+    """`pairs` has the names and values of each record's headers, None for a record without headers or with unreadable ones.
 
-    `unreadable` are the indexes in `pairs` of records with a name that is not UTF-8.
+    `unreadable` has the indexes in `pairs` of the records with a name that is not UTF-8.
     """
 
     pairs: list[HeaderPairs]
@@ -107,7 +107,7 @@ class DeliveryRun:
 
 
 class Batch(Protocol):
-    """The result of one call of a client."""
+    """What one call of `Client.consume` delivers."""
 
     @property
     def events(self) -> Sequence[Any]:
@@ -115,11 +115,11 @@ class Batch(Protocol):
         ...
 
     def tally(self) -> Sequence[tuple[Key, Offsets]]:
-        """Return the offsets of the records, run by run, as the client delivered them."""
+        """Return the offsets of the records, one entry per run, as the client delivered them."""
         ...
 
     def runs(self) -> Sequence[DeliveryRun]:
-        """Return the records."""
+        """Return the records in runs of one topic partition, as the client delivered them."""
         ...
 
 
@@ -158,7 +158,7 @@ def _runs(messages: list[Any]) -> Iterator[tuple[Key, list[Any]]]:
 
 @dataclass(frozen=True, slots=True)
 class MessageRecords:
-    """See Records. Records as messages of the Python client."""
+    """Messages of the Python client as Records."""
 
     messages: list[Any]
     _unreadable: set[int] = field(default_factory=set, init=False, repr=False, compare=False)
@@ -215,7 +215,7 @@ class MessageRecords:
 
     def _headers_at(self, position: int) -> HeaderPairs:
         if position in self._unreadable:
-            return None  # a second call returns a list with NULL items, which crash the interpreter
+            return None  # a second call of `headers` would return a list with NULL items, which crash the interpreter
         try:
             pairs: HeaderPairs = self.messages[position].headers()
         except (SystemError, UnicodeDecodeError):
@@ -243,6 +243,6 @@ def _values(messages: Sequence[Any]) -> pa.BinaryArray:
 
 
 def _times(messages: Sequence[Any]) -> pa.Int64Array:
-    times = np.fromiter(map(_second, map(Message.timestamp, messages)), np.int64, len(messages))
+    times = np.fromiter(map(_milliseconds, map(Message.timestamp, messages)), np.int64, len(messages))
     missing = times < 0
     return pa.array(times, mask=missing if missing.any() else None)

@@ -1,4 +1,4 @@
-"""The coordinates of each row: a column that passes through the SELECT with the row and is checked after it."""
+"""The coordinates of a row: a column that passes through the SELECT with the row, and is checked after the SELECT."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import Positions
 
 TYPE = pa.struct([("task", pa.int32()), ("range", pa.int32()), ("offset", pa.int64()), ("time", pa.int64())])
-"""The task's index in the epoch, the range's index in the task's share, the offset, the record's timestamp (epoch ms)."""
+"""The fields: the task's index in the epoch, the range's index in the task, the offset, the record's timestamp (epoch ms)."""
 
 
 def coordinates(
@@ -31,7 +31,7 @@ def coordinates(
 
 
 class Arrivals:
-    """Proves that the rows of one task arrive at most once each, and counts them by range."""
+    """Checks that each row of one task arrives at most once, and counts the rows by range."""
 
     def __init__(self, table: str, task: int, ranges: Sequence[OffsetRange]) -> None:
         self._table = table
@@ -43,24 +43,27 @@ class Arrivals:
     def note(self, column: pa.StructArray) -> tuple[Positions, pa.Int64Array, pa.Int64Array]:
         """Return the index of the range, the offset and the timestamp of each row.
 
-        Raises TableError (`sql.coordinates`) if a row comes twice, because the SELECT multiplies rows, and
-        AccountingMismatch if a row is not of this task's ranges, which no accepted plan can cause.
+        Raises TableError (`sql.coordinates`) if a row comes twice, because the SELECT multiplies rows. Raises
+        AccountingMismatch if a row is outside this task's ranges, which is a bug: accepted SELECTs cannot cause it.
         """
         tasks, numbers, offsets, times = (column.field(name) for name in ("task", "range", "offset", "time"))
         if column.null_count or tasks.null_count or numbers.null_count or offsets.null_count:
             raise AccountingMismatch(f"{self._table}: a row of the SELECT has lost its offset")
-        of_range = numbers.to_numpy(zero_copy_only=False).astype(np.int64)
+        range_indexes = numbers.to_numpy(zero_copy_only=False).astype(np.int64)
         at = offsets.to_numpy(zero_copy_only=False)
         if (tasks.to_numpy(zero_copy_only=False) != self._task).any() or (
-            len(of_range) and not 0 <= of_range.min() <= of_range.max() < len(self._ranges)
+            len(range_indexes) and not 0 <= range_indexes.min() <= range_indexes.max() < len(self._ranges)
         ):
             raise AccountingMismatch(f"{self._table}: the SELECT gave task {self._task} rows of another task")
-        for number in np.unique(of_range).tolist():
-            self._note_range(number, at[of_range == number])
-        return of_range, offsets, times
+        for number in np.unique(range_indexes).tolist():
+            self._note_range(number, at[range_indexes == number])
+        return range_indexes, offsets, times
 
     def _note_range(self, number: int, offsets: Positions) -> None:
-        """Count the rows of one range. Ascending offsets prove that no row comes twice; Spark keeps the order of unmoved rows."""
+        """Count the rows of one range. Their offsets must ascend, which shows that rows are distinct.
+
+        Spark keeps the order of rows within a task.
+        """
         source = self._ranges[number]
         if offsets.max() >= source.end or offsets.min() < source.start:
             raise AccountingMismatch(f"{self._table}: the SELECT gave rows outside of {source}")

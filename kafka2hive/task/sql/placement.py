@@ -1,7 +1,7 @@
-"""Place the rows of one task after the SELECT: check that each comes once, compute its bucket, and write it to a file.
+"""Place the rows of one task after the SELECT: check that each row comes once, compute its bucket, and write it to a file.
 
-If a row cannot be written, its record becomes a dead letter, which holds all bytes of the record. The row no longer has
-these bytes, so the record is read from Kafka again.
+If a row cannot be written, its record becomes a dead letter. A dead letter holds all bytes of the record, which the row
+lacks, so the record is read from Kafka again.
 """
 
 from collections import Counter
@@ -31,16 +31,16 @@ from kafka2hive.task.sql.shares import RowsWritten
 from kafka2hive.task.write.bucket_split import RowSources
 
 MOST_UNWRITABLE_ROWS = 100_000
-"""The limit for one task: if more rows cannot be written, the SELECT is wrong rather than the records."""
+"""The limit for one task: if more rows cannot be written, the SELECT is probably wrong, not the records."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedBatch:
-    """Rows in the form of the files; for each row the index of its bucket's path, the index of its range, and its offset."""
+    """Rows with the columns of the files. Per row: `ids` indexes its bucket's path, `range_indexes` its range; and its offset."""
 
     rows: pa.RecordBatch
     ids: BucketIds
-    of_range: Positions
+    range_indexes: Positions
     offsets: Positions
 
 
@@ -73,33 +73,33 @@ class PlacedRows:
 
     @property
     def paths(self) -> list[str]:
-        """Return the paths of the buckets so far; the list only grows."""
+        """Return the paths of the buckets so far. Later calls return longer lists with the same beginning."""
         return self._bucketer.paths
 
     def take(self, batch: pa.RecordBatch) -> PlacedBatch:
-        of_range, offsets, times = self._arrivals.note(batch.column(COORDINATES))
+        range_indexes, offsets, times = self._arrivals.note(batch.column(COORDINATES))
         rows = batch.select(self._whole.names).cast(self._whole)
         places: Positions = np.arange(len(rows))
         if self._unwritable is not None:
             bad, reasons = rows_not_held(rows, self._unwritable)
             if reasons:
-                self._refuse(of_range, offsets, bad, reasons)
+                self._refuse(range_indexes, offsets, bad, reasons)
                 places = np.setdiff1d(places, bad)
                 rows = rows.take(pa.array(places))
         assigned = self._bucketer.assign(rows, lambda: times.take(pa.array(places)))
         if len(assigned.refused):
-            self._refuse(of_range, offsets, places[assigned.refused], assigned.reasons)
+            self._refuse(range_indexes, offsets, places[assigned.refused], assigned.reasons)
         kept = assigned.ids != NO_BUCKET
         if not kept.all():
             rows, places = rows.filter(pa.array(kept)), places[kept]
         at = offsets.to_numpy(zero_copy_only=False)[places]
-        return PlacedBatch(rows.select(self.schema.names), assigned.ids[kept], of_range[places], at)
+        return PlacedBatch(rows.select(self.schema.names), assigned.ids[kept], range_indexes[places], at)
 
     def _refuse(
-        self, of_range: Positions, offsets: pa.Int64Array, places: Positions, reasons: list[Reason]
+        self, range_indexes: Positions, offsets: pa.Int64Array, places: Positions, reasons: list[Reason]
     ) -> None:
         for place, reason in zip(places.tolist(), reasons, strict=True):
-            self._unwritable_rows.add(int(of_range[place]), offsets[place].as_py(), reason)
+            self._unwritable_rows.add(int(range_indexes[place]), offsets[place].as_py(), reason)
 
     def finish(self) -> None:
         """Write the dead letters and start closing their files."""
@@ -149,9 +149,9 @@ class UnwritableRows:
         self._counts: list[Counter[str]] = [Counter() for _ in ranges]
 
     def add(self, number: int, offset: int, reason: Reason) -> None:
-        """Note a row of the range with this index.
+        """Note a row of the range with the index `number`.
 
-        Raises TableError (`sql.no_bucket`) if there are too many, not counting those outside of the map's bounds of event time.
+        Raises TableError (`sql.no_bucket`) beyond MOST_UNWRITABLE_ROWS; rows that the bounds of event time refuse do not count.
         """
         self._reasons[number][offset] = reason
         self._counts[number][reason.code] += 1
@@ -205,9 +205,9 @@ class UnwritableRows:
         if letters != len(self):
             raise TableError(
                 "sql.no_bucket",
-                f"{self._table}: {len(self)} rows of the SELECT cannot be written, and {len(self) - letters} of their records"
-                " are no longer in Kafka",
-                "nothing was committed; the table is tried again by itself",
+                f"{self._table}: {len(self)} rows of the SELECT cannot be written, and Kafka has deleted {len(self) - letters}"
+                " of their records meanwhile",
+                "the epoch was not committed for this table; the run tries again by itself",
             )
 
 
@@ -247,7 +247,7 @@ class SelectedRows:
         with self._times.timed("bucket"):
             placed = self._placed.take(batch)
         with self._times.timed("write"):
-            sources = self._sources.of_ranges(placed.of_range)
+            sources = self._sources.ids_of_ranges(placed.range_indexes)
             self._data.add(placed.rows, placed.ids, self._placed.paths, sources)
 
     def finish(self) -> RowsWritten:

@@ -1,7 +1,7 @@
-"""The side before the SELECT: the table's settings for decoding, and the end that passes rows on with coordinates.
+"""The side before the SELECT: the table's settings for decoding, and the RowEnd that passes rows on with coordinates.
 
-Records are counted as in a task without SQL. Dead letters do not go through the SELECT: their files are written here, and
-the driver takes those of the attempt whose rows were written (sql/accounts.py).
+Records are counted as in a task without SQL. Dead letters do not go through the SELECT. Each attempt writes its files of
+dead letters here; the driver commits the files of the attempt whose rows came through (sql/accounts.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from kafka2hive.task.table import Fates
 def records_table(table: TableSettings) -> TableSettings:
     """Return the table's settings for decoding its records: with the records' columns and without the SELECT.
 
-    The writer's options are the defaults, because only rows that come out of the SELECT must fit into files.
+    The writer options are the defaults: the limits of the file format apply only to rows that come out of the SELECT.
     """
     return replace(
         table,
@@ -37,7 +37,7 @@ def records_table(table: TableSettings) -> TableSettings:
 
 
 def with_records_of(table: str, settings: TaskSettings) -> TaskSettings:
-    """Return the settings for the side before the SELECT."""
+    """Return the settings with only this table, as `records_table` changes it."""
     return replace(settings, tables={table: records_table(settings.tables[table])})
 
 
@@ -48,7 +48,7 @@ def records_schema(table: TableSettings) -> pa.Schema:
 
 
 class RowsToSelect:
-    """Passes rows to the SELECT (see RowEnd). The map's checks allow one row per message; the accounts would reject more."""
+    """The RowEnd that passes rows to the SELECT. The map's checks make sure that a message has at most one row."""
 
     is_last = False
 
@@ -67,10 +67,10 @@ class RowsToSelect:
             yield rows.append_column(COORDINATES, column)
 
     def finish(self, accounts: tuple[OffsetAccounting, ...]) -> None:
-        """Do nothing: no rows wait."""
+        """Do nothing: `take` passes all rows on at once."""
 
     def files(self) -> Sequence[DataFile]:
         return ()
 
     def abandon(self) -> None:
-        """Do nothing: no rows are held."""
+        """Do nothing: `take` passes all rows on at once."""

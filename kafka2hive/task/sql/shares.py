@@ -1,4 +1,4 @@
-"""The reports of both sides of a SELECT about their share of an epoch, which the driver combines (sql/accounts.py)."""
+"""What tasks before and after a SELECT report about their share of an epoch; the driver combines it (sql/accounts.py)."""
 
 from dataclasses import dataclass
 
@@ -21,11 +21,14 @@ class RecordsRead:
 class RowsWritten:
     """The report of a task after the SELECT.
 
-    `rows` and `refused` are by range, in the plan's order. `rows` counts the rows in data files. `refused` counts the rows
-    without a bucket or that the files cannot hold; their records are dead letters, and `refusals` has the reasons.
-    `out_of_range` and `late` are the parts of `refused` that the map's bounds of event time refuse.
-    If the table has a shuffle, the rows were sent to other tasks, `marks` has a hash of each range's offsets
-    (`marks_of` in shuffle.py), and the files are dead letters.
+    All counts are by range, in the plan's order.
+
+    - `rows`: the rows in data files, or, with a shuffle, the rows sent to other tasks.
+    - `refused`: rows without a bucket, or that the file format cannot hold. Their records become dead letters.
+    - `out_of_range`, `late`: the part of `refused` that the map's bounds of event time refuse.
+    - `refusals`: the most frequent reasons of `refused`.
+    - `marks`: with a shuffle, a hash of each range's offsets (`marks_of` in shuffle.py).
+    - `files`: data files and dead letters; with a shuffle, only dead letters.
     """
 
     attempt: int
@@ -43,7 +46,7 @@ class RowsWritten:
 
 @dataclass(frozen=True, slots=True)
 class ArrivalCount:
-    """The number of rows of one range that arrived from one attempt of its task, and the mark of their offsets."""
+    """The rows of one range that arrived from one attempt of its task: their number, and the mark of their offsets."""
 
     range: int
     attempt: int
@@ -53,7 +56,7 @@ class ArrivalCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsReceived:
-    """The report of one part after the shuffle: its data files, and its rows by range of the table's whole epoch."""
+    """The report of one part of a table's rows after the shuffle. A range's index counts the ranges of the whole epoch."""
 
     part: int
     arrivals: tuple[ArrivalCount, ...] = ()

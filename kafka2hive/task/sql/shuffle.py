@@ -29,16 +29,16 @@ MOVED = pa.struct(
         ("attempt", pa.int64()),
     ]
 )
-"""The part a row goes to, its bucket, its range's index in the table's whole epoch, its offset, and the attempt that sent it."""
+"""A row's way: the part that writes it, its bucket's path, its range's index in the whole epoch, its offset, the sender."""
 
 ROWS_TOGETHER = 100_000
-"""The number of rows of one bucket in one task that stay together, because fewer do not justify another file."""
+"""The rows of one bucket in one task that go to the same part, because fewer rows would not justify another file."""
 
 
 class Parts:
     """Assigns the rows of a task to `count` parts: a small bucket to one part, a large bucket to several in turn.
 
-    A bucket is large if it has more rows than `together` and than an even part of the task's offsets.
+    A bucket is large if it has more rows than `together`, and more rows than the task's offsets divided by `count`.
     """
 
     def __init__(self, count: int, ranges: Sequence[OffsetRange], together: int = ROWS_TOGETHER) -> None:
@@ -47,7 +47,7 @@ class Parts:
         self._first: list[int] = []
         self._seen = np.zeros(0, np.int64)
 
-    def of_rows(self, ids: BucketIds, paths: Sequence[str]) -> npt.NDArray[np.int32]:
+    def assign(self, ids: BucketIds, paths: Sequence[str]) -> npt.NDArray[np.int32]:
         self._first += [zlib.crc32(path.encode()) % self._count for path in paths[len(self._first) :]]
         self._seen = np.concatenate([self._seen, np.zeros(len(paths) - len(self._seen), np.int64)])
         order = np.argsort(ids, kind="stable")
@@ -61,7 +61,7 @@ class Parts:
         return parts.astype(np.int32)
 
 
-def marks_of(of_range: Positions, offsets: Positions, ranges: int) -> Marks:
+def marks_of(range_indexes: Positions, offsets: Positions, ranges: int) -> Marks:
     """Return the sum of the offsets' hashes (splitmix64) by range, so that a lost row cannot cancel out a doubled one."""
     with np.errstate(over="ignore"):
         mixed = offsets.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
@@ -69,7 +69,7 @@ def marks_of(of_range: Positions, offsets: Positions, ranges: int) -> Marks:
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         mixed ^= mixed >> np.uint64(31)
         sums = np.zeros(ranges, np.uint64)
-        np.add.at(sums, of_range, mixed)
+        np.add.at(sums, range_indexes, mixed)
     return sums
 
 
@@ -89,7 +89,7 @@ class SentRows:
         parts: int,
         together: int = ROWS_TOGETHER,
     ) -> None:
-        """`first` is the index of this task's first range among those of the table's whole epoch."""
+        """`first` is the index of this task's first range among all ranges of the table's epoch."""
         self._attempt = attempt
         self._index = part.index
         self._first = first
@@ -105,12 +105,12 @@ class SentRows:
 
     def _with_destinations(self, placed: PlacedBatch) -> pa.RecordBatch:
         count, paths = len(placed.rows), self._placed.paths
-        self._marks += marks_of(placed.of_range, placed.offsets, len(self._marks))
+        self._marks += marks_of(placed.range_indexes, placed.offsets, len(self._marks))
         destinations = pa.StructArray.from_arrays(
             [
-                pa.array(self._parts.of_rows(placed.ids, paths)),
+                pa.array(self._parts.assign(placed.ids, paths)),
                 pa.array(paths, pa.string()).take(pa.array(placed.ids)),
-                pa.array((placed.of_range + self._first).astype(np.int32)),
+                pa.array((placed.range_indexes + self._first).astype(np.int32)),
                 pa.array(placed.offsets),
                 pa.array(np.full(count, self._attempt, np.int64)),
             ],
@@ -166,19 +166,19 @@ class ReceivedRows:
                 self._take(batch)
 
     def _take(self, batch: pa.RecordBatch) -> None:
-        part, path, of_range, offset, attempt = columns = batch.column(COORDINATES).flatten()
+        part, path, range_indexes, offset, attempt = columns = batch.column(COORDINATES).flatten()
         if any(column.null_count for column in columns):
             raise AccountingMismatch(
                 f"{self._table}: a row has lost its destination or its origin in the shuffle"
             )
-        numbers = of_range.to_numpy().astype(np.int64)
+        numbers = range_indexes.to_numpy().astype(np.int64)
         if (part.to_numpy() != self._part).any() or not 0 <= numbers.min() <= numbers.max() < self._ranges:
             raise AccountingMismatch(
                 f"{self._table}: part {self._part} got rows of another part or range in the shuffle"
             )
         self._note(numbers, offset.to_numpy(), attempt.to_numpy())
         rows = batch.select(self._schema.names).cast(self._schema)
-        self._data.add(rows, self._buckets(path), self._paths, self._sources.of_ranges(numbers))
+        self._data.add(rows, self._buckets(path), self._paths, self._sources.ids_of_ranges(numbers))
 
     def _buckets(self, path: pa.StringArray) -> BucketIds:
         encoded = path.dictionary_encode()

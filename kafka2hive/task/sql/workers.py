@@ -14,7 +14,7 @@ from kafka2hive.task.failures import TableErrors
 from kafka2hive.task.fetch.consumer import forget_consumer, process_consumer
 from kafka2hive.task.fetch.delivery_count import FetchBug
 from kafka2hive.task.part import TaskEnvironment, only_part, task_environment
-from kafka2hive.task.run import Task, process_files, run_in_worker, seldom_collected
+from kafka2hive.task.run import Task, process_files, rare_garbage_collection, run_in_worker
 from kafka2hive.task.sql.placement import SelectedRows
 from kafka2hive.task.sql.records import RowsToSelect, with_records_of
 from kafka2hive.task.sql.shares import RecordsRead, RowsReceived, RowsWritten
@@ -31,14 +31,14 @@ def read_records(
     attempt: int,
     settings: TaskSettings,
     tell: Callable[[RecordsRead], None],
-    files_of: TaskPlan | None = None,
+    file_plan: TaskPlan | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the only table of `share`, then call `tell` with the counts of what was read. `files_of`: see TablePart.
+    """Yield the rows of the only table of `share`, then call `tell` with the report. `file_plan` is as in TablePart.
 
-    An error of the table is part of the report and ends the rows. Raises errors that Spark should retry.
+    An error of the table ends the rows and is in the report. Raises errors that Spark should retry.
     """
     (task,) = share.tables
-    reading = partial(Task, share, open_end=RowsToSelect, files_of=files_of, retried=AMBIGUOUS)
+    reading = partial(Task, share, open_end=RowsToSelect, file_plan=file_plan, retried=AMBIGUOUS)
     for output in run_in_worker(share, with_records_of(task.table, settings), reading):
         if isinstance(output, TableManifest):
             tell(RecordsRead(attempt, output))
@@ -49,7 +49,7 @@ def read_records(
 def write_rows(
     batches: Iterable[pa.RecordBatch], share: TaskPlan, attempt: int, settings: TaskSettings
 ) -> RowsWritten:
-    """Write the rows of one task after the SELECT. An error of the table is in the result, after all batches are read."""
+    """Write the rows of one task after the SELECT. An error of the table is in the report. A crash leaves orphans."""
     with _AfterSelect(batches, settings) as select:
         part = only_part(share, settings)
         with closing(SelectedRows(attempt, part, select.environment)) as rows:
@@ -69,13 +69,13 @@ def send_rows(
     settings: TaskSettings,
     tell: Callable[[RowsWritten], None],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one task after the SELECT, each with its part, then call `tell` with the counts of what was sent.
+    """Yield the rows of one task after the SELECT, each with its part, then call `tell` with the report.
 
-    `first` and `parts`: see SentRows; `whole` has all ranges of the table's epoch.
-    An error of the table becomes part of the report and ends the rows, after all batches are read.
+    `first` and `parts` are as in SentRows; `whole` has all ranges of the table's epoch. An error of the table ends the rows
+    and is in the report.
     """
     with _AfterSelect(batches, settings) as select:
-        part = only_part(share, settings, files_of=whole)
+        part = only_part(share, settings, file_plan=whole)
         sending = SentRows(attempt, part, select.environment, first=first, parts=parts)
         with closing(sending) as rows:
             for batch in select.batches:
@@ -90,7 +90,7 @@ def send_rows(
 def receive_rows(
     batches: Iterable[pa.RecordBatch], part: int, whole: TaskPlan, settings: TaskSettings
 ) -> RowsReceived:
-    """Write the rows of one part. An error of the table is in the result, after all batches are read."""
+    """Write the rows of one part after the shuffle. An error of the table is in the report. A crash leaves orphans."""
     with (
         _AfterSelect(batches, settings) as select,
         closing(ReceivedRows(part, only_part(whole, settings), select.environment)) as rows,
@@ -104,8 +104,8 @@ def receive_rows(
 class _AfterSelect:
     """A context for one attempt of a table after its SELECT; it catches an error of the table and keeps it as `failure`.
 
-    Then it reads the remaining batches, because the side before the SELECT reports only after it has sent all rows.
-    After an error of Kafka the next attempt gets a new consumer.
+    After an error it reads the remaining batches, because the side before the SELECT reports only when all its rows are
+    taken. After an error of Kafka the next attempt gets a new consumer.
     """
 
     batches: Iterator[pa.RecordBatch]
@@ -126,7 +126,7 @@ class _AfterSelect:
         settings = self._settings
         consumer = partial(process_consumer, settings.kafka)  # called only if records are read again
         with ExitStack() as stack:
-            stack.enter_context(seldom_collected())
+            stack.enter_context(rare_garbage_collection())
             self.watchdog = stack.enter_context(Watchdog(settings.stall_seconds))
             self.batches = _idle_between(self._source, self.watchdog)
             files = process_files(settings.storage)

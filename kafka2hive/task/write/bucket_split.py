@@ -1,4 +1,4 @@
-"""Split batches by bucket and, if the rows suffice, by topic partition, so that a file holds the rows of each together."""
+"""Split batches by bucket. If there are enough rows, also by topic partition, so that its rows are adjacent in a file."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from kafka2hive.task.fetch.chunk import Chunk
 from kafka2hive.task.fetch.records import Positions
 
 SourceIds = npt.NDArray[np.int32]
-"""The number of each row's topic partition; the rows of a row group are in the order of these numbers."""
+"""The number of the topic partition per row; the rows of a row group are in the order of these numbers."""
 
 _ROWS_PER_SLICE = 64  # below this average, gathering row by row is cheaper than slices
 _ROWS_PER_PIECE = 256  # below this average, Parquet's cost per piece is high, so sources are not separated
@@ -23,26 +23,26 @@ _Pairs = npt.NDArray[np.int64]  # the bucket in the upper bits, the source in th
 
 
 class RowSources:
-    """Numbers the topic partitions of one table in a task, in their order."""
+    """The numbers of a table's topic partitions within a task, in the order of the topic partitions."""
 
     def __init__(self, ranges: Sequence[OffsetRange]) -> None:
         topic_partitions = sorted({r.topic_partition for r in ranges})
         self._numbers = {tp: number for number, tp in enumerate(topic_partitions)}
         self._by_range = np.array([self._numbers[r.topic_partition] for r in ranges], np.int32)
 
-    def of_rows(self, chunk: Chunk, positions: Positions) -> SourceIds:
+    def ids_of_rows(self, chunk: Chunk, positions: Positions) -> SourceIds:
         """Return the number of the topic partition of each message at `positions`."""
         numbers = [self._numbers[segment.range.topic_partition] for segment in chunk.segments]
         return np.repeat(np.array(numbers, np.int32), chunk.count_by_segment(positions))
 
-    def of_ranges(self, numbers: Positions) -> SourceIds:
-        """Return the number of the topic partition of each row, whose range has its number in `numbers`."""
+    def ids_of_ranges(self, numbers: Positions) -> SourceIds:
+        """Return the number of the topic partition per row; `numbers` has the index of each row's range."""
         numbers_of_rows: SourceIds = self._by_range[numbers]
         return numbers_of_rows
 
 
 class BucketSlice(NamedTuple):
-    """Rows of one bucket: those of one source, or, with 0 as the source, those of several sources that were not separated.
+    """Rows of one bucket and one source. With the source 0 they may be rows of several sources that were not separated.
 
     So if several calls split the rows of a bucket, the rows of a source may be out of order.
     """
@@ -64,15 +64,15 @@ def split_by_bucket(
     buckets = [numbers.astype(np.int64) << _SOURCE_BITS for numbers in ids]
     pairs = [bucket | source for bucket, source in zip(buckets, sources, strict=True)]
     keys, cuts = pairs, [_cuts(numbers) for numbers in pairs]
-    if rows < _ROWS_PER_PIECE * _slices(cuts):
+    if rows < _ROWS_PER_PIECE * _slice_count(cuts):
         keys, cuts = buckets, [_cuts(numbers) for numbers in buckets]
     first = int(ids[0][0])
     if all((numbers == first).all() for numbers in ids):
-        yield from _by_slices(batches, keys, cuts, copied=False)
-    elif rows >= _ROWS_PER_SLICE * _slices(cuts):
-        yield from _by_slices(batches, keys, cuts, copied=True)
+        yield from _split_by_slices(batches, keys, cuts, copied=False)
+    elif rows >= _ROWS_PER_SLICE * _slice_count(cuts):
+        yield from _split_by_slices(batches, keys, cuts, copied=True)
     else:
-        yield from _by_sorting(batches, pairs)
+        yield from _split_by_sorting(batches, pairs)
 
 
 def _cuts(keys: _Pairs) -> list[int]:
@@ -80,11 +80,11 @@ def _cuts(keys: _Pairs) -> list[int]:
     return cuts
 
 
-def _slices(cuts: Sequence[list[int]]) -> int:
+def _slice_count(cuts: Sequence[list[int]]) -> int:
     return sum(len(cut) + 1 for cut in cuts)
 
 
-def _by_slices(
+def _split_by_slices(
     batches: list[pa.RecordBatch], pairs: list[_Pairs], cuts: list[list[int]], *, copied: bool
 ) -> Iterator[BucketSlice]:
     slices: dict[int, list[pa.RecordBatch]] = {}
@@ -96,18 +96,18 @@ def _by_slices(
         yield BucketSlice(key >> _SOURCE_BITS, key & ((1 << _SOURCE_BITS) - 1), batches_of_key)
 
 
-def _by_sorting(batches: list[pa.RecordBatch], pairs: list[_Pairs]) -> Iterator[BucketSlice]:
+def _split_by_sorting(batches: list[pa.RecordBatch], pairs: list[_Pairs]) -> Iterator[BucketSlice]:
     whole = pa.concat_batches(batches)
     keys = np.concatenate(pairs)
     order = np.argsort(keys, kind="stable")
     in_order = keys[order]
-    together = len(keys) < _ROWS_PER_PIECE * _slices([_cuts(in_order)])
+    together = len(keys) < _ROWS_PER_PIECE * _slice_count([_cuts(in_order)])
     buckets = in_order >> _SOURCE_BITS
     for start, stop in itertools.pairwise([0, *_cuts(buckets), len(keys)]):
         bucket = whole.take(pa.array(order[start:stop]))
         if together:
             yield BucketSlice(int(buckets[start]), 0, [bucket])
         else:
-            yield from _by_slices(
+            yield from _split_by_slices(
                 [bucket], [in_order[start:stop]], [_cuts(in_order[start:stop])], copied=False
             )

@@ -22,10 +22,10 @@ from kafka2hive.task.write.upload import CompleteFile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination(Origin):
-    """The origin of files and the table that will hold them.
+    """The origin of files and the Hive table that will hold them.
 
-    `hive_table` and `location` are those of the table that will hold the files, which for dead letters is the
-    dead-letter table; `staging` is always the staging directory of `table`.
+    `hive_table` and `location` name the Hive table that will hold the files; for dead letters it is the dead-letter table.
+    `staging` is the staging directory of `table` in both cases.
     """
 
     hive_table: str
@@ -67,7 +67,7 @@ class Destination(Origin):
 
 
 class RowSink(Protocol):
-    """Takes one kind of rows of one table. Call `add`, then `finish`, then `results`; or `abandon` at any time."""
+    """The destination of one kind of rows of one table. Call `add`, then `finish`, then `results`; or `abandon` any time."""
 
     rows: int
     """The number of rows added."""
@@ -90,7 +90,7 @@ class RowSink(Protocol):
 
 
 OpenSink = Callable[[Destination, pa.Schema], RowSink]
-"""Opens the sink of one kind of rows, which have this schema."""
+"""Opens a sink for rows of this schema; the destination says which kind of rows."""
 
 
 TakeRows = Callable[[pa.RecordBatch, BucketIds, Sequence[str]], None]
@@ -98,12 +98,12 @@ TakeRows = Callable[[pa.RecordBatch, BucketIds, Sequence[str]], None]
 
 
 def passing_sinks(data: TakeRows | None = None, letters: TakeRows | None = None) -> OpenSink:
-    """Return an OpenSink whose sinks pass data rows to `data` and dead letters to `letters`; None: they are only counted."""
+    """Return an OpenSink whose sinks pass data rows to `data` and dead letters to `letters`; rows for None are only counted."""
     return lambda destination, _schema: PassingSink(data if destination.kind is FileKind.DATA else letters)
 
 
 class PassingSink:
-    """A sink that passes rows to a function, if there is one, and keeps none."""
+    """A sink that counts rows and passes them to a function, without writing files."""
 
     def __init__(self, take: TakeRows | None) -> None:
         self._take = take
@@ -115,10 +115,10 @@ class PassingSink:
         self.rows += len(rows)
 
     def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
-        """Do nothing: no rows wait."""
+        """Do nothing: `add` passes all rows on at once."""
 
     def results(self) -> list[DataFile]:
         return []
 
     def abandon(self) -> None:
-        """Do nothing: no rows are held."""
+        """Do nothing: `add` passes all rows on at once."""

@@ -15,13 +15,13 @@ from kafka2hive.storage.port import Clock, StorageError
 Result = TypeVar("Result")
 
 WRITE_ERRORS = (StorageError, TableError, pa.ArrowException)
-"""Errors of a write that belong to the table that is written."""
+"""Errors of a write that concern only the table whose rows are written."""
 WIDTH = 16
-"""How many threads close files."""
+"""The number of threads that close files."""
 
 
 class Relievable(Protocol):
-    """The part of a writer that the limits use."""
+    """A writer whose memory and open files the limits can reduce."""
 
     @property
     def buffered_bytes(self) -> int: ...
@@ -35,15 +35,18 @@ class Relievable(Protocol):
         ...
 
     def fail(self, error: Exception) -> None:
-        """Give up all files, and raise `error` at the next call: it occurred while another table's writer was called."""
+        """Give up all files, and raise `error` at the next call.
+
+        The limits call it if `relieve` or `end_file` fails while another table's writer is running.
+        """
         ...
 
 
 class TaskLimits:
     """The limits of a task, over all of its writers.
 
-    `memory_bytes` bounds the sum of the buffered Arrow data and the encoded bytes that files hold in memory,
-    `open_files` the number of open files. `buffered_bytes` is the sum over the writers, each of which adds its own changes.
+    `memory_bytes` bounds the sum of the buffered Arrow data and the encoded bytes that files hold in memory. `open_files`
+    bounds the number of open files. The writers keep `buffered_bytes` up to date: it is the sum over all of them.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class TaskLimits:
             del self._open[key]
 
     def settle(self) -> None:
-        """Flush the largest buffers until their sum is within the limit."""
+        """Write out the largest buffers until the memory is within its limit."""
         while self.buffered_bytes > self.memory_bytes - self.held.total:
             largest = max(self._writers, key=lambda writer: writer.buffered_bytes)
             try:
@@ -100,18 +103,18 @@ class TaskLimits:
 
 
 class HeldBytes:
-    """The budget of bytes that files hold in memory: `most` over all files of a task, a quarter of it in one. Thread-safe."""
+    """The budget of bytes that files hold in memory: `most` over all files, a quarter of `most` per file. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._most_of_one = most // 4
+        self._most_per_file = most // 4
         self._lock = threading.Lock()
         self.total = 0
 
     def take(self, held: int, more: int) -> bool:
-        """Reserve `more` bytes for a file that holds `held`. Returns False, and reserves nothing, if there is no room."""
+        """Reserve `more` bytes for a file that holds `held` bytes. Returns False without reserving if the budget lacks room."""
         with self._lock:
-            if held + more > self._most_of_one or self.total + more > self._most:
+            if held + more > self._most_per_file or self.total + more > self._most:
                 return False
             self.total += more
             return True
@@ -139,6 +142,6 @@ class Closer:
         return future
 
     def stop(self) -> None:
-        """Wait for the running closings and cancel those that have not started."""
+        """Cancel the closings that have not started, and wait for the others."""
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)

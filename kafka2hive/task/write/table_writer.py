@@ -43,8 +43,8 @@ class _Bucket:
 class TableWriter:
     """Writes one kind of files of one table. Call `add`, then `finish`, then `results`; or `abandon` at any time.
 
-    A file that ends before `finish` waits without its footer until the next one ends. So `finish` always has a file
-    whose footer can hold the accounts of all records. This file is in addition to the limit on open files.
+    The file that ended last waits without its footer until another file ends. So at least one file is left for `finish` to
+    write the accounts of all records into its footer. This file does not count towards the limit on open files.
 
     Every method except `abandon` raises StorageError, TableError or pa.ArrowException if a file cannot be written. The
     caller must then call `abandon` and cannot use the writer any more.
@@ -110,7 +110,7 @@ class TableWriter:
             self._flush(max(self._buckets, key=lambda number: self._buckets[number].bytes))
 
     def end_file(self, bucket: int) -> None:
-        """End the bucket's file, and close the file that ended before it."""
+        """End the bucket's file. It waits for its footer; the file that waited before is closed."""
         held = self._buckets[bucket]
         file, held.file = held.file, None
         self._limits.note_end(self, bucket)
@@ -118,7 +118,7 @@ class TableWriter:
             self._keep_back((held.path, file))
 
     def _keep_back(self, ended: tuple[str, StagedFile] | None) -> None:
-        """Hold back `ended`; write the footer of the file held back before, and let a thread close, sync and rename it."""
+        """Let `ended` wait; write the footer of the file that waited before, and let a thread close, sync and rename it."""
         before, self._last_ended = self._last_ended, ended
         if before is None:
             return
@@ -132,7 +132,7 @@ class TableWriter:
         self._closings.append((self._limits.closer.submit(publish), file))
 
     def finish(self, accounts: tuple[OffsetAccounting, ...] | None = None) -> None:
-        """Write all buffered rows and start closing all files; the footers of those not closed yet get `accounts`."""
+        """Write all buffered rows and start closing all files. The footers written from here on get `accounts`."""
         self._raise_failure()
         self._accounts = accounts
         self._drain()
@@ -146,13 +146,13 @@ class TableWriter:
         """Wait for the closings, after `finish`, and return the files."""
         self._raise_failure()
         files = [closing.result() for closing, _ in self._closings]
-        written = sum(file.rows for file in files)  # as counted by their format
+        written = sum(file.rows for file in files)  # the encoders' counts, independent of ours
         if written != self.rows:
-            raise pa.ArrowInvalid(f"{self.rows} rows came in, {written} are in files")
+            raise pa.ArrowInvalid(f"the writer took {self.rows} rows, but its files hold {written}")
         return files
 
     def abandon(self) -> None:
-        """Give up all files, also closed ones, which become orphans. Does not wait, never raises."""
+        """Give up all files; closed files become orphans. Does not wait, never raises."""
         self._limits.leave(self)
         for closing, file in self._closings:
             if closing.cancel():
@@ -185,7 +185,8 @@ class TableWriter:
     def _drain(self) -> None:
         """Move rows from the pool into the buckets, then write full buckets as row groups.
 
-        The whole pool is split first: a piece of a bucket that came after its flush would keep the flushed memory alive.
+        The whole pool is split before the first bucket is written: slices that stay in a buffer keep the memory of the rows
+        that were split with them.
         """
         for number in self._split_pool():
             held = self._buckets[number]

@@ -3,8 +3,8 @@
 Bytes are held in memory until the file is whole or exceeds its share (HeldBytes). Until then, a failed create, write or
 close is retried with the same bytes under a new name. A file that exceeds its share is streamed under one name.
 
-Once a rename was sent, the name is never replaced: either it is found as `.pending`, or the table fails in this attempt.
-So within one attempt no two names hold the same rows, and a rebuilt ledger cannot count them twice.
+Once a rename was sent, the file keeps its name: either it is found as `.pending`, or the table fails in this attempt. So
+within one attempt two names never hold the same rows, and a rebuilt ledger cannot count rows twice.
 """
 
 import zlib
@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 AMBIGUOUS = (Unavailable, OutcomeUnknown)
 """Errors after which the operation may have been done, or may succeed on a retry."""
 MOST_TRIES = 16
-"""The tries of one file. They also end after SECONDS, so that an outage of HDFS fails the table soon."""
+"""The most tries of one file. Tries also end after SECONDS, so that an outage of HDFS fails the table soon."""
 SECONDS = 30.0
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 2.0
@@ -47,7 +47,7 @@ _SINK_BUFFER_BYTES = 64 * 1024  # per open file
 
 @dataclass(frozen=True, slots=True)
 class UploadPlace:
-    """The target of a table's uploads: `directory`, which is created if missing, and what the uploads share."""
+    """What a table's uploads share; `directory` is their target, and is created if missing."""
 
     files: FileSystem
     directory: str
@@ -68,14 +68,14 @@ class UploadedFile:
 
 @dataclass(slots=True)
 class _Held:
-    """All bytes of the file are in memory; what an earlier try left in the file system is ignored."""
+    """All bytes of the file are in memory; a file that an earlier try left in the file system is an orphan."""
 
     parts: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class _Streaming:
-    """The file is open in the file system; written bytes are no longer held."""
+    """The file is open in the file system; bytes that were written are not kept in memory."""
 
     name: DataFileName
     writer: StorageWriter
@@ -112,7 +112,7 @@ class Upload:
         try:
             match self._state:
                 case _Held(parts):
-                    name = self._again_until_done(lambda: self._write_whole(parts))
+                    name = self._retry_until_done(lambda: self._write_whole(parts))
                 case _Streaming(name, writer):
                     self._close(writer)
             self._place.progress()
@@ -130,16 +130,16 @@ class Upload:
         self._release()
 
     def make_no_further_try(self) -> None:
-        """Make the next failure final; for a `publish` that runs in another thread."""
+        """Make the next failure final. It ends the retries of a `publish` that runs in another thread."""
         self._tries.given_up = True
 
     def _stream(self, held: _Held, data: bytes | memoryview) -> None:
         """Create the file, because it exceeds its share, and write the held bytes."""
-        name, writer = self._again_until_done(lambda: self._write_out([*held.parts, bytes(data)]))
+        name, writer = self._retry_until_done(lambda: self._write_out([*held.parts, bytes(data)]))
         self._release()
         self._state = _Streaming(name, writer)
 
-    def _again_until_done(self, attempt: Callable[[], Result]) -> Result:
+    def _retry_until_done(self, attempt: Callable[[], Result]) -> Result:
         while True:
             try:
                 return attempt()
@@ -204,8 +204,8 @@ class Upload:
     def _is_renamed(self, source: str, target: str, refused: StorageError) -> bool:
         """Return whether the rename was done.
 
-        Checks the source, THEN the target: in the other order a rename in between would look like a loss.
-        False if it was not done, or if the checks fail too; the caller must retry the rename. Raises `refused` if
+        The source is checked before the target: in the other order a rename in between would look like a loss. If the
+        result is False, the rename was not done, or the checks failed too; the caller must retry it. Raises `refused` if
         neither name holds the whole file.
         """
         try:
@@ -237,10 +237,10 @@ class Tries:
         self._tries = 1
         self._wait = _FIRST_WAIT
         self.given_up = False
-        """No further try is made once this is True. Any thread may set it."""
+        """True ends the retries. Any thread may set it."""
 
     def again(self, error: StorageError) -> None:
-        """Wait before the next try. Raises `error` if no try is left."""
+        """Wait before the next try. Raises `error` if all tries are used up."""
         now = self._clock.monotonic()
         if self._failed_at is None:
             self._failed_at = now
@@ -292,7 +292,7 @@ class _Sink:
 
 
 class StagedFile:
-    """A staged file, whose states are open (`write`), ended (`end` writes the footer), published (`publish`) and abandoned."""
+    """A staged file. Call `write` any number of times, then `end`, then `publish`; or `abandon` at any time."""
 
     def __init__(
         self,
@@ -310,7 +310,7 @@ class StagedFile:
 
     @property
     def length(self) -> int:
-        """Bytes of the row groups written so far."""
+        """The number of encoded bytes so far."""
         return int(self._stream.tell())
 
     def write(self, rows: pa.Table) -> None:

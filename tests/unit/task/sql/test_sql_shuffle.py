@@ -300,17 +300,17 @@ def test_a_bucket_stays_together_up_to_an_even_part_of_the_tasks_offsets() -> No
     paths = ["dt=1", "dt=2", "dt=3"]
     ranges = (OffsetRange(offsets("t", 0, 0, 1).topic_partition, 0, 8),)
     parts = Parts(4, ranges, together=1)
-    found = [*parts.of_rows(ids, paths).tolist(), *parts.of_rows(ids[:2], paths).tolist()]
+    found = [*parts.assign(ids, paths).tolist(), *parts.assign(ids[:2], paths).tolist()]
     big = [found[n] for n in (0, 2, 3, 5, 6, 7, 8)]
     assert [(part - big[0]) % 4 for part in big] == [0, 0, 1, 1, 2, 2, 3]  # 8 offsets in 4 parts: 2 together
     assert found[1] == found[9]
-    together = Parts(4, ranges, together=100).of_rows(ids, paths)
+    together = Parts(4, ranges, together=100).assign(ids, paths)
     assert len({together[n] for n in (0, 2, 3, 5, 6, 7)}) == 1
 
 
 def test_marks_do_not_depend_on_the_order_and_tell_other_offsets_apart() -> None:
-    of_range, at = np.array([0, 1, 1, 0]), np.array([5, 2**62, 7, 6])
-    marks = marks_of(of_range, at, 3)
-    assert (marks == marks_of(of_range[::-1], at[::-1], 3)).all() and marks[2] == 0
+    range_indexes, at = np.array([0, 1, 1, 0]), np.array([5, 2**62, 7, 6])
+    marks = marks_of(range_indexes, at, 3)
+    assert (marks == marks_of(range_indexes[::-1], at[::-1], 3)).all() and marks[2] == 0
     with_sum = marks_of(np.array([0, 0]), np.array([4, 7]), 3)  # the same sum of offsets
     assert marks[0] != with_sum[0]

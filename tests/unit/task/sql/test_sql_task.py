@@ -80,11 +80,11 @@ class Records:
         files: FileSystem,
         consumer: ConsumerPort,
         watchdog: Watchdog,
-        files_of: TaskPlan | None = None,
+        file_plan: TaskPlan | None = None,
     ) -> None:
         before = with_records_of(share.tables[0].table, settings)
         environment = environment_of(before, files, consumer, watchdog)
-        task = Task(share, environment, open_end=RowsToSelect, files_of=files_of, retried=AMBIGUOUS)
+        task = Task(share, environment, open_end=RowsToSelect, file_plan=file_plan, retried=AMBIGUOUS)
         self._outputs = task.outputs()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -312,7 +312,7 @@ def test_what_the_files_cannot_hold_is_asked_of_the_rows_of_the_select() -> None
 def test_a_record_that_has_gone_before_it_became_a_late_dead_letter_fails_the_table() -> None:
     log = log_of_days(9, no_day=frozenset({4}))
     less = replace(log, records={at: value for at, value in log.records.items() if at != 4})
-    with pytest.raises(TableError, match="1 of their records are no longer in Kafka") as refused:
+    with pytest.raises(TableError, match="Kafka has deleted 1 of their records") as refused:
         dump({("t", 0): log}, table_of(), [offsets("t", 0, 0, 9)], whole, later={("t", 0): less})
     assert refused.value.code == "sql.no_bucket"
 

@@ -375,7 +375,7 @@ def test_rows_that_are_in_no_file_are_missed_when_the_files_are_closed() -> None
     add(table, batch([1, 2]), [0, 0], [""])
     table.rows += 1
     table.finish()
-    with pytest.raises(pa.ArrowInvalid, match="3 rows came in, 2 are in files"):
+    with pytest.raises(pa.ArrowInvalid, match="the writer took 3 rows, but its files hold 2"):
         table.results()
     shared.closer.stop()
 
