@@ -1,6 +1,6 @@
-"""Delete what crashes left and archive old snapshots: rule R9 of docs/protocol.md. Errors are logged, not raised.
+"""Delete the files that crashes left, and archive old snapshots: rule R9 of docs/protocol.md. Errors are logged, not raised.
 
-No correctness depends on it. Only the owner calls it, after R4, when everything is rolled forward (W2, I5).
+The dump is correct without it. Only the owner calls it, after R4, when the state is rolled forward (W2, I5).
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ def clean_up(
 ) -> int:
     """Do all of R9 for the table at `location`. Return the number of deleted files.
 
-    `units_since` is the lowest epoch in the names of units that this process is writing, None without any.
+    `units_since` is the lowest epoch in the file names of compaction units that this process is writing, None without units.
     """
     staging = staging_directory(location)
     deleted = delete_stale_snapshots(ports, owned) + delete_orphans(ports, owned, staging, units_since)
@@ -30,7 +30,7 @@ def clean_up(
 def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str, units_since: int | None = None) -> int:
     """Delete this ledger's staged files of earlier generations and epochs, which are orphans (I5). Return how many.
 
-    Files of other ledgers, of later generations, of the epoch under way and of units since `units_since` stay.
+    Files of other ledgers, of later generations, of the next epoch, and of units since `units_since` stay.
     """
     _require_final(owned)
     epoch = owned.next_epoch if units_since is None else min(units_since, owned.next_epoch)
@@ -45,7 +45,7 @@ def delete_orphans(ports: Ports, owned: OwnedLedger, staging: str, units_since: 
 
 
 def delete_stale_snapshots(ports: Ports, owned: OwnedLedger) -> int:
-    """Delete drafts and outdated pendings in the generation directory. No commit may be under way."""
+    """Delete drafts and outdated pending snapshots in the generation directory. Must not be called during a commit."""
     _require_final(owned)
     junk = []
     for child in _children(ports, owned.directory):
@@ -59,8 +59,9 @@ def delete_stale_snapshots(ports: Ports, owned: OwnedLedger) -> int:
 def archive_snapshots(ports: Ports, owned: OwnedLedger, keep: int) -> int:
     """Rename final snapshots older than the newest `keep` into the archive, for `verify`. Return how many.
 
-    The newest final and a pending never move. An empty final is junk: delayed RPCs repeated the create and the renames of a
-    commit after its snapshot was archived. It is deleted if the archive has that snapshot, else left for `verify` to report.
+    The newest final snapshot and a pending one never move. An empty final file is junk: after its snapshot was archived,
+    delayed RPCs repeated the create and the renames of its commit. It is deleted if the archive has the snapshot; otherwise it
+    stays, and `verify` reports it.
     """
     finals: dict[int, FileStatus] = {}
     for child in _children(ports, owned.directory):
@@ -96,7 +97,7 @@ def _delete_junk(ports: Ports, owned: OwnedLedger, empty: Mapping[int, FileStatu
 
 
 def _require_final(owned: OwnedLedger) -> None:
-    """Raise ValueError before R4, when the staged files of the pending epoch are not orphans."""
+    """Raise ValueError if the state is pending: then the epoch's staged files are not orphans."""
     if owned.pending:
         raise ValueError(f"{owned.state_path} is not rolled forward yet: nothing may be deleted")
 
@@ -105,7 +106,7 @@ def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
     try:
         return children(ports.files, directory)
     except StorageError as error:
-        log.warning("cannot list %s, nothing in it is cleaned up: %s", directory, error)
+        log.warning("cannot list %s, so it is not cleaned up: %s", directory, error)
         return ()
 
 
@@ -116,7 +117,7 @@ def _delete(ports: Ports, paths: list[str]) -> int:
         except StorageError as error:
             log.warning("cannot delete %s: %s", path, error)
             return False
-        log.debug("delete %s: %s", path, "done" if done else "was not there")
+        log.debug("delete %s: %s", path, "done" if done else "it did not exist")
         return done
 
     return sum(ports.concurrency.map(delete, paths))

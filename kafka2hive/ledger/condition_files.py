@@ -1,8 +1,8 @@
 """The files in which a run reports the conditions of its tables to other processes. Like its heartbeat, they are only hints.
 
-`<ledger root>/alive/<service>/condition.<owner>.<k>` is written under a new name whenever the text changes; then the
-previous file is deleted. Of each live owner, a reader uses the newest file that it can decode, so a half-written file does
-no harm. The callers encode and decode the text.
+Whenever the text changes, a run writes `<ledger root>/alive/<service>/condition.<owner>.<k>` under a new name, then deletes
+the previous file. A reader uses each live owner's newest file that it can decode, so a half-written file is harmless. The
+callers encode and decode the text.
 
 `outcome.<owner>.<k>` in the same directory holds the report of a run at its end. It stays until the next run has ended.
 """
@@ -33,7 +33,7 @@ _Build = Callable[[str, int], str]
 class ConditionFiles:
     """The condition and outcome files of one process for one service.
 
-    A failure is logged, once until a write succeeds again, and has no other effect.
+    Failures do not raise. A failure is logged once, until a write succeeds again.
     """
 
     def __init__(self, ports: Ports, root: str, service: str, owner: str) -> None:
@@ -46,10 +46,10 @@ class ConditionFiles:
         self._failing = False
 
     def show(self, text: bytes) -> None:
-        """Replace the condition file by one with `text`, unless that is its text already.
+        """Replace the condition file by a file with `text`, unless it has this text already.
 
-        Before: at most one condition file of this owner. After: the new one. A crash in between leaves both, of which the
-        newer one counts. After a failed write its name is not used again.
+        Before: at most one condition file of this owner. After: the new file. A crash in between leaves both; readers use the
+        newer one. The name of a failed write is not used again.
         """
         if text == self._shown:
             return
@@ -64,7 +64,7 @@ class ConditionFiles:
         except StorageError as error:
             if not self._failing:
                 log.warning(
-                    "the tables' conditions cannot be written to %s, and `status` shows older ones: %s",
+                    "the tables' conditions cannot be written to %s, so `status` shows old conditions: %s",
                     self._directory,
                     error,
                 )
@@ -76,8 +76,8 @@ class ConditionFiles:
     def end(self, outcome: bytes | None) -> None:
         """Write the outcome file, then delete this owner's condition file and the outcomes of earlier runs.
 
-        If the outcome cannot be written, nothing is deleted, as after a kill. With None, earlier outcomes stay. A crash in
-        between leaves several outcomes, of which the newest counts.
+        If the outcome cannot be written, nothing is deleted, as after a kill. If it is None, earlier outcomes stay. A crash in
+        between leaves several outcomes; readers use the newest.
         """
         if outcome is not None:
             earlier = _paths(self._ports, self._directory, parse_outcome_name, outcome_name)
@@ -114,9 +114,10 @@ class ConditionFiles:
 def read_conditions(
     ports: Ports, root: str, service: str, decode: Callable[[bytes], Content]
 ) -> dict[str, Content]:
-    """Return the newest condition of each owner, of dead ones too: the caller checks who is alive.
+    """Return the newest condition of each owner, including dead owners; the caller checks who is alive.
 
-    If `decode` raises ValueError (a half-written text), the file before counts. Unreadable files are skipped; never raises.
+    If `decode` raises ValueError (a half-written text) or a file cannot be read, the owner's previous file is used. Never
+    raises.
     """
     return _read(
         ports=ports,
@@ -130,7 +131,7 @@ def read_conditions(
 def read_outcomes(
     ports: Ports, root: str, service: str, decode: Callable[[bytes], Content]
 ) -> dict[str, Content]:
-    """Return the outcome that each owner wrote at its end. Otherwise as read_conditions."""
+    """Return the outcome that each owner wrote at its end; files are chosen and skipped as in `read_conditions`."""
     return _read(
         ports=ports,
         directory=heartbeat_directory(root, service),
@@ -141,7 +142,7 @@ def read_outcomes(
 
 
 def delete_dead_conditions(ports: Ports, root: str, service: str, processes: Processes) -> int:
-    """Delete the condition files of owners that have no heartbeat or are gone from this host. Return how many."""
+    """Delete the condition files of owners without a heartbeat, and of owners that are gone from this host. Return how many."""
     directory = heartbeat_directory(root, service)
     try:
         heartbeats = {

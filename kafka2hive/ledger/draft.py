@@ -1,4 +1,4 @@
-"""Draft the next snapshot (pure). Offsets must join without hole or overlap (I3), and accounts must add up."""
+"""Draft the next snapshot. Pure. Offsets must join without gap or overlap (I3), and accounts must add up."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -32,18 +32,18 @@ from kafka2hive.model.files import DataFile, FileKind, HivePartition
 from kafka2hive.model.offsets import UNKNOWN_ID, AccountingMismatch, Position, TopicPartition
 from kafka2hive.model.snapshot import MOST_ORDERS, EventBounds, RunningReplay, Snapshot
 
-_NOTHING_YET: dict[str, Any] = {
+_EMPTY_EPOCH: dict[str, Any] = {
     line.attribute: () for line in LINES if line.life is Life.EPOCH and line is not HEADER
 }
-"""The lines of an epoch that has read nothing."""
+"""The values of the attributes that hold only for one epoch, before a change fills them in."""
 
 
 class BoundGoesBack(ValueError):
-    """A draft would reopen closed periods and take their late rows; this is a bug, and is never committed."""
+    """A draft would reopen closed periods and take their late rows: a bug. The draft is never committed."""
 
 
 class OffsetsDoNotJoin(ValueError):
-    """A draft would skip an offset or read it twice; this is a bug, and is never committed."""
+    """A draft would skip an offset or read it twice: a bug. The draft is never committed."""
 
 
 def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> Snapshot:
@@ -66,7 +66,7 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
         compared=tuple(compared[table] for table in sorted(compared)),
         orders=(state.orders + change.orders)[-MOST_ORDERS:],
         replaying=_still_running(state, change),
-        **{**_NOTHING_YET, "registered": tuple(sorted(registered))},
+        **{**_EMPTY_EPOCH, "registered": tuple(sorted(registered))},
     )
     changed = with_completeness(state, _apply(unchanged, change), change.completeness, owned.certified)
     rows = change if isinstance(change, DataEpoch | Replay) else None
@@ -84,7 +84,7 @@ def draft(owned: OwnedLedger, service: str, written_at: str, change: Change) -> 
 
 
 def partitions_of(files: Iterable[DataFile]) -> frozenset[HivePartition]:
-    """Return the Hive partitions of the files. That of an unpartitioned table has the path ''."""
+    """Return the Hive partitions of the files. An unpartitioned table counts as one partition with the path ""."""
     return frozenset(f.hive_partition for f in files)
 
 
@@ -130,29 +130,32 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
 
 
 def _still_running(state: Snapshot, change: Change) -> RunningReplay | None:
-    """Return the replay that an order has begun, unless the change records the order."""
+    """Return the state's running replay; None if the change records its order, which ends it."""
     running = state.replaying
     return None if running is None or any(o.id == running.order for o in change.orders) else running
 
 
 def _check_replay(change: Replay) -> None:
-    """Raise AccountingMismatch unless the files of each task hold exactly what its replayed letters became."""
-    for one in change.replayed:
-        one.account.check(one.path)
-        of_task = [file for file in change.files if file.task == one.task]
+    """Raise AccountingMismatch unless each task's files have the rows and letters that its account of the replay says."""
+    for replayed_file in change.replayed:
+        replayed_file.account.check(replayed_file.path)
+        of_task = [file for file in change.files if file.task == replayed_file.task]
         for kind, expected in (
-            (FileKind.DATA, one.account.rows),
-            (FileKind.DEAD_LETTER, one.account.dead_lettered),
+            (FileKind.DATA, replayed_file.account.rows),
+            (FileKind.DEAD_LETTER, replayed_file.account.dead_lettered),
         ):
             rows = sum(file.rows for file in of_task if file.kind is kind)
             if rows != expected:
                 raise AccountingMismatch(
-                    f"{one.path}: {rows} rows in {kind.value} files, {expected} replayed"
+                    f"{replayed_file.path}: {rows} rows in {kind.value} files, {expected} replayed"
                 )
 
 
 def _with_positions(state: Snapshot, change: FirstPositions | Repair) -> Snapshot:
-    """Add new positions to the table's, or replace a known position for which the change has a gap."""
+    """Add the change's positions to the table's. A position that replaces a known one needs a gap.
+
+    Raises OffsetsDoNotJoin.
+    """
     positions = {p.topic_partition: p for p in state.positions}
     explained = {gap.range.topic_partition for gap in change.gaps}
     for first in change.positions:
@@ -160,7 +163,7 @@ def _with_positions(state: Snapshot, change: FirstPositions | Repair) -> Snapsho
             first.topic_partition in explained
         ):
             raise OffsetsDoNotJoin(
-                f"{state.table}: {first.topic_partition} has a position, and no gap explains a new one"
+                f"{state.table}: the new position of {first.topic_partition} needs a gap exactly if one is known"
             )
         positions[first.topic_partition] = first
     return replace(
@@ -173,6 +176,7 @@ def _with_positions(state: Snapshot, change: FirstPositions | Repair) -> Snapsho
 
 
 def _advance(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
+    """Return the positions after the ranges of the change. Raises OffsetsDoNotJoin, AccountingMismatch."""
     positions = {p.topic_partition: p for p in state.positions}
     for account in change.accounts:
         account.check()
@@ -180,7 +184,7 @@ def _advance(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
         position = positions.get(step.topic_partition)
         if position is None or position.end != step.start:
             present = "has no position" if position is None else f"has position {position.end}"
-            raise OffsetsDoNotJoin(f"{state.table}: {step} does not follow, {step.topic_partition} {present}")
+            raise OffsetsDoNotJoin(f"{state.table}: {step} does not join: {step.topic_partition} {present}")
         positions[step.topic_partition] = replace(position, end=step.end)
     for topic_partition, leader_epoch in change.leader_epochs.items():
         positions[topic_partition] = replace(positions[topic_partition], leader_epoch=leader_epoch)
@@ -188,16 +192,18 @@ def _advance(state: Snapshot, change: DataEpoch) -> tuple[Position, ...]:
 
 
 def _bounds(state: Snapshot, change: DataEpoch) -> EventBounds | None:
-    """Return the bounds of the epoch, whose `late_before_ms` must not be earlier than the state's."""
+    """Return the bounds of the epoch. Raises BoundGoesBack if its `late_before_ms` is earlier than the state's."""
     before = None if state.bounds is None else state.bounds.late_before_ms
     after = None if change.bounds is None else change.bounds.late_before_ms
     if before is not None and after is not None and after < before:
-        raise BoundGoesBack(f"{state.table}: closes the periods up to {after}, after those up to {before}")
+        raise BoundGoesBack(
+            f"{state.table}: the periods up to {before} are closed, the epoch has only {after}"
+        )
     return change.bounds
 
 
 def _with_topic_ids(positions: Iterable[Position], topic_ids: Mapping[str, str]) -> tuple[Position, ...]:
-    """Fill in the topic IDs of positions that have none; a known ID is never changed."""
+    """Fill in unknown topic ids; a known id is never changed."""
     return tuple(
         replace(p, topic_id=topic_ids.get(p.topic_partition.topic, UNKNOWN_ID))
         if p.topic_id == UNKNOWN_ID

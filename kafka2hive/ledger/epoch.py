@@ -1,4 +1,4 @@
-"""One epoch of one table: commit (C1, C2), promote, finalise (R7). A start does the same for a snapshot that is pending."""
+"""One epoch of one table: commit (C1, C2), promote, finalise (R7). A start calls the same code for a pending snapshot."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -22,16 +22,17 @@ from kafka2hive.storage.port import ParentMissing, StorageError, write_file
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """An owned ledger whose state is final, and how its files were moved."""
+    """The result of a publish: the owned ledger with its final state, and how the files were moved."""
 
     owned: OwnedLedger
     moves: FileMoves
 
 
 def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | None = None) -> Publication:
-    """Draft the next snapshot, commit it (C1, C2), then roll forward. `service` defaults to the state's.
+    """Draft the next snapshot, commit it (C1, C2), then roll forward. `service` defaults to the service in the state.
 
-    Raises what `draft` raises (bugs: nothing was written), Fenced, ManualActionRequired, AmbiguousOutcome, TableError.
+    A crash leaves the old state, or a committed snapshot that the next start rolls forward. Raises what `draft` raises (bugs;
+    then nothing was written), Fenced, ManualActionRequired, AmbiguousOutcome, TableError.
     """
     snapshot = draft(owned, service or owned.state.service, ports.clock.now(), change)
     return roll_forward(ports, commit(ports, owned, snapshot))
@@ -40,7 +41,8 @@ def publish(ports: Ports, owned: OwnedLedger, change: Change, service: str | Non
 def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = frozenset()) -> Publication:
     """Promote, hide and finalise the state if it is pending (R6, R11, R7), then certify (R10). At a start, this is step R4.
 
-    Raises Fenced, ManualActionRequired, AmbiguousOutcome, TableError.
+    `given_up` has the final paths of files that were accepted as lost. A second call after a crash does the rest. Raises
+    Fenced, ManualActionRequired, AmbiguousOutcome, TableError.
     """
     if not owned.pending:
         return Publication(certify(ports, owned, given_up), FileMoves())
@@ -56,10 +58,9 @@ def roll_forward(ports: Ports, owned: OwnedLedger, given_up: frozenset[str] = fr
 def commit(ports: Ports, owned: OwnedLedger, snapshot: Snapshot) -> OwnedLedger:
     """Write `snapshot`, whose epoch is the owned ledger's next, and make it the table's state.
 
-    Before: the newest snapshot is `e<N-1>.final`. After: `e<N>.pending` exists, too. A crash leaves a draft, which has no
-    effect, or the committed snapshot; the next start's listing shows which. A second call with `owned` raises before it
-    changes anything; after an AmbiguousOutcome the caller must start again at R2.
-    Raises Fenced, AmbiguousOutcome, TableError.
+    Before: the newest snapshot is `e<N-1>.final`. After: `e<N>.pending` exists, too. A crash leaves a draft, which the next
+    start deletes, or the committed snapshot, which the next start rolls forward. A second call with `owned` raises before it
+    changes anything. Raises Fenced, TableError, and AmbiguousOutcome, after which the caller must start again at R2.
     """
     if owned.pending or snapshot.epoch != owned.next_epoch or snapshot.generation != owned.generation.number:
         raise ValueError(f"epoch {snapshot.epoch} does not follow {owned.state_path}")
@@ -71,7 +72,7 @@ def commit(ports: Ports, owned: OwnedLedger, snapshot: Snapshot) -> OwnedLedger:
 
 
 def _write_draft(ports: Ports, owned: OwnedLedger, epoch: int, data: bytes) -> str:
-    """Write the draft (C1) and return its path. Each try uses a new name; a half-written draft is never touched again."""
+    """Write the draft (C1) and return its path. Each try uses a new name, so a half-written draft is never used."""
     draft = ""
 
     def attempt() -> Answer:
@@ -106,7 +107,7 @@ def _rename_to_pending(ports: Ports, owned: OwnedLedger, epoch: int, draft: str,
             if base_name(draft) in names:
                 return answer_to(error)
             raise AmbiguousOutcome(
-                "ledger.draft_vanished", f"{draft} is gone and {pending} is not there"
+                "ledger.draft_vanished", f"neither {draft} nor {pending} exists"
             ) from error
         return Answer.DONE
 
@@ -117,7 +118,7 @@ def _rename_to_pending(ports: Ports, owned: OwnedLedger, epoch: int, draft: str,
 def _check_is_mine(ports: Ports, owned: OwnedLedger, pending: str, data: bytes) -> None:
     """Check that the committed bytes are those of this commit. Raises Fenced, StateUnknown, AmbiguousOutcome (R0).
 
-    They differ only if this process committed the epoch twice; the next take-over rolls forward what was committed.
+    The bytes differ only if this process committed the epoch twice; the next take-over rolls the committed snapshot forward.
     """
     try:
         committed = ports.files.read(pending)
@@ -126,7 +127,7 @@ def _check_is_mine(ports: Ports, owned: OwnedLedger, pending: str, data: bytes) 
         raise StateUnknown("ledger.no_answer", f"reading {pending} back: {error}") from error
     if committed != data:
         raise AmbiguousOutcome(
-            "ledger.other_commit", f"{pending} is there, but does not hold the snapshot of this commit"
+            "ledger.other_commit", f"{pending} exists, but holds a different snapshot than this commit"
         )
 
 
@@ -153,7 +154,7 @@ def anchor(ports: Ports, owned: OwnedLedger) -> None:
 def finalise(ports: Ports, owned: OwnedLedger) -> OwnedLedger:
     """Rename `e<N>.pending` to `e<N>.final`, after which N+1 may be committed (R7).
 
-    A crash before it leaves the epoch pending: the next start finds all files moved, and finalises.
+    A crash before the rename leaves the epoch pending; then the next start finds all files moved, and finalises.
     Raises Fenced, AmbiguousOutcome, TableError.
     """
     pending = owned.snapshot_path(owned.state.epoch, SnapshotState.PENDING)
@@ -170,7 +171,7 @@ def finalise(ports: Ports, owned: OwnedLedger) -> OwnedLedger:
             if base_name(pending) in names:
                 return answer_to(error)
             raise AmbiguousOutcome(
-                "ledger.pending_vanished", f"neither {pending} nor {final} is there"
+                "ledger.pending_vanished", f"neither {pending} nor {final} exists"
             ) from error
         return Answer.DONE
 

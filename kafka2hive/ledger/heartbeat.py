@@ -1,7 +1,7 @@
-"""Heartbeats of live owners, so that cron or a second `run` does not fence a healthy run. No safety depends on them.
+"""Heartbeats of live owners, so that cron or a second `run` does not fence a healthy run. They are hints without guarantee.
 
 While its main loop makes progress, a run renames `<ledger root>/alive/<service>/beat.<owner>.<k>` to `k+1` every few seconds.
-The content identifies the process, so that a starter on the same host sees at once if it is gone. A starter looks in the
+The content identifies the process, so that a start on the same host sees at once if the process is gone. A start looks in the
 directories of all services, because the map's service may have been renamed. A command that repairs tables renames
 `repair.<owner>.<k>` in the same way.
 """
@@ -27,7 +27,7 @@ from kafka2hive.storage.port import FileStatus, StorageError, children, write_fi
 
 HEARTBEAT_SECONDS = 2.0
 WATCHED_HEARTBEATS = 4
-"""An owner whose heartbeat does not change for so many of its intervals counts as dead."""
+"""An owner counts as dead if its heartbeat does not change for this many intervals."""
 UNKNOWN_NAMESPACE = "-"
 
 
@@ -57,7 +57,7 @@ class Processes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LiveOwner:
-    """An owner with a heartbeat: its service, and whether it is a command that repairs tables, not a run."""
+    """An owner with a heartbeat. `repairs` is true for a command that repairs tables, false for a run."""
 
     service: str
     repairs: bool = False
@@ -82,7 +82,9 @@ class Heartbeat:
         self._identity = identity
         self._repairs = repairs
         self._count: int | None = None
-        self._failing = False  # logged already: a directory without write permission fails every two seconds
+        self._failing = (
+            False  # a failure is logged once: without write permission it repeats every two seconds
+        )
 
     def send(self) -> None:
         """Create the heartbeat, or rename it to the next count. Only the main loop may call it."""
@@ -122,7 +124,7 @@ class Heartbeat:
         return join(self._directory, name(self._owner, count))
 
     def _find_count(self) -> None:
-        """Read the count from the directory after a lost response. If this owner has no file there, begin again."""
+        """Read the count from the directory after an error. If this owner's file is not there, the next call creates it."""
         self._count = next(
             (b.count for b in _heartbeats(self._ports, self._directory) if b.owner == self._owner), None
         )
@@ -133,9 +135,9 @@ def live_owners(
 ) -> dict[str, LiveOwner]:
     """Watch the heartbeats for which `is_wanted(service, owner)` is true, and return the live owners.
 
-    Watches for WATCHED_HEARTBEATS intervals by this process's monotonic clock, or not at all if there is nothing to watch.
-    Several owners of a service may be alive, because a fenced run sends until it notices. Owners whose process is gone from
-    this host are dead without watching.
+    The watch takes WATCHED_HEARTBEATS intervals, or no time if there are no such heartbeats. Several owners of a service may
+    be alive, because a fenced run sends heartbeats until it notices. An owner whose process is gone from this host is known to
+    be dead without a watch.
     """
     before = {
         beat.owner: beat
@@ -153,7 +155,7 @@ def live_owners(
 
 
 class HeartbeatWatch:
-    """The live owners, for a process that looks from time to time and never waits."""
+    """Finds the live owners for a process that looks from time to time, without waiting."""
 
     def __init__(self, ports: Ports, root: str, processes: Processes) -> None:
         self._ports = ports
@@ -164,7 +166,8 @@ class HeartbeatWatch:
     def look(self) -> dict[str, LiveOwner]:
         """Return the owners other than this process that may be alive.
 
-        Their heartbeat is new, or has changed within WATCHED_HEARTBEATS, and their process is not gone from this host.
+        Such an owner's heartbeat is new or has changed within WATCHED_HEARTBEATS intervals, and its process is not known to be
+        gone from this host.
         """
         now = self._ports.clock.monotonic()
         before, self._seen = self._seen, {}
@@ -180,7 +183,7 @@ class HeartbeatWatch:
 
 
 def _may_be_another_process(ports: Ports, path: str, processes: Processes) -> bool:
-    """Return whether the heartbeat is of another process, which is not certainly gone."""
+    """Return whether the heartbeat belongs to another process, which may still run."""
     identity = _identity(ports, path)
     return identity != processes.me() and not (identity and processes.is_gone(identity))
 

@@ -19,10 +19,10 @@ _MOST_READS = 5
 def final_snapshots(
     files: FileSystem, paths: LedgerPaths, directory: str, through: float = math.inf
 ) -> Iterator[Snapshot]:
-    """Yield every final snapshot up to epoch `through`, newest first, each once, even if a run archives snapshots meanwhile.
+    """Yield every final snapshot up to epoch `through` once, newest first, even if a run archives snapshots meanwhile.
 
-    The archive is listed only after the generation directory is read, unless that one has a gap. A history ends with the
-    first snapshot of a rebuilt ledger, which lists all that was before it. Snapshots that were yielded are not kept.
+    The archive is listed after the generation directory was read, or before if that directory lacks an epoch. The history ends
+    with the first snapshot of a rebuilt ledger, which lists all earlier files. Memory does not grow with the snapshots.
     Raises ManualActionRequired (a damaged snapshot, or two that differ for one epoch), StorageError.
     """
     rebuilt: Snapshot | None = None
@@ -44,7 +44,7 @@ def _all(files: FileSystem, paths: LedgerPaths, directory: str, through: float) 
 
 
 def _are_successive(finals: list[tuple[int, FileStatus]]) -> bool:
-    """Return whether none is empty and their epochs are successive, so that all others in the archive are older."""
+    """Return whether the epochs are successive and the files not empty. Then all snapshots in the archive are older."""
     numbers = sorted(epoch for epoch, file in finals if file.length)
     return (
         bool(finals)
@@ -67,9 +67,9 @@ def _finals(files: FileSystem, directories: list[str]) -> list[tuple[int, FileSt
 def _without_junk(
     finals: list[tuple[int, FileStatus]], yielded: Collection[int]
 ) -> list[tuple[int, FileStatus]]:
-    """Leave out the empty files of epochs that have another one: delayed RPCs of a commit create such files.
+    """Leave out empty files of epochs that have a whole file, too: delayed RPCs of a commit create such empty files.
 
-    An empty file that is the only one of its epoch is damage, and reading it says so.
+    If the only file of an epoch is empty, it is kept: it is damage, which the reader reports.
     """
     whole = {*yielded, *(epoch for epoch, file in finals if file.length)}
     return [(epoch, file) for epoch, file in finals if file.length or epoch not in whole]
@@ -78,9 +78,9 @@ def _without_junk(
 def _read(
     files: FileSystem, finals: list[tuple[int, FileStatus]], yielded: dict[int, str], through: float
 ) -> Iterator[Snapshot]:
-    """Yield the snapshots up to `through`, newest first, without epochs of which `yielded` has the checksum.
+    """Yield the snapshots up to `through`, newest first, without the epochs in `yielded`, which has their checksums.
 
-    Raises as final_snapshots.
+    Raises as `final_snapshots` does.
     """
     for epoch, file in sorted(finals, key=lambda item: (item[0], item[1].path), reverse=True):
         if epoch > through:
@@ -92,22 +92,22 @@ def _read(
         elif yielded[epoch] != checksum_of(snapshot):
             raise ManualActionRequired(
                 "ledger.impossible",
-                f"{file.path}: there is another snapshot of epoch {epoch}",
-                "find out which one is right, and move the other one out of the ledger",
+                f"{file.path} differs from another snapshot of epoch {epoch}",
+                "find out which of the two is right, and move the other out of the ledger",
             )
 
 
 def find_files(
     files: FileSystem, paths: LedgerPaths, directory: str, is_named: Callable[[str], bool]
 ) -> Iterator[DataFile]:
-    """Yield the files for whose final paths `is_named` is true, those of the newest snapshot first. Raises as final_snapshots.
+    """Yield the files for whose final paths `is_named` is true, from the newest snapshot to the oldest.
 
-    Dead-letter files that were replayed are left out.
+    Dead-letter files that were replayed are left out. Raises as `final_snapshots` does.
     """
     replayed: set[str] = set()
     for snapshot in final_snapshots(files, paths, directory):
         yield from (f for f in snapshot.files if is_named(f.final) and f.final not in replayed)
-        replayed |= {one.path for one in snapshot.replayed}
+        replayed |= {replayed_file.path for replayed_file in snapshot.replayed}
 
 
 def letter_files(newest: Snapshot, snapshots: Iterable[Snapshot]) -> Iterator[DataFile]:
@@ -118,17 +118,19 @@ def letter_files(newest: Snapshot, snapshots: Iterable[Snapshot]) -> Iterator[Da
 
 
 class Letters:
-    """The dead-letter files of a ledger, with the bounds by which the epochs that read their records decided.
+    """The dead-letter files of a ledger, each with the bounds of event time that applied when its records were read.
 
-    Snapshots are added newest first and not kept, so memory grows with the number of files alone. `oldest` is the epoch of
-    the last one that was added; `add` ignores snapshots of that epoch and later ones. Files of epochs above `through` are left
-    out, and so are those that `newest` records as lost, or that a later snapshot or `newest` has replayed.
+    Snapshots are added newest first and not kept, so memory grows only with the number of files. `oldest` is the epoch of the
+    last added snapshot; `add` ignores snapshots that are not older. Three kinds of files are left out: files of epochs above
+    `through`, files that `newest` records as lost, and files that `newest` or a later added snapshot has replayed.
     """
 
     def __init__(self, newest: Snapshot, through: float = math.inf) -> None:
         self.oldest = math.inf
         self._through = through
-        self._gone = {loss.path for loss in newest.losses} | {one.path for one in newest.replayed}
+        self._gone = {loss.path for loss in newest.losses} | {
+            replayed_file.path for replayed_file in newest.replayed
+        }
         self._newest_first: list[DataFile] = []
         self._search = BoundsSearch()
 
@@ -146,7 +148,7 @@ class Letters:
         ]
         self._newest_first += letters
         self._search.add(snapshot, letters)
-        self._gone |= {one.path for one in snapshot.replayed}
+        self._gone |= {replayed_file.path for replayed_file in snapshot.replayed}
         return letters
 
     def oldest_first(self) -> Iterator[tuple[DataFile, EventBounds | None]]:
@@ -156,21 +158,21 @@ class Letters:
 
 
 class BoundsSearch:
-    """A search for the bounds of event time of the epochs that read the records of some files.
+    """A search for the bounds of event time that applied when the records of some files were read first.
 
-    Snapshots are added newest first and not kept. `bounds` has those that are known so far, by the files' final paths.
-    A file that replaces a lost one, or replayed letters, is in a later epoch than the one that read its records. A topic that
-    was recreated may have the same ranges twice.
+    Snapshots are added newest first and not kept. `bounds` has the results so far, by the files' final paths. A file may be in
+    a later epoch than the one that read its records, because it replaces a lost file or replayed letters. A range may occur in
+    several epochs, because a topic was recreated; the nearest older one counts.
     """
 
     def __init__(self) -> None:
         self.bounds: dict[str, EventBounds | None] = {}
         self._by_origin: dict[str | OffsetRange, list[str]] = {}
-        """The paths of files by what an older snapshot must have: a file of replayed letters, or an account's range."""
+        """The paths of files by their origin in an older snapshot: a file of replayed letters, or the range of an account."""
 
     def add(self, snapshot: Snapshot, wanted: Collection[DataFile]) -> None:
-        """Add the next older snapshot, and search for those of its files that are `wanted`."""
-        replayed = {one.task: one.path for one in snapshot.replayed}
+        """Add the next older snapshot. The search for its files in `wanted` begins with it."""
+        replayed = {replayed_file.task: replayed_file.path for replayed_file in snapshot.replayed}
         names = {file.final for file in wanted}
         for file in snapshot.files:
             paths = self._by_origin.pop(file.final, [])
@@ -195,7 +197,7 @@ def _archives(files: FileSystem, paths: LedgerPaths) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All final snapshots, oldest first, and the pending one above them, at the time of `view`."""
+    """All final snapshots, oldest first, and the pending snapshot if there is one, at the time of `view`."""
 
     view: View
     finals: tuple[Snapshot, ...]
@@ -213,7 +215,7 @@ class History:
 def read_history(files: FileSystem, view: View) -> History:
     """Read all snapshots; read again if the ledger is taken over or snapshots are archived meanwhile.
 
-    Raises ServiceUnavailable (this happened during each of five reads), StorageError, and as `look`.
+    Raises ServiceUnavailable if that happened during each of five reads; StorageError, and what `look` raises.
     """
     for _ in range(_MOST_READS):
         try:
@@ -223,4 +225,8 @@ def read_history(files: FileSystem, view: View) -> History:
             continue
         pending = view.newest.pending and view.state.epoch > finals[-1].epoch
         return History(view, finals, view.state if pending else None)
-    raise ServiceUnavailable("ledger.moving", f"{view.directory} moves while it is read", "ask again")
+    raise ServiceUnavailable(
+        "ledger.moving",
+        f"{view.directory} was taken over or archived during each of {_MOST_READS} reads",
+        "type the command again",
+    )

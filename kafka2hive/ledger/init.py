@@ -1,4 +1,4 @@
-"""Create a ledger, empty (R1 of docs/protocol.md) or rebuilt. It is built under another name, then renamed into place once."""
+"""Create a ledger, empty (R1 of docs/protocol.md) or rebuilt. It is built under a draft name, then renamed into place."""
 
 from collections.abc import Mapping
 
@@ -19,9 +19,9 @@ from kafka2hive.storage.port import AlreadyExists, FileSystem, NotFound, Storage
 
 
 def init(ports: Ports, paths: LedgerPaths, service: str, location: str) -> None:
-    """Create the table's ledger: no files, no pending registrations, no positions. Do nothing if it exists.
+    """Create the table's ledger without files, pending registrations and positions. Do nothing if it exists.
 
-    A crash leaves an `init-<uuid>` directory, which has no effect. Raises AmbiguousOutcome, TableError.
+    A crash leaves nothing, the ledger, or a directory `init-<uuid>`, which is never read. Raises AmbiguousOutcome, TableError.
     """
 
     def attempt() -> Answer:
@@ -45,9 +45,9 @@ def init(ports: Ports, paths: LedgerPaths, service: str, location: str) -> None:
 
 
 def put_in_place(ports: Ports, paths: LedgerPaths, final: Snapshot, pending: Snapshot | None) -> None:
-    """Create a rebuilt ledger: one generation directory with the final snapshot, and the pending one above it if there is one.
+    """Create a rebuilt ledger: one generation directory with the final snapshot, and with the pending one unless it is None.
 
-    A crash leaves an `init-<uuid>` directory, which has no effect; a second call repeats everything.
+    A crash leaves nothing, the ledger, or a directory `init-<uuid>`, which is never read; a second call repeats everything.
     Raises ManualActionRequired if the table has a ledger, AmbiguousOutcome, TableError.
     """
     directory = Generation(final.generation).name
@@ -59,8 +59,8 @@ def put_in_place(ports: Ports, paths: LedgerPaths, final: Snapshot, pending: Sna
         draft = paths.draft(ports.new_uuid())
         generation = join(draft, directory)
         try:
-            for each in (pending or final).early:  # K2, which the lost ledger may not have done
-                ports.files.mkdirs(other_place(each.partition.location, each.partition.path))
+            for early in (pending or final).early:  # K2, which the lost ledger may not have done
+                ports.files.mkdirs(other_place(early.partition.location, early.partition.path))
             ports.files.mkdirs(generation)
             for name, text in texts.items():
                 write_file(ports.files, join(generation, name), text)
@@ -75,7 +75,7 @@ def put_in_place(ports: Ports, paths: LedgerPaths, final: Snapshot, pending: Sna
 
 
 def refuse_present_ledger(files: FileSystem, paths: LedgerPaths) -> None:
-    """Raise ManualActionRequired if the table has a ledger: only a lost one is rebuilt. Raises StorageError."""
+    """Raise ManualActionRequired if the table has a ledger, because only a lost ledger is rebuilt. Raises StorageError."""
     try:
         files.stat(paths.table_directory)
     except NotFound:
@@ -105,20 +105,20 @@ def _is_there(ports: Ports, directory: str) -> bool:
 
 
 def _discard(ports: Ports, *paths: str) -> None:
-    """Delete what this attempt built, if another start was first; failures are logged."""
+    """Delete the draft of this attempt, after another start was first. Failures are logged."""
     for path in paths:
         try:
             ports.files.delete(path)
         except StorageError as error:
-            log.warning("cannot delete %s, which has no effect: %s", path, error)
+            log.warning("cannot delete %s, which is never read: %s", path, error)
 
 
 def _outcome(
     files: FileSystem, paths: LedgerPaths, directory: str, texts: Mapping[str, bytes], failure: StorageError
 ) -> Answer:
-    """Return DONE if the ledger in place is this one: an earlier rename was done although its answer was an error.
+    """Return DONE if this ledger is in place, because a rename was done although it returned an error.
 
-    Raises ManualActionRequired if another ledger is in place.
+    Raises ManualActionRequired if a different ledger is in place.
     """
     try:
         present = {name: files.read(join(paths.table_directory, directory, name)) for name in texts}
@@ -136,6 +136,6 @@ def _outcome(
 def _ledger_exists(paths: LedgerPaths) -> ManualActionRequired:
     return ManualActionRequired(
         "rebuild.ledger_there",
-        f"{paths.table_directory} is there: nothing is rebuilt over a ledger",
-        "if it is damaged beyond repair, move that directory away first; `kafka2hive verify` says what is wrong with it",
+        f"{paths.table_directory} exists: a ledger is rebuilt only if it is lost",
+        "if the ledger is damaged beyond repair (`kafka2hive verify` names the damage), move the directory away first",
     )

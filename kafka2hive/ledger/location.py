@@ -1,7 +1,8 @@
 """The location of a table: its owner marker, and `recover --accept-location`.
 
 The marker `<table location>/_kafka2hive_owner` names the only ledger that feeds the table. The first start that writes to the
-table creates it; only `reset` moves it away. A start cleans up only at the ledger's location, so changing it needs a command.
+table creates the marker; only `reset` moves it away. A start cleans up only at the ledger's location, so an operator must
+accept a changed location by a command.
 """
 
 from dataclasses import dataclass
@@ -35,13 +36,13 @@ class Marker:
 
 
 def read_marker(files: FileSystem, location: str) -> str | None:
-    """Return the id of the ledger that feeds the table at `location`, or None. Raises as read_marker_file."""
+    """Return the id of the ledger that feeds the table at `location`, or None. Raises as `read_marker_file` does."""
     marker = read_marker_file(files, location)
     return None if marker is None else marker.ledger
 
 
 def read_marker_file(files: FileSystem, location: str) -> Marker | None:
-    """Return the marker, None if no ledger feeds the table at `location`. Raises ManualActionRequired (damaged), StorageError."""
+    """Return the marker at `location`, None without a marker. Raises ManualActionRequired (damaged), StorageError."""
     path = owner_marker(location)
     try:
         data = files.read(path)
@@ -52,14 +53,14 @@ def read_marker_file(files: FileSystem, location: str) -> Marker | None:
         return Marker(str(document["ledger"]), str(document.get("service", "unknown")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ManualActionRequired(
-            "marker.damaged", f"{path}: not an owner marker", "restore it or move it away by hand"
+            "marker.damaged", f"{path} is not an owner marker", "restore the file, or move it away by hand"
         ) from error
 
 
 def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
     """Create the marker, or check that it names this ledger.
 
-    A crash leaves a draft, which has no effect, or the marker. Raises ManualActionRequired if another ledger feeds the table,
+    A crash leaves a draft, which is never read, or the marker. Raises ManualActionRequired if another ledger feeds the table,
     AmbiguousOutcome, TableError.
     """
     path = owner_marker(location)
@@ -83,8 +84,8 @@ def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
         if owner != state.ledger_id:
             raise ManualActionRequired(
                 "marker.foreign",
-                f"{path}: the table is fed by ledger {owner}, not by {state.ledger_id} of {state.table}",
-                "two ledgers must never feed one table: give one of them another location",
+                f"{path}: ledger {owner} feeds the table at this location, not ledger {state.ledger_id} of {state.table}",
+                "two ledgers must never feed one table: change the location of one of the tables",
             )
         return Answer.DONE
 
@@ -92,10 +93,10 @@ def claim_location(ports: Ports, location: str, state: Snapshot) -> None:
 
 
 def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: str) -> None:
-    """Before init, check that no marker names a ledger that is gone, because init would silently start over (R1).
+    """Raise ManualActionRequired if the marker names a ledger that is gone, because init would silently start over (R1).
 
-    The ledger is looked for again after the marker was read, because another start may have created both meanwhile.
-    Raises ManualActionRequired, AmbiguousOutcome (no answer).
+    After the marker is read, the table's directory is checked again, because another start may have created both meanwhile.
+    Raises AmbiguousOutcome (no answer).
     """
     try:
         owner = read_marker_file(files, location)
@@ -104,9 +105,9 @@ def refuse_vanished_ledger(files: FileSystem, location: str, table_directory: st
     if owner is not None and not is_there(files, table_directory):
         raise ManualActionRequired(
             "ledger.vanished",
-            f"the table at {location} belongs to ledger {owner.ledger} of service {owner.service}, and"
-            f" {table_directory} is not there: another service or ledger root feeds this table, or its ledger is gone",
-            "if another one feeds it, use that one's map, or give this table another location; if the ledger is gone,"
+            f"the table at {location} belongs to ledger {owner.ledger} of service {owner.service}, but {table_directory}"
+            " does not exist: a service with another ledger root feeds this table, or its ledger is gone",
+            "if another service feeds the table, use its map, or change this table's location; if the ledger is gone,"
             " restore its directory or rebuild it with"
             f" `kafka2hive recover --rebuild-ledger {base_name(table_directory)}`",
         )
@@ -124,29 +125,29 @@ def is_there(files: FileSystem, directory: str) -> bool:
 
 
 def refuse_changed_location(state: Snapshot, location: str) -> None:
-    """Raise ManualActionRequired if the table's files are not in `location`, the one in the map.
+    """Raise ManualActionRequired if the ledger's files are not in `location`, which is the map's.
 
-    A ledger without positions has no files; its first positions record the map's location.
+    A ledger without positions cannot have files; its first positions record the map's location.
     """
     if state.positions and state.location and not same_location(state.location, location):
         raise ManualActionRequired(
             "ledger.location_changed",
             f"{state.table}: the map says {location}, but the ledger's files are in {state.location}",
-            "set the old location in the map; or, for new files at the new one from now on,"
-            f" `kafka2hive recover --table {state.table} --accept-location {state.table}` (no file that is visible is moved)."
-            " Before that, repair lost files (`recover --refetch PATH` with the old location in the map), and for each"
-            " partition in Hive that will get more records copy its files to the new location and ALTER TABLE .."
-            " PARTITION (..) SET LOCATION; else its new rows are hidden (hive.misplaced)",
+            "set the old location in the map; or, to write new files to the new location and leave visible files in place,"
+            f" `kafka2hive recover --table {state.table} --accept-location {state.table}`."
+            " Before that command, repair lost files (`recover --refetch PATH` with the old location in the map); and for"
+            " each Hive partition that will get more records, copy its files to the new location and run ALTER TABLE .."
+            " PARTITION (..) SET LOCATION, because its new rows would be hidden otherwise (hive.misplaced)",
         )
 
 
 def accept_location(ports: Ports, owned: OwnedLedger, location: str) -> OwnedLedger:
     """Commit a snapshot with `location` for the table's next files; visible files are not moved.
 
-    Before: a final state with another location, whose staging directory the start has cleaned up. After: one more snapshot,
-    without files, with this location, and no staged file of this ledger in either staging directory. A crash leaves the old
-    location, because the old staging directory is checked before the commit; a second call repeats everything.
-    Raises ManualActionRequired (another ledger feeds the new location), AmbiguousOutcome, Fenced, TableError.
+    Before: a final state with the old location, whose staging directory the start has cleaned up. After: one more snapshot,
+    without files and with the new location; this ledger has staged files in neither staging directory. A crash before the
+    commit leaves the old location; a second call repeats everything. Raises ManualActionRequired (another ledger feeds the new
+    location), AmbiguousOutcome, Fenced, TableError.
     """
     old = owned.state.location
     claim_location(ports, location, owned.state)
@@ -157,7 +158,7 @@ def accept_location(ports: Ports, owned: OwnedLedger, location: str) -> OwnedLed
 
 
 def _refuse_staged_files(ports: Ports, owned: OwnedLedger, staging: str) -> None:
-    """Raise AmbiguousOutcome if a staged file could not be deleted, because no start looks in this directory again."""
+    """Raise AmbiguousOutcome if a staged file is left, because later starts do not clean this directory up."""
     tag = ledger_tag(owned.state.ledger_id)
     try:
         names = children(ports.files, staging)

@@ -23,12 +23,12 @@ _READS = 5
 
 
 class NoLedger(Exception):
-    """The table has no ledger below the root; only init creates one."""
+    """The table's ledger does not exist below the root; only init creates a ledger."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewestSnapshot:
-    """The epoch and the state of the newest snapshot, from the file names."""
+    """The epoch and the state of the newest snapshot, according to the names of the files."""
 
     epoch: int
     pending: bool
@@ -55,7 +55,7 @@ class View:
 def look(
     files: FileSystem, paths: LedgerPaths, notice: Callable[[Generation], None] = lambda generation: None
 ) -> View:
-    """Read the newest snapshot. Call `notice` with the generation before the snapshot is read, which may fail.
+    """Read the newest snapshot. `notice` gets the generation first, even if the snapshot cannot be read then.
 
     Raises NoLedger, ManualActionRequired, AmbiguousOutcome (no answer, or the owner changed during each of five reads).
     """
@@ -78,7 +78,7 @@ def look(
 
 
 def the_generation(files: FileSystem, paths: LedgerPaths) -> Generation:
-    """Return the only generation. Raises NoLedger, ManualActionRequired (no generation or several), StorageError."""
+    """Return the only generation. Raises NoLedger, ManualActionRequired (zero generations or several), StorageError."""
     try:
         children = files.list(paths.table_directory)
     except NotFound as error:
@@ -88,16 +88,17 @@ def the_generation(files: FileSystem, paths: LedgerPaths) -> Generation:
         raise ManualActionRequired(
             "ledger.generations",
             f"{paths.table_directory}: {len(generations)} generation directories, but a ledger has exactly one",
-            "restore the directory by hand from what `hdfs dfs -ls` shows; or, if a reset of this table did not end,"
+            "restore the directory by hand from what `hdfs dfs -ls` shows; or, if a reset of this table did not end, type"
             f" `kafka2hive reset --table {paths.table}` again; no file was changed",
         )
     return generations[0]
 
 
 def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> NewestSnapshot:
-    """Return the highest final, or the pending right above it (R3). Lower pendings are junk of delayed RPCs.
+    """Return the highest final snapshot, or the pending one with the next epoch (R3).
 
-    Raises ManualActionRequired (no final, or other pendings above the highest).
+    Pending snapshots of lower epochs are junk of delayed RPCs. Raises ManualActionRequired if there is no final snapshot, or
+    a pending one that is more than one epoch above it.
     """
     names = [n for c in children if not c.is_directory and (n := parse_snapshot_name(c.name))]
     finals = [epoch for epoch, state in names if state == SnapshotState.FINAL]
@@ -113,10 +114,10 @@ def newest_snapshot(directory: str, children: tuple[FileStatus, ...]) -> NewestS
 
 
 def read_snapshot(files: FileSystem, path: str) -> Snapshot:
-    """Read and decode the snapshot at `path`, whichever table it is of.
+    """Read and decode the snapshot at `path`, without a check of its table.
 
-    Raises ManualActionRequired if it is damaged, of a newer format, or of another epoch than its name,
-    StorageError. The owner marker shows whether it belongs to another ledger (marker.py).
+    Raises ManualActionRequired if the snapshot is damaged, has a newer format, or if its epoch differs from that in its
+    name; StorageError.
     """
     data = files.read(path)
     try:
@@ -130,20 +131,23 @@ def read_snapshot(files: FileSystem, path: str) -> Snapshot:
         ) from error
     name = parse_snapshot_name(base_name(path))
     if name is not None and name[0] != snapshot.epoch:
-        raise impossible_ledger(path, f"it says epoch {snapshot.epoch}")
+        raise impossible_ledger(path, f"the snapshot in it is of epoch {snapshot.epoch}")
     return snapshot
 
 
 def read_state(files: FileSystem, paths: LedgerPaths, path: str) -> Snapshot:
-    """Read a snapshot that must be of this table. Raises as read_snapshot."""
+    """Read a snapshot of this table. Raises as `read_snapshot` does, and ManualActionRequired if it is of another table."""
     state = read_snapshot(files, path)
     if state.table != paths.table:
-        raise impossible_ledger(path, f"it says table {state.table}")
+        raise impossible_ledger(path, f"the snapshot in it is of table {state.table}")
     return state
 
 
 def impossible_ledger(path: str, what: str) -> ManualActionRequired:
-    """Return a STOP. R2 may have renamed the directory before it, which changes no file."""
+    """Return the STOP for a ledger that the protocol cannot produce.
+
+    Its remedy may say that no file was changed: a take-over (R2) before it has renamed only the directory.
+    """
     return ManualActionRequired(
-        "ledger.impossible", f"{path}: {what}", "look at it with `hdfs dfs -ls -R`; no file was changed"
+        "ledger.impossible", f"{path}: {what}", "list the path with `hdfs dfs -ls -R`; no file was changed"
     )

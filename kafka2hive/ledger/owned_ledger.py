@@ -1,4 +1,4 @@
-"""The state of a ledger that this process has taken over. It is valid until another start renames the directory."""
+"""A ledger that this process has taken over, until another start renames its generation directory."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageErr
 
 
 class Ticket:
-    """The right to one commit. `pop` of a list is atomic, so two threads cannot both use it."""
+    """The right to one commit. Two threads cannot both use it, because `pop` of a list is atomic."""
 
     __slots__ = ("_uses",)
 
@@ -19,6 +19,7 @@ class Ticket:
         self._uses = [True]
 
     def use(self) -> bool:
+        """Use the right. Return False if it was used before."""
         try:
             return self._uses.pop()
         except IndexError:
@@ -29,10 +30,10 @@ class Ticket:
 class OwnedLedger:
     """A ledger that this process owns. `state` is the newest snapshot; `pending` says whether it must still be finalised.
 
-    `certified` are the Hive partitions whose certificates of this snapshot are in place.
+    `certified` has the Hive partitions for which a certificate of this snapshot is in place.
 
-    An owned ledger allows one commit, whether it succeeds or not. After a lost response a draft of this process may still
-    become `e<N>.pending` at any moment, so only a new take-over, which has new paths, may try epoch N again.
+    An owned ledger allows one commit, whether it succeeds or not. After a lost response, a delayed rename may still make a
+    draft of this process `e<N>.pending`. So only a new take-over, whose directory has a new name, may try epoch N again.
     """
 
     paths: LedgerPaths
@@ -43,12 +44,12 @@ class OwnedLedger:
     ticket: Ticket = field(default_factory=Ticket, init=False, repr=False, compare=False)
 
     def spend(self) -> None:
-        """Use the right to commit, before the first effect of a commit. Raises Kafka2HiveError if it was used before (a bug)."""
+        """Use the right to commit. A commit calls it before its first effect. Raises Kafka2HiveError on a second call (a bug)."""
         if not self.ticket.use():
             raise Kafka2HiveError(
                 "ledger.spent",
-                f"{self.paths.table}: epoch {self.next_epoch} of generation {self.generation.number} was tried before;"
-                " what became of it is known only after another take-over",
+                f"{self.paths.table}: a commit of epoch {self.next_epoch} of generation {self.generation.number} was tried"
+                " before; only another take-over can tell whether it succeeded",
                 "report it: a bug; nothing was changed, the next start re-acquires ownership",
             )
 
@@ -70,18 +71,19 @@ class OwnedLedger:
         return self.snapshot_path(self.state.epoch, state)
 
     def committed(self, snapshot: Snapshot) -> "OwnedLedger":
-        """Return this owned ledger after C2."""
+        """Return the owned ledger after C2, the commit of `snapshot`."""
         return OwnedLedger(self.paths, self.generation, snapshot, pending=True)
 
     def finalised(self) -> "OwnedLedger":
-        """Return this owned ledger after R7."""
+        """Return the owned ledger after R7, the rename of its state to `.final`."""
         return OwnedLedger(self.paths, self.generation, self.state)
 
 
 def list_own_directory(files: FileSystem, owned: OwnedLedger) -> tuple[FileStatus, ...]:
-    """List the generation directory, to find out what an operation without a clear answer did.
+    """List the generation directory, to find out whether an operation was done that got no clear answer.
 
-    Raises Fenced if it is gone (another start took the table over, I2), StateUnknown if the NameNode does not answer.
+    Raises Fenced if the directory is gone (another start took the table over, I2), StateUnknown if the NameNode does not
+    answer.
     """
     try:
         return files.list(owned.directory)
@@ -96,5 +98,5 @@ def fenced(paths: LedgerPaths, generation: Generation) -> Fenced:
     return Fenced(
         "ledger.fenced",
         f"{paths.generation(generation)} is gone: another run took {paths.table} over",
-        "nothing: the run that took it over goes on; start this one again only if that one was a mistake",
+        "nothing: the other run goes on with the table; start this run again only if the other was started by mistake",
     )

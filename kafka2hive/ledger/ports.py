@@ -1,4 +1,4 @@
-"""The ledger's ports (file system, concurrency, clock, new uuids), and the retries of its steps and starts (R0)."""
+"""The ports through which the ledger does all I/O, and the retries of its steps and starts (R0)."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -15,15 +15,16 @@ log = logging.getLogger("kafka2hive.ledger")
 Result = TypeVar("Result")
 
 
-_LONGEST = 500  # characters of an error in a message
+_LONGEST_REASON = 500  # characters of an error that a message repeats
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The number of tries of a step, and the seconds to wait in between: from `first`, doubled up to `longest`.
+    """How often a step is tried, and the seconds to wait between tries.
 
-    `attempts` bounds transient errors (Unavailable, OutcomeUnknown). After an error that an operator must lift (quota, full
-    disk, permission) a step waits `blocked` seconds, and is tried `blocked_attempts` times in all.
+    After a transient error (Unavailable, OutcomeUnknown) the wait is `first`, doubled up to `longest`, and there are at most
+    `attempts` tries. After an error that an operator must lift (quota, full disk, permission) the wait is `blocked`, and the
+    step fails at the `blocked_attempts`-th such error.
     """
 
     attempts: int = 8
@@ -33,6 +34,7 @@ class RetryPolicy:
     blocked_attempts: int = 3
 
     def waits(self) -> Iterator[float]:
+        """Yield the seconds to wait after each try but the last."""
         wait = self.first
         for _ in range(self.attempts - 1):
             yield wait
@@ -51,7 +53,7 @@ class Ports:
 
 
 class AnswerKind(Enum):
-    """What the loop must do after a try: end, try again soon, or wait for an operator."""
+    """What `retry` does after a try: it ends, tries again soon, or waits for an operator."""
 
     DONE = "done"
     AGAIN = "again"
@@ -60,7 +62,7 @@ class AnswerKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The outcome of one try of a step; if it is blocked, `reason` is the file system's error, and `remedy` its advice."""
+    """The outcome of one try of a step. If the kind is BLOCKED, `reason` and `remedy` come from the file system's error."""
 
     kind: AnswerKind
     reason: str = ""
@@ -84,14 +86,15 @@ def answer_to(error: StorageError) -> Answer:
 
 def first_line(error: StorageError) -> str:
     """Return the error as a text without the Java stack trace that follows a NameNode's message."""
-    return f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST]
+    return f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST_REASON]
 
 
 def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> None:
-    """Call `attempt` until it is DONE. Raises AmbiguousOutcome (R0) after the budget, TableError if blocked too often.
+    """Call `attempt` until it returns DONE. `step` and `path` are for messages.
 
-    StateUnknown (a read without a response) counts as AGAIN: the whole attempt is repeated, and finds a step done that was
-    done meanwhile. All other errors of `attempt` (Fenced, ManualActionRequired, AmbiguousOutcome) pass through.
+    Raises AmbiguousOutcome (R0) if the tries are used up, and TableError if the step was blocked too often. If `attempt`
+    raises StateUnknown (a read without a response), the whole attempt is repeated: it notices if the step was done meanwhile.
+    All other errors of `attempt` (Fenced, ManualActionRequired, AmbiguousOutcome) pass through.
     """
     waits = ports.retry_policy.waits()
     blocked = 0
@@ -117,8 +120,8 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
                     raise TableError(
                         "storage.blocked",
                         f"{step} {path}: refused {blocked} times (permission, quota or full disk): {answer.reason}",
-                        f"{answer.remedy or 'free room or grant the permission'}; a run then continues by itself,"
-                        " a command must be typed again",
+                        f"{answer.remedy or 'free room or grant the permission'}; then a run continues by itself, and a"
+                        " command must be typed again",
                     )
                 wait = ports.retry_policy.blocked
             case _:
@@ -128,7 +131,10 @@ def retry(ports: Ports, step: str, path: str, attempt: Callable[[], Answer]) -> 
 
 
 def begin_again(ports: Ports, what: str, attempt: Callable[[], Result]) -> Result:
-    """Repeat the whole attempt after an ambiguous outcome (R0). Raises AmbiguousOutcome after the budget."""
+    """Return the result of `attempt`, repeating the whole attempt after an ambiguous outcome (R0).
+
+    Raises the last AmbiguousOutcome if the tries are used up.
+    """
     waits = ports.retry_policy.waits()
     while True:
         try:

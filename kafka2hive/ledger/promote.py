@@ -1,6 +1,6 @@
-"""Move the files of a committed snapshot to where readers see them, and hide those that it replaces: R6, R11.
+"""Move the files of a committed snapshot to where readers see them, and hide the dead letters that it replaces: R6, R11.
 
-No other code puts files into final places (W3). It may be repeated: a file that was moved is found at its final place.
+Only this code puts files into final places (W3). It may be repeated: it finds a moved file at its final place.
 """
 
 import functools
@@ -24,9 +24,9 @@ class FileState(Enum):
 
 
 def find(files: FileSystem, table: str, file: DataFile) -> FileState | ManualActionRequired:
-    """Return where the file is, or the STOP if it is missing or damaged; `table` is the one whose ledger names it.
+    """Return where the file is, or the STOP if it is missing or damaged. `table` is the table whose ledger names the file.
 
-    Looks at the staged name first: in the other order a move in between would look like a loss. Raises StorageError.
+    The staged name is looked up first: in the other order a move in between would look like a loss. Raises StorageError.
     """
     staged = length_at(files, file.staged)
     final = length_at(files, file.final)
@@ -36,19 +36,22 @@ def find(files: FileSystem, table: str, file: DataFile) -> FileState | ManualAct
 def classify(
     table: str, file: DataFile, staged: int | None, final: int | None
 ) -> FileState | ManualActionRequired:
-    """Decide from the lengths in bytes at both places; None: no file is there.
+    """Return the same as `find`, from the lengths in bytes at both places; None means that the place has no file.
 
-    If the final file is right, a staged one is junk of a delayed create.
+    If the final file has the right length, a staged file is junk of a delayed create.
     """
     if final == file.length:
         return FileState.MOVED
     if staged not in (None, file.length):
         return stop_for(
-            "ledger.length", table, file, f"staged with {staged} bytes, committed with {file.length}"
+            "ledger.length", table, file, f"{staged} bytes were staged, but {file.length} committed"
         )
     if final is not None:
         return stop_for(
-            "ledger.conflict", table, file, f"a file of {final} bytes is there, committed with {file.length}"
+            "ledger.conflict",
+            table,
+            file,
+            f"a file of {final} bytes is there, but {file.length} were committed",
         )
     if staged is not None:
         return FileState.STAGED
@@ -56,19 +59,19 @@ def classify(
 
 
 def stop_for(code: str, table: str, file: DataFile, what: str) -> ManualActionRequired:
-    """Return the STOP of one file. Its commands name this table alone, because a live run may own the others."""
+    """Return the STOP of one file. Its commands name only this table, because a live run may own the service's others."""
     ranges = ", ".join(map(str, file.ranges))
     recover = f"kafka2hive recover --table {table}"
     return ManualActionRequired(
         code,
         f"{file.final}: {what}; {file.rows} rows of {ranges}",
-        f"`{recover} --refetch {file.final}` dumps its records again while Kafka has them,"
-        f" `{recover} --accept-loss {file.final}` goes on without them; nothing was overwritten or deleted",
+        f"`{recover} --refetch {file.final}` reads its records again if Kafka still has them;"
+        f" `{recover} --accept-loss {file.final}` gives them up; no file was overwritten or deleted",
     )
 
 
 class Move(Enum):
-    """How one file of a promote came to its final place, or that it was given up."""
+    """What a promote did with one file (see FileMoves)."""
 
     RENAMED = "renamed"
     ALREADY_THERE = "already_there"
@@ -78,11 +81,11 @@ class Move(Enum):
 def promote(
     ports: Ports, owned: OwnedLedger, files: Sequence[DataFile], given_up: frozenset[str] = frozenset()
 ) -> FileMoves:
-    """Move every file of a pending snapshot; then all are at their final places, with the committed lengths.
+    """Move every file of a pending snapshot to its final place, and check its length.
 
-    Files whose final addresses are in `given_up` were accepted as lost, and are left out. A crash leaves some files moved; a
-    second call moves the rest. Raises ManualActionRequired (a file is missing or damaged, or another one has its name: nothing
-    is overwritten or deleted), Fenced, AmbiguousOutcome, TableError.
+    Files whose final paths are in `given_up` were accepted as lost, and are left out. A crash leaves some files moved; a second
+    call moves the rest. Raises ManualActionRequired (a file is missing or damaged, or a different file has its name; then no
+    file was overwritten or deleted), Fenced, AmbiguousOutcome, TableError.
     """
     lengths = _staged_lengths(ports, files)
     retries = [0]
@@ -108,8 +111,9 @@ def promote(
 def hide_replayed(ports: Ports, owned: OwnedLedger) -> None:
     """Rename the dead-letter files that this epoch replaces to their hidden names (R11), after the promote.
 
-    Before: readers see the letters and what they became. After: only the latter. A crash leaves some files visible; a second
-    call hides the rest. A file that is at neither place was taken away by retention. Raises AmbiguousOutcome, TableError.
+    Before: readers see both the letters and the rows that replace them. After: only the rows. A crash leaves some files
+    visible; a second call hides the rest. If a file is at neither place, somebody's retention has deleted it, and it counts as
+    hidden. Raises AmbiguousOutcome, TableError.
     """
 
     def hide(path: str) -> None:
@@ -126,11 +130,11 @@ def hide_replayed(ports: Ports, owned: OwnedLedger) -> None:
 
         retry(ports, "hide", path, attempt)
 
-    ports.concurrency.map(hide, [one.path for one in owned.state.replayed])
+    ports.concurrency.map(hide, [replayed_file.path for replayed_file in owned.state.replayed])
 
 
 def _is_hidden(files: FileSystem, path: str, hidden: str) -> bool:
-    """Return whether the file has left its place; if both are there, a delayed create has put junk at the free one."""
+    """Return whether the file has left its place. If both paths have a file, a delayed create has put junk at one of them."""
     try:
         return length_at(files, path) is None or length_at(files, hidden) is not None
     except StorageError as error:
@@ -138,7 +142,7 @@ def _is_hidden(files: FileSystem, path: str, hidden: str) -> bool:
 
 
 def _staged_lengths(ports: Ports, files: Sequence[DataFile]) -> dict[str, int]:
-    """Return the length of each staged file by path, with one listing per staging directory (a table has one)."""
+    """Return the length of each staged file by path, from one listing per staging directory."""
     lengths: dict[str, int] = {}
 
     def look(directory: str) -> Answer:
@@ -155,7 +159,7 @@ def _staged_lengths(ports: Ports, files: Sequence[DataFile]) -> dict[str, int]:
 
 
 def _expect_moved(ports: Ports, owned: OwnedLedger, file: DataFile, staged: int) -> Move:
-    """Check the final file if the staged one has another length: then that is junk of a delayed create, else damage."""
+    """Check a file whose staged length is wrong. If the final file is right, the staged one is junk; otherwise raise the STOP."""
 
     def look() -> Answer:
         try:
@@ -201,7 +205,7 @@ def _is_moved(files: FileSystem, owned: OwnedLedger, file: DataFile) -> bool:
 
 
 def _undamaged(files: FileSystem, owned: OwnedLedger, state: FileState | ManualActionRequired) -> FileState:
-    """Return the state, or raise the STOP. Raises Fenced if this process is no longer the owner, who alone may stop."""
+    """Return the state, or raise the STOP. Raises Fenced instead if this process has lost the table to a new owner."""
     if isinstance(state, ManualActionRequired):
         list_own_directory(files, owned)
         raise state

@@ -1,6 +1,6 @@
-"""The start of one table: rules R0 to R5 and R9 of docs/protocol.md. `run` begins with it, `recover` does nothing else.
+"""The start of one table: rules R0 to R5 and R9 of docs/protocol.md. `run` begins with it, and `recover` consists of it.
 
-Taking over is one rename of a directory, which fences the owner before and claims the table.
+The take-over is one rename of the generation directory: it claims the table and fences the earlier owner.
 """
 
 from collections.abc import Callable, Container
@@ -21,16 +21,16 @@ from kafka2hive.storage.port import Denied, FileSystem, NotFound, StorageError
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """The owner names of this process: `make` returns `<host>-<pid>-<uuid>` with a new uuid, `made` holds all of them.
+    """The owner names of this process. `make` returns `<host>-<pid>-<uuid>` with a new uuid; `made` has all names so far.
 
-    `made` holds full names, because another process may have had the same host and process id.
+    Names are compared with their uuid, because another process may have had the same host and process id.
     """
 
     make: Callable[[], str]
     made: set[str] = field(default_factory=set)
 
     def new_name(self) -> str:
-        """Return a name for one attempt. It is in `made` before it is used, because its rename may arrive at any time."""
+        """Return a name for one attempt, and add it to `made` first, because the attempt's rename may arrive at any time."""
         name = self.make()
         self.made.add(name)
         return name
@@ -43,11 +43,12 @@ class Owners:
 class StartRequest:
     """The parameters of a start.
 
-    `check` returns the generation that may be taken over (None: any), or raises. `owners` are this process's names, the same
-    object at each of its starts. `location` is the table's directory in the map; None: the one in the ledger. `keep` final
-    snapshots stay outside the archive.
-    `before_roll_forward` is called after each take-over and returns the final addresses that are given up as lost; if it
-    raises, a pending epoch stays pending, and the STOP of a lost file stays in force.
+    - `check`: returns the generation that may be taken over (None: any), or raises.
+    - `owners`: the names of this process; all its starts share the object.
+    - `location`: the table's directory in the map; None: the ledger's location.
+    - `keep`: how many final snapshots stay outside the archive.
+    - `before_roll_forward`: called after each take-over; returns the final paths of files that are given up as lost. If it
+      raises, a pending epoch stays pending, and a STOP because of a lost file stays in force.
     """
 
     paths: LedgerPaths
@@ -60,7 +61,10 @@ class StartRequest:
 
 @dataclass(frozen=True, slots=True)
 class StartResult:
-    """A table that was taken over; `rolled_forward` is its epoch that was pending. Stale snapshots count as orphans."""
+    """A table that was taken over. `rolled_forward` is the epoch that was pending, None if there was none.
+
+    `orphans_deleted` counts deleted staged files and stale snapshots.
+    """
 
     owned: OwnedLedger
     rolled_forward: int | None
@@ -71,8 +75,8 @@ class StartResult:
 def start(ports: Ports, request: StartRequest) -> StartResult:
     """Take over, roll forward, clean up. It may be repeated after any crash, and run at the same time as other starts.
 
-    Raises NoLedger, OwnedByLiveRun (from `check`), TakeOverLost, Fenced, ManualActionRequired, TableError;
-    AmbiguousOutcome only after the budget of R0 is spent.
+    Raises NoLedger, OwnedByLiveRun (from `check`), TakeOverLost, Fenced, ManualActionRequired, TableError; AmbiguousOutcome if
+    the tries of R0 are used up.
     """
     return begin_again(ports, f"start {request.paths.table}", lambda: _start_once(ports, request))
 
@@ -83,7 +87,7 @@ def _start_once(ports: Ports, request: StartRequest) -> StartResult:
         paths=request.paths,
         owner=request.owners.new_name(),
         checked=request.check(),
-        own=request.owners,
+        own_names=request.owners,
     )
     location = request.location or owned.state.location
     claim_location(ports, location, owned.state)
@@ -99,15 +103,15 @@ def take_over(
     paths: LedgerPaths,
     owner: str,
     checked: Generation | None = None,
-    own: Container[str] = frozenset(),
+    own_names: Container[str] = frozenset(),
 ) -> OwnedLedger:
     """Rename the generation directory to `owner`'s and read the newest snapshot (R2 and R3).
 
-    `owner` is a new name of `Owners`. `checked` is the generation that may be taken over; if another process has made a newer
-    one since, the start has lost. If an earlier attempt of this process made it (its owner is in `own`), that attempt's rename
-    was a delayed RPC, and the outcome is ambiguous.
-    Before: one directory of any owner. After: one directory of this owner, all else unchanged. A crash leaves one of the two.
-    Raises NoLedger, TakeOverLost, Fenced, ManualActionRequired, AmbiguousOutcome (R0), TableError (permission).
+    `owner` is a new name of `Owners`. `checked` is the generation that may be taken over. If a newer generation is there, it
+    depends on who made it: another process, then this start has lost; or an earlier attempt of this process whose rename came
+    late (its owner is in `own_names`), then the outcome is ambiguous.
+    Before: one generation directory, of any owner. After: the same directory under a name of this owner. A crash leaves one
+    of the two. Raises NoLedger, TakeOverLost, Fenced, ManualActionRequired, AmbiguousOutcome (R0), TableError (permission).
     """
     files = ports.files
     try:
@@ -115,7 +119,7 @@ def take_over(
     except StorageError as error:
         raise _no_answer(f"listing {paths.table_directory}", error) from error
     if checked is not None and old != checked:
-        raise _other_generation(paths, old, own)
+        raise _other_generation(paths, old, own_names)
     generation = Generation(old.number + 1, _compact(ports.clock.now()), owner)
     directory = paths.generation(generation)
     failure: StorageError | None = None
@@ -127,7 +131,9 @@ def take_over(
     try:
         children = files.list(directory)
     except NotFound:
-        raise _take_over_failure(files=files, paths=paths, old=old, failure=failure, own=own) from failure
+        raise _take_over_failure(
+            files=files, paths=paths, old=old, failure=failure, own_names=own_names
+        ) from failure
     except StorageError as error:
         raise _no_answer(f"listing {directory}", error) from error
     newest = newest_snapshot(directory, children)
@@ -142,11 +148,16 @@ def take_over(
 
 
 def _take_over_failure(
-    files: FileSystem, paths: LedgerPaths, old: Generation, failure: StorageError | None, own: Container[str]
+    files: FileSystem,
+    paths: LedgerPaths,
+    old: Generation,
+    failure: StorageError | None,
+    own_names: Container[str],
 ) -> Kafka2HiveError:
-    """Return the error of an attempt whose directory is missing (R3).
+    """Return the error of an attempt whose new directory is missing (R3).
 
-    If another generation is there, the start has lost; if the old one is, the rename failed, or its answer was lost (R0).
+    If a different generation is there, the start has lost. If the old generation is there, the rename failed, or a lost
+    response hides that it will still be done (R0).
     """
     try:
         present = the_generation(files, paths)
@@ -155,7 +166,7 @@ def _take_over_failure(
     except StorageError as error:
         return _no_answer(f"listing {paths.table_directory}", error)
     if present != old:
-        return _other_generation(paths, present, own)
+        return _other_generation(paths, present, own_names)
     if isinstance(failure, Denied):
         remedy = failure.remedy or "grant write permission on it"
         return TableError("storage.denied", f"take over {paths.table}: {failure}", remedy)
@@ -164,12 +175,13 @@ def _take_over_failure(
     )
 
 
-def _other_generation(paths: LedgerPaths, present: Generation, own: Container[str]) -> Kafka2HiveError:
-    """Return TakeOverLost if another process made `present`, AmbiguousOutcome if an earlier attempt of this process did."""
-    if present.owner in own:
+def _other_generation(paths: LedgerPaths, present: Generation, own_names: Container[str]) -> Kafka2HiveError:
+    """Return TakeOverLost if another process made `present`, AmbiguousOutcome if an earlier attempt of this process made it."""
+    if present.owner in own_names:
         return AmbiguousOutcome(
             "ledger.late_take_over",
-            f"{paths.generation(present)}: an earlier attempt of this process took {paths.table} over, late",
+            f"{paths.generation(present)}: the rename of an earlier attempt of this process was delayed, and took"
+            f" {paths.table} over now",
         )
     return TakeOverLost(
         "ledger.lost", f"{paths.table} was taken over by {present.owner} ({present.name}) first"

@@ -173,7 +173,9 @@ MUTANTS = (
         "a generation that is there is taken for mine without the uuid",
         TAKE_OVER,
         (
-            "        raise _take_over_failure(files=files, paths=paths, old=old, failure=failure, own=own) from failure\n",
+            "        raise _take_over_failure(\n"
+            "            files=files, paths=paths, old=old, failure=failure, own_names=own_names\n"
+            "        ) from failure\n",
             "        generation = the_generation(files, paths)\n"
             "        directory = paths.generation(generation)\n"
             "        children = files.list(directory)\n",
@@ -190,7 +192,7 @@ MUTANTS = (
     _mutant(
         "a name that this process made is taken for another's",
         TAKE_OVER,
-        ("    if present.owner in own:\n", "    if False:\n"),
+        ("    if present.owner in own_names:\n", "    if False:\n"),
     ),
     _mutant(
         "the generation's number is not raised",
@@ -807,7 +809,7 @@ MUTANTS = (
         MARKER,
         (
             "        raise ManualActionRequired(\n"
-            '            "marker.damaged", f"{path}: not an owner marker", "restore it or move it away by hand"\n'
+            '            "marker.damaged", f"{path} is not an owner marker", "restore the file, or move it away by hand"\n'
             "        ) from error\n",
             "        return None\n",
         ),
@@ -820,12 +822,12 @@ MUTANTS = (
     _of_damage(
         "accepted gaps are not carried",
         DRAFT,
-        ("        **{**_NOTHING_YET,", "        gaps=(),\n        **{**_NOTHING_YET,"),
+        ("        **{**_EMPTY_EPOCH,", "        gaps=(),\n        **{**_EMPTY_EPOCH,"),
     ),
     _of_damage(
         "accepted losses are not carried",
         DRAFT,
-        ("        **{**_NOTHING_YET,", "        losses=(),\n        **{**_NOTHING_YET,"),
+        ("        **{**_EMPTY_EPOCH,", "        losses=(),\n        **{**_EMPTY_EPOCH,"),
     ),
     _of_damage(
         "accepted gaps are not encoded",
@@ -1502,14 +1504,14 @@ MUTANTS = (
     _of_compaction(
         "data of an early partition go home once a later period has moved",
         PLACES,
-        ("        if each.partition.path == home.path:\n", "        if False:\n"),
+        ("        if entry.partition.path == home.path:\n", "        if False:\n"),
     ),
     _of_compaction(
         "a period that has moved begins early again",
         PLACES,
         ("closes <= state.closed_through:", "closes < state.closed_through:"),
         ("has_files(home.location) or has_files(early)", "False"),
-        ("any(each.partition.path == home.path for each in state.moved)", "False"),
+        ("any(entry.partition.path == home.path for entry in state.moved)", "False"),
     ),
     _of_compaction(
         "a partition that began at home goes early once the map has compact again",
@@ -1527,12 +1529,12 @@ MUTANTS = (
     _of_compaction(
         "a partition moves before its period is over",
         PLACES,
-        ("each.closes <= through if each.certified else", "True if each.certified else"),
+        ("entry.closes <= through if entry.certified else", "True if entry.certified else"),
     ),
     _of_compaction(
         "an open partition moves once the table is read through its end",
         PLACES,
-        ("        and each.partition.path not in is_open\n", ""),
+        ("        and entry.partition.path not in is_open\n", ""),
     ),
     _of_compaction(
         "late data of a moved partition are not noted",
@@ -1566,7 +1568,7 @@ MUTANTS = (
         "a rebuilt ledger does not make the homes of early partitions",
         INIT,
         (
-            "                ports.files.mkdirs(other_place(each.partition.location, each.partition.path))\n",
+            "                ports.files.mkdirs(other_place(early.partition.location, early.partition.path))\n",
             "                pass\n",
         ),
     ),
@@ -1594,8 +1596,8 @@ MUTANTS = (
         "a partition moves though its certificate will be withdrawn",
         PLACES,
         (
-            "if each.partition not in withdrawn | given_up)",
-            "if each.partition not in given_up)",
+            "if entry.partition not in withdrawn | given_up)",
+            "if entry.partition not in given_up)",
         ),
     ),
     _of_compaction(
@@ -1617,8 +1619,8 @@ MUTANTS = (
         "partitions with data in the newest epoch are not looked at",
         PLACES,
         (
-            "for each in places) - given_up",
-            "for each in places) - given_up - set(state.unregistered)",
+            "for entry in places) - given_up",
+            "for entry in places) - given_up - set(state.unregistered)",
         ),
     ),
     _of_compaction(
@@ -1703,7 +1705,7 @@ MUTANTS = (
     _of_compaction(
         "the time of a partition runs on when it is put back",
         PLACES,
-        ('moved.append(replace(each, right_since=""))', "moved.append(each)"),
+        ('moved.append(replace(entry, right_since=""))', "moved.append(entry)"),
     ),
     _of_compaction(
         "a location is set again before the snapshot that stops its time",
@@ -1739,15 +1741,15 @@ MUTANTS = (
     _of_compaction(
         "an epoch forgets what is retired",
         PLACES,
-        ("    retired = [each for each in after.retired if", "    retired = [each for each in () if"),
+        ("    retired = [entry for entry in after.retired if", "    retired = [entry for entry in () if"),
     ),
     _of_compaction(
         "a partition that was retired counts as moved, too",
         PLACES,
         (
-            "        if each.partition in change.retired:\n",
-            "        moved += [each] if each.partition in change.retired else []\n"
-            "        if each.partition in change.retired:\n",
+            "        if entry.partition in change.retired:\n",
+            "        moved += [entry] if entry.partition in change.retired else []\n"
+            "        if entry.partition in change.retired:\n",
         ),
     ),
     _of_compaction(

@@ -1,6 +1,6 @@
 """Detect a ledger that is older than its table's files, because somebody restored a backup. A run would duplicate records.
 
-The names of data files and certificates show it: they have the generation and epoch of their ledger, which never go back.
+The names of data files and certificates show it: they contain the ledger's generation and epoch, which only grow.
 """
 
 import re
@@ -24,14 +24,14 @@ from kafka2hive.model.paths.table_directory import (
 from kafka2hive.storage.port import Denied, FileStatus, StorageError, children
 
 TOUCHED = 32
-"""How many Hive partitions of the newest snapshot are listed (the greatest names), and how many homes."""
+"""How many Hive partitions are listed of each kind: those of the newest snapshot (greatest names), homes, early places."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Trace:
-    """A file or certificate of this ledger, or the text file at a retired place, whose generation is 0.
+    """A data file or certificate of this ledger, or the text file at a retired place, for which `generation` is 0.
 
-    Only a staged file may be of the epoch after the newest snapshot.
+    A staged file may be one epoch newer than the newest snapshot.
     """
 
     path: str
@@ -47,11 +47,10 @@ class _Trace:
 def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
     """Raise ManualActionRequired if the table has files that are newer than the ledger of `view`.
 
-    This lists the staging directory, the Hive partitions with the greatest names at home and among the early ones, those of
-    the newest snapshot, the homes of the early partitions that are compacted next, and the early places that are retired
-    next. A file that seems too new is compared with a second look at the ledger, because a live owner may have committed
-    meanwhile; an owner creates no file for an epoch before the ledger has the one below it. A file of a fenced owner has an
-    older name. Raises AmbiguousOutcome (no answer).
+    It lists the directories in which a newer ledger would have left files: the staging directory, the Hive partitions of the
+    newest snapshot and those with the greatest names, the homes of the early partitions that are compacted next, and the
+    early places that are retired next. If a file seems too new, the ledger is read again, because a live owner may have
+    committed meanwhile. Raises AmbiguousOutcome (no answer).
     """
     try:
         newer = [file for file in _files(ports, view, location) if file.is_newer(view)]
@@ -69,9 +68,9 @@ def refuse_older_ledger(ports: Ports, view: View, location: str) -> None:
     raise ManualActionRequired(
         "ledger.restored",
         f"{view.paths.table}: the ledger is at generation {now.generation.number}, epoch {now.state.epoch}, but"
-        f" {newest.path} is of generation {newest.generation}, epoch {newest.epoch}: an older ledger was put"
-        " back, and what was read since would be read again",
-        f"put the newer ledger back; or move {view.paths.table_directory} away and rebuild it from the files with"
+        f" {newest.path} is of generation {newest.generation}, epoch {newest.epoch}: somebody restored an older ledger,"
+        " and a run would read the records since then again",
+        f"restore the newer ledger; or move {view.paths.table_directory} away and rebuild it from the files with"
         f" `kafka2hive recover --rebuild-ledger {view.paths.table}`",
     )
 
@@ -92,15 +91,15 @@ def _files(ports: Ports, view: View, location: str) -> Iterator[_Trace]:
 
 
 def _next_homes(view: View) -> list[str]:
-    """Return the homes of the early partitions that are compacted next; one with files was compacted after the snapshot."""
-    early = sorted(view.state.early, key=lambda each: (not each.certified, each.closes))[:TOUCHED]
-    return [other_place(each.partition.location, each.partition.path) for each in early]
+    """Return the homes of the early partitions that are compacted next. Files there show a compaction after the snapshot."""
+    early = sorted(view.state.early, key=lambda entry: (not entry.certified, entry.closes))[:TOUCHED]
+    return [other_place(entry.partition.location, entry.partition.path) for entry in early]
 
 
 def _next_retired(view: View) -> list[str]:
-    """Return the early places that are retired next, which have a text file if that was done since."""
-    moved = sorted(view.state.moved, key=lambda each: (not each.right_since, each.right_since))
-    return [each.early for each in moved[:TOUCHED]]
+    """Return the early places that are retired next. A text file there shows a retirement after the snapshot."""
+    moved = sorted(view.state.moved, key=lambda entry: (not entry.right_since, entry.right_since))
+    return [entry.early for entry in moved[:TOUCHED]]
 
 
 def _traces(child: FileStatus, tag: str, *, staged: bool) -> Iterator[_Trace]:
@@ -114,18 +113,18 @@ def _traces(child: FileStatus, tag: str, *, staged: bool) -> Iterator[_Trace]:
 
 
 def _newest_partition(ports: Ports, location: str) -> Iterable[FileStatus]:
-    """Yield the files from the location down to the Hive partition with the greatest name, and to the greatest early one."""
-    ways = [location]
-    while ways:
-        listing = _children(ports, ways.pop())
+    """Yield the files on the way from the location to the Hive partition with the greatest name, at home and early."""
+    unlisted = [location]
+    while unlisted:
+        listing = _children(ports, unlisted.pop())
         yield from (child for child in listing if not child.is_directory)
         deeper = [c.path for c in listing if c.is_directory and _is_hive_partition(c.name)]
-        ways += [max(deeper, key=_by_number)] if deeper else []
-        ways += [c.path for c in listing if c.is_directory and c.name == EARLY_PLACES]
+        unlisted += [max(deeper, key=_by_number)] if deeper else []
+        unlisted += [c.path for c in listing if c.is_directory and c.name == EARLY_PLACES]
 
 
 def _is_hive_partition(name: str) -> bool:
-    """Return whether the name is `name=value`: users may have other directories in the location."""
+    """Return whether the name is `name=value`, because users may have other directories in the location."""
     return "=" in name and name[0] not in "_." and HIVE_DEFAULT_PARTITION not in name
 
 
@@ -138,5 +137,5 @@ def _children(ports: Ports, directory: str) -> tuple[FileStatus, ...]:
 
 
 def _by_number(path: str) -> list[str | int]:
-    """Return a sort key with `hr=9` before `hr=10`: text and numbers by turns, so that any two paths compare."""
+    """Return a sort key that puts `hr=9` before `hr=10`: texts and numbers by turns, so that any two paths compare."""
     return [int(part) if n % 2 else part for n, part in enumerate(re.split(r"([0-9]+)", path))]

@@ -1,4 +1,4 @@
-"""The early and moved partitions of a rebuilt ledger, from where its files are. Pure."""
+"""The early and moved partitions of a rebuilt ledger, derived from the places of its files. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,10 +22,10 @@ from kafka2hive.model.snapshot import (
 def placed_staged(
     snapshot: Snapshot, visible: Iterable[DataFile], compacted: Iterable[DataFile], closes: Mapping[str, str]
 ) -> Snapshot:
-    """Return the rebuilt pending snapshot with its staged files where their partitions are: their footers name only homes.
+    """Return the rebuilt pending snapshot with final places for its staged files, whose footers name only homes.
 
-    A partition is where its `visible` files are, and at home if it has `compacted` ones. One without visible files begins
-    where it would begin now.
+    A partition's files go to the place of its `visible` files, or to its home if it has `compacted` files. A partition without
+    visible files begins at the place where a run would begin it now.
     """
     visible = list(visible)
     moved = {file.hive_partition.path for file in compacted}
@@ -55,10 +55,13 @@ def with_rebuilt_places(
 ) -> Snapshot:
     """Return a rebuilt snapshot with its early and moved partitions, and the visible `compacted` files.
 
-    A partition with compacted files has moved, if these have all rows of its early files; staged compacted files count for
-    nothing, because a partition without a visible one is still early. No certificate counts the early partitions any more.
-    `before` is the rebuilt snapshot before this one, which has the moved ones. `retired` has the epochs of retired early
-    places by their paths; `base` names their files, which may be gone.
+    A partition has moved if its visible compacted files have all rows of its early files. Staged compacted files do not count,
+    because their partition is still early. The certificates of early partitions are lost.
+
+    - `closes`: the ends of the partitions' periods by path.
+    - `retired`: the epochs of retired early places by path; `base` names the files there, which may be deleted.
+    - `before`: the rebuilt snapshot before this one, whose early, moved and retired partitions are carried on.
+
     Raises ManualActionRequired (`rebuild.compacted`: a move was only half promoted; `rebuild.retired`: rows are gone).
     """
     known = {file.hive_partition.path: UNKNOWN_END for file in base.files} | dict(closes)
@@ -72,24 +75,24 @@ def with_rebuilt_places(
         )
     earlier = before or replace(base, early=(), losses=())
     base = with_early_partitions(earlier, base, known, frozenset())
-    early = {each.partition.path: each for each in base.early}
+    early = {entry.partition.path: entry for entry in base.early}
     files, units, moved = list(base.files), list[CompactionUnit](), list[MovedPartition]()
-    gone = {each.partition.path for each in early.values() if each.partition.location in retired}
+    gone = {entry.partition.path for entry in early.values() if entry.partition.location in retired}
     for path in sorted({file.hive_partition.path for file in compacted} | gone):
         written = [file for file in compacted if file.hive_partition.path == path]
-        each = early.pop(path, None)
-        if path in gone and (each is None or each.rows != sum(file.rows for file in written)):
-            raise _retired_rows(each, path)
-        if each is None or each.rows != sum(file.rows for file in written):
+        entry = early.pop(path, None)
+        if path in gone and (entry is None or entry.rows != sum(file.rows for file in written)):
+            raise _retired_rows(entry, path)
+        if entry is None or entry.rows != sum(file.rows for file in written):
             raise ManualActionRequired(
                 "rebuild.compacted",
                 f"{written[0].final}: the compacted files of {path} do not hold all rows of its early files",
-                "move these compacted files away and rebuild again: the partition is early, and Hive is told so;"
-                " nothing was changed",
+                "move these compacted files away and rebuild again: then the partition counts as early, and its location in"
+                " Hive is corrected; nothing was changed",
             )
         number = 1 + max((file.task for file in files), default=-1)
         files += [replace(file, task=number) for file in written]
-        unit, move = _move(base, each, number)
+        unit, move = _move(base, entry, number)
         units.append(unit)
         moved.append(move)
     filled = {file.hive_partition for file in base.files if file.kind is FileKind.DATA}
@@ -122,8 +125,8 @@ def _retired_rows(early: EarlyPartition | None, path: str) -> ManualActionRequir
     place = path if early is None else early.partition.location
     return ManualActionRequired(
         "rebuild.retired",
-        f"{place}: its files were retired, and the compacted files do not hold all of their rows",
-        "restore the compacted files from a backup; or move the file moved-*.gz there away, which names the retired files:"
+        f"{place}: the files there were retired, but the compacted files do not hold all of their rows",
+        "restore the compacted files from a backup; or move away the file moved-*.gz there, which names the retired files:"
         " then their offsets count as not proven; nothing was changed",
     )
 
@@ -145,7 +148,7 @@ def _move(base: Snapshot, early: EarlyPartition, task: int) -> tuple[CompactionU
 
 def _order(file: DataFile) -> EarlyFile:
     parsed = DataFileName.parse(base_name(file.final))
-    assert parsed is not None, "it was listed by its name"
+    assert parsed is not None, "the rebuild lists only files with such names"
     return EarlyFile(parsed[0].epoch, parsed[0].task, parsed[0].uuid, file.final, file.length)
 
 

@@ -1,7 +1,7 @@
 """Rebuild a lost ledger from the data files' footers alone (docs/protocol.md, A lost ledger). Pure.
 
 A file at its final place proves that its epoch was committed (I4), so the ranges of its task must never be read again. The
-sums in the footers prove that all rows of a task are there. An operator must accept offsets for which neither is proven.
+counts in the footers prove that all rows of a task are there. Offsets without both proofs need an operator's acceptance.
 """
 
 from bisect import insort
@@ -32,7 +32,7 @@ from kafka2hive.model.snapshot import NO_SNAPSHOT, REBUILT, AcceptedGap, Snapsho
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerFile:
-    """A file with this ledger's name, staged (`.pending`) or final, and its footer; `length` is in bytes."""
+    """A file of this ledger, staged (`.pending`) or final, and its footer; `length` is in bytes."""
 
     path: str
     name: DataFileName
@@ -43,7 +43,7 @@ class LedgerFile:
 
 @dataclass(slots=True)
 class CommittedTask:
-    """The files of one attempt of one task; `refetched` replace its lost files, or dead letters that were replayed."""
+    """The files of one attempt of one task. `refetched` are later files that replace lost files or replayed dead letters."""
 
     files: list[LedgerFile]
     refetched: list[LedgerFile] = field(default_factory=list)
@@ -69,12 +69,12 @@ class CommittedTask:
         return next((f.footer.accounts for f in self.files if f.footer.accounts is not None), None)
 
     def doubt(self) -> str | None:
-        """Return why the files do not prove that all rows are there, or None if they do."""
+        """Return why the files do not prove that all rows are there; None if they prove it."""
         if any(f.footer.replay for f in self.every_file):
             return "its dead letters were replayed"
         accounts = self.accounts
         if accounts is None:
-            return "the files that were closed last are not there"
+            return "the files that were closed last, which have the counts, are missing"
         total = sum(accounts, OffsetAccounting())
         for kind, expected in ((FileKind.DATA, total.rows), (FileKind.DEAD_LETTER, total.dead_lettered)):
             rows = sum(f.footer.rows for f in self.every_file if f.footer.kind is kind)
@@ -89,9 +89,9 @@ class CommittedTask:
 
 
 def committed_tasks(files: Sequence[LedgerFile], newest: tuple[int, int]) -> list[CommittedTask]:
-    """Return the committed tasks by epoch and ranges. `newest` is generation and epoch of the newest visible file.
+    """Return the committed tasks, sorted by epoch and ranges. `newest` is the generation and epoch of the newest visible file.
 
-    Raises ManualActionRequired (footers that contradict each other).
+    Raises ManualActionRequired if footers contradict each other.
     """
     attempts = _with_staged(files, _attempts(f for f in files if f.final), newest)
     return _with_refetched(sorted(attempts, key=lambda a: (a.epoch, a.ranges)))
@@ -107,11 +107,11 @@ def _attempts(files: Iterable[LedgerFile]) -> list[CommittedTask]:
         first = attempt.first
         for file in attempt.files:
             other = file.footer
-            theirs = other.generation, other.epoch, other.task, other.ranges
-            same = theirs == (*attempt.epoch, first.task, first.ranges)
-            if not same or (file.name.generation, file.name.epoch) != attempt.epoch:
+            origin = other.generation, other.epoch, other.task, other.ranges
+            agrees = origin == (*attempt.epoch, first.task, first.ranges)
+            if not agrees or (file.name.generation, file.name.epoch) != attempt.epoch:
                 raise _impossible(
-                    f"{file.path}: its footer does not fit its name or its attempt's other files"
+                    f"{file.path}: its footer contradicts its name or the footers of its attempt's other files"
                 )
     return attempts
 
@@ -119,10 +119,10 @@ def _attempts(files: Iterable[LedgerFile]) -> list[CommittedTask]:
 def _with_staged(
     files: Sequence[LedgerFile], attempts: Sequence[CommittedTask], newest: tuple[int, int]
 ) -> list[CommittedTask]:
-    """Return all attempts with the staged files of the newest epoch with a visible file, which are committed, too.
+    """Return all attempts, and add the committed staged files: those of the newest epoch with a visible file.
 
-    If a task has a visible file, only its attempt counts; otherwise any attempt of the same plan that is whole. Two files that
-    were refetched in one epoch are two attempts of task 0.
+    If a task has a visible file, only the attempt of that file is committed. Otherwise any whole attempt of the same plan may
+    stand for the task. Two files that were refetched in one epoch are two attempts of task 0.
     """
     visible = {a.first.attempt: a for a in attempts if a.epoch == newest}
     plans = {a.first.planned_at_ms for a in visible.values()}
@@ -148,10 +148,11 @@ def _with_staged(
 
 
 def _with_refetched(attempts: Sequence[CommittedTask]) -> list[CommittedTask]:
-    """Merge each attempt with the same ranges as a task of an earlier epoch into that task: it refetched a lost file.
+    """Return one task per tuple of ranges. A later attempt with the same ranges is merged: it refetched a lost file.
 
-    It replaces files of one kind; files of the other kind that it wrote were never committed. If all original files of a task
-    are lost, two attempts of one epoch may be refetches of files in different Hive partitions. A replay adds all of its files.
+    A refetch replaces files of one kind; the files of the other kind that it wrote were never committed. If all original files
+    of a task are lost, two attempts of one epoch may be refetches of files in different Hive partitions. A replay adds all of
+    its files. Raises ManualActionRequired for two attempts that are neither.
     """
     tasks: dict[tuple[OffsetRange, ...], CommittedTask] = {}
     for attempt in attempts:
@@ -181,13 +182,15 @@ def _impossible(text: str) -> ManualActionRequired:
 
 
 Accepts = Callable[[OffsetRange], bool]
-"""Return whether an operator accepts that these offsets may be missing."""
+"""Says whether an operator accepts that these offsets may be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostLedger:
-    """The ledger to rebuild. `location` and `staging` are full paths, `now` is ISO-8601. By path: `closes` has the ends of the
-    partitions' periods, `retired` the epochs of retired early places. `compacts` says whether the map has `compact`.
+    """The ledger to rebuild. `location` and `staging` are full paths, `now` is ISO-8601.
+
+    `closes` has the ends of the partitions' periods, `retired` the epochs of retired early places, both by path. `compacts` says
+    whether the map has `compact`.
     """
 
     ledger_id: str
@@ -203,7 +206,7 @@ class LostLedger:
 
 @dataclass(frozen=True, slots=True)
 class UnprovenRange:
-    """Offsets that were read or skipped, and whose rows are not proven to be all there."""
+    """Offsets below the rebuilt positions without proof that all their rows are there; `why` says what is missing."""
 
     range: OffsetRange
     why: str
@@ -211,7 +214,7 @@ class UnprovenRange:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltSnapshots:
-    """The new ledger: a final snapshot, and a pending one if an epoch was half promoted.
+    """The rebuilt ledger: a final snapshot, and a pending one if an epoch was half promoted.
 
     An operator has accepted the `unproven` ranges. `left_staged` is the number of orphans, which the next start deletes.
     """
@@ -229,7 +232,7 @@ class RebuiltSnapshots:
 def rebuild(
     lost: LostLedger, files: Sequence[LedgerFile], accepts: Accepts, used: Iterable[tuple[int, int]] = ()
 ) -> RebuiltSnapshots:
-    """Return the ledger that explains the files. No generation and epoch of `used` (names elsewhere) is used again.
+    """Return the ledger that explains the files. Its generation and epochs are above all in the files' names and in `used`.
 
     Raises ManualActionRequired: no file has a footer, the footers contradict each other, or unproven offsets are not accepted.
     """
@@ -240,7 +243,7 @@ def rebuild(
         raise ManualActionRequired(
             "rebuild.nothing",
             f"{lost.location}: no data file of ledger {lost.ledger_id} has a footer to rebuild from",
-            "let `kafka2hive run` start the table over, in another location or with the owner marker moved away",
+            "let `kafka2hive run` start the table over: move the owner marker away, or change the table's location in the map",
         )
     newest = max((f.footer.generation, f.footer.epoch) for f in finals)
     tasks = committed_tasks(files, newest)
@@ -249,7 +252,7 @@ def rebuild(
     if open_ranges:
         ranges = "; ".join(f"{item.range}: {item.why}" for item in open_ranges)
         raise ManualActionRequired(
-            "rebuild.unproven", f"{lost.table}: not proven to be all there: {ranges}", _remedy(open_ranges)
+            "rebuild.unproven", f"{lost.table}: rows may be missing of {ranges}", _remedy(open_ranges)
         )
     final_tasks, pending_tasks = _by_state(tasks, newest)
     names = {(f.name.generation, f.name.epoch) for f in (*files, *compacted)} | set(used)
@@ -274,10 +277,10 @@ def rebuild(
 def _by_state(
     tasks: Sequence[CommittedTask], newest: tuple[int, int]
 ) -> tuple[Sequence[CommittedTask], Sequence[CommittedTask]]:
-    """Return the tasks of the final and of the pending snapshot. The pending one has all staged files that are committed.
+    """Return the tasks of the final snapshot, then those of the pending one, which gets all committed staged files.
 
-    A refetched or replayed file belongs to the ranges of an old task: if it is staged, all tasks are pending, and the
-    roll-forward finds most files moved.
+    If a staged file was refetched or replayed, it belongs to the ranges of an old task. Then all tasks go into the pending
+    snapshot, and the roll-forward finds most files moved already.
     """
     staged = [task for task in tasks if not all(f.final for f in task.every_file)]
     if not staged:
@@ -291,9 +294,8 @@ def _holes(tasks: Sequence[CommittedTask]) -> Iterator[UnprovenRange]:
     """Yield the offsets before and between ranges, which no file names. Raises ManualActionRequired if ranges overlap."""
     steps = sorted((r.topic_partition, t.epoch, r) for t in tasks if not t.first.replay for r in t.ranges)
     for task in tasks:
-        for r in (
-            task.ranges if task.first.replay else ()
-        ):  # its epoch does not say when the records were read
+        # the epoch of a replay does not say when the records were read, so its ranges are ordered by offset only
+        for r in task.ranges if task.first.replay else ():
             insort(steps, (r.topic_partition, task.epoch, r), key=itemgetter(2))
     for tp, group in groupby(steps, key=itemgetter(0)):
         at = 0
@@ -301,11 +303,11 @@ def _holes(tasks: Sequence[CommittedTask]) -> Iterator[UnprovenRange]:
             if source.start < at:
                 raise ManualActionRequired(
                     "rebuild.went_back",
-                    f"epoch {epoch[1]} read {source}, after {tp} had been read up to {at}",
+                    f"epoch {epoch[1]} read {source}, though earlier epochs had read {tp} up to {at}",
                     "the topic was recreated, or its log truncated: restore the ledger from a backup",
                 )
             if source.start > at:
-                before = ", perhaps the table began later" if at == 0 else ""
+                before = ", unless the table began after them" if at == 0 else ""
                 yield UnprovenRange(OffsetRange(tp, at, source.start), f"no file names them{before}")
             at = source.end
 
@@ -327,7 +329,7 @@ def _snapshot(
     starts: Mapping[TopicPartition, int],
     before: Snapshot | None,
 ) -> Snapshot:
-    """Return a snapshot of the tasks, as if one epoch had read all ranges from `starts` on; unproven offsets become gaps."""
+    """Return a snapshot as if one epoch had read all ranges of the tasks from `starts` on. Unproven offsets become gaps."""
     ends = dict(starts)
     for r in sorted(r for task in tasks for r in task.ranges):
         ends[r.topic_partition] = r.end
@@ -367,7 +369,7 @@ def _snapshot(
 
 
 def _data_file(lost: LostLedger, file: LedgerFile, number: int, ranges: tuple[OffsetRange, ...]) -> DataFile:
-    """Return the file. A visible one counts where it is now, even if its footer names another location."""
+    """Return the file for a snapshot. A visible file keeps its present place, even if its footer names a different location."""
     footer, partition = file.footer, file.footer.partition
     final = join(partition.location, file.name.in_state("final"))
     if file.final:
@@ -391,6 +393,6 @@ def _remedy(open_ranges: Sequence[UnprovenRange]) -> str:
     topics = sorted({item.range.topic_partition for item in open_ranges})
     options = " ".join(f"--accept-gap {tp.topic}:{tp.number}" for tp in topics[:5])
     return (
-        "find the missing files and put them back; or, if these offsets held nothing to be written or may be missing,"
-        f" give {options}{' ...' if len(topics) > 5 else ''}"
+        "find the missing files and put them back; or, if these offsets held no records or may be missing, type the command"
+        f" with {options}{' ...' if len(topics) > 5 else ''}"
     )

@@ -1,7 +1,7 @@
 """Start a table over: rename its ledger into the archive (docs/protocol.md, Starting a table over).
 
-Before `put_away` the ledger is unchanged. After it the table's directory has no generation, which is a STOP for every
-starter, until `end_reset` moves that directory away: then the table has no ledger, as before the first init.
+Before `put_away` the ledger is unchanged. After it the table's directory lacks a generation, which is a STOP for every start.
+`end_reset` moves the directory away; then the table is without a ledger, as before the first init.
 """
 
 from dataclasses import asdict, dataclass
@@ -32,9 +32,9 @@ from kafka2hive.storage.port import FileStatus, FileSystem, NotFound, StorageErr
 
 @dataclass(frozen=True, slots=True)
 class ResetRecord:
-    """The record of a reset, which is written before anything moves. `id` is 32 hex digits, new for each reset.
+    """The record of a reset, written before anything moves. `id` has 32 hex digits and is new for each reset.
 
-    `letters` is the directory of the table's dead letters. A position is (topic, number, next offset).
+    `letters` is the directory of the table's dead letters. Each of `positions` is (topic, number, next offset).
     """
 
     id: str
@@ -53,8 +53,8 @@ class ResetRecord:
 def put_away(ports: Ports, owned: OwnedLedger, record: ResetRecord) -> None:
     """Write the record to `<archive>/reset/<table>/<id>` and rename this owner's generation directory into it.
 
-    The rename also fences, because no path of any owner into the ledger exists after it. A crash before it leaves a record,
-    which has no effect. Raises Fenced, AmbiguousOutcome, TableError.
+    The rename also fences, because it removes all paths that any owner has into the ledger. A crash before the rename leaves
+    the record, which is not read without the directory beside it. Raises Fenced, AmbiguousOutcome, TableError.
     """
     files, home = ports.files, owned.paths.reset(record.id)
     target = join(home, owned.generation.name)
@@ -64,7 +64,7 @@ def put_away(ports: Ports, owned: OwnedLedger, record: ResetRecord) -> None:
         write_file(files, join(home, RESET_RECORD), text)
     except StorageError as error:
         raise AmbiguousOutcome(
-            "ledger.no_answer", f"writing {home}: {error}", "give the same command again"
+            "ledger.no_answer", f"writing {home}: {error}", "type the same command again"
         ) from error
 
     def move() -> Answer:
@@ -84,7 +84,7 @@ def put_away(ports: Ports, owned: OwnedLedger, record: ResetRecord) -> None:
 
 
 def unfinished_reset(files: FileSystem, paths: LedgerPaths) -> ResetRecord | None:
-    """Return the record of a reset that did not end, or None. Raises ManualActionRequired (it is damaged), StorageError."""
+    """Return the record of a reset that did not end, or None. Raises ManualActionRequired (damaged record), StorageError."""
     for home in children(files, paths.resets):
         names = {child.name for child in children(files, home.path)}
         if any(map(Generation.parse, names)) and RESET_TABLE not in names:
@@ -102,9 +102,10 @@ def unfinished_reset(files: FileSystem, paths: LedgerPaths) -> ResetRecord | Non
 def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int:
     """Move the staging directory, the archived snapshots, and with `move_data` the visible files. Return how many renames.
 
-    Each rename stays within a directory tree. The staging directory moves first, so that no delayed promote finds its source.
-    A second call moves what remains. Raises ManualActionRequired (two files of one name, or the table has a ledger again), Fenced
-    (another call has ended the reset), AmbiguousOutcome, TableError, StorageError.
+    A rename never leaves the directory tree, which may be an encryption zone. The staging directory moves first, so that a
+    delayed promote cannot find its source. A second call moves what remains. Raises ManualActionRequired (two files have the
+    same name, or the table has a ledger again), Fenced (another call has ended the reset), AmbiguousOutcome, TableError,
+    StorageError.
     """
     refuse_ledger(ports.files, paths)
     aside = reset_aside(record.location, record.id)
@@ -124,20 +125,20 @@ def put_files_away(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> int
 
 
 def refuse_ledger(files: FileSystem, paths: LedgerPaths) -> None:
-    """Raise ManualActionRequired if the directory of a table whose reset has not ended has a ledger again."""
+    """Raise ManualActionRequired if the table has a ledger again, although its reset has not ended."""
     generations = [c.path for c in children(files, paths.table_directory) if Generation.parse(c.name)]
     if generations:
         raise ManualActionRequired(
             "reset.conflict",
-            f"{generations[0]} is there, though a reset of {paths.table} put the ledger away and did not end",
-            f"find out who put it there; move it, or the directory of that reset in {paths.resets}, elsewhere",
+            f"{generations[0]} exists, though a reset of {paths.table} has put the ledger away and has not ended",
+            f"find out who created it; move it, or the directory of the reset in {paths.resets}, elsewhere",
         )
 
 
 def end_reset(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> None:
-    """Move the owner marker, then the table's directory, whose rename ends the reset: after it `run` starts over.
+    """Move the owner marker, then the table's directory. The last rename ends the reset; after it, `run` starts over.
 
-    Raises as put_files_away.
+    A second call after a crash does the rest. Raises as `put_files_away` does.
     """
     refuse_ledger(ports.files, paths)
     end = join(paths.reset(record.id), RESET_TABLE)
@@ -163,13 +164,13 @@ def end_reset(ports: Ports, paths: LedgerPaths, record: ResetRecord) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Mover:
-    """Moves files by rename, and never overwrites. If `end` exists, another call has ended the reset."""
+    """Moves files by rename, without overwriting. If the path `end` exists, another call has ended the reset."""
 
     ports: Ports
     end: str
 
     def move(self, source: str, target: str) -> int:
-        """Move `source`; return the number of renames, 0 if it is gone. If `target` exists, a directory is merged into it."""
+        """Move `source` and return the number of renames, 0 if `source` is gone. Directories are merged into `target`."""
         files = self.ports.files
         moved = 0
 
@@ -178,7 +179,7 @@ class _Mover:
             try:
                 status = files.stat(source)
                 if is_there(files, self.end):
-                    raise Fenced("ledger.fenced", f"another call has ended the reset: {self.end} is there")
+                    raise Fenced("ledger.fenced", f"another call has ended the reset: {self.end} exists")
                 if is_there(files, target):
                     moved += self._merge(status, target)
                 else:
@@ -199,8 +200,8 @@ class _Mover:
         if not source.is_directory:
             raise ManualActionRequired(
                 "reset.conflict",
-                f"{source.path} is there, and so is {target}",
-                "find out who wrote it, move one of them away, and give the same command again",
+                f"both {source.path} and {target} exist",
+                "find out who wrote them, move one of them away, and type the same command again",
             )
         children = self.ports.files.list(source.path)
         moved = sum(self.move(child.path, join(target, child.name)) for child in children)

@@ -23,9 +23,10 @@ from kafka2hive.model.snapshot import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completeness:
-    """Which of a table's Hive partitions are complete, if the map has `completion`.
+    """The Hive partitions that become complete, for a table whose map has `completion`.
 
-    `complete` partitions get a certificate, which names the `policy` that decided. `through` is as in Tracking.
+    The `complete` partitions get certificates, which name the `policy` that decided. `through` is as in Tracking,
+    `success_file` as in Certificate.
     """
 
     through: str = UNKNOWN_TIME
@@ -36,16 +37,17 @@ class Completeness:
 
 @dataclass(frozen=True, slots=True)
 class NoTracking:
-    """The map has no `completion`."""
+    """The map lacks `completion`: open partitions are no longer tracked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CommonParts:
     """The parts that every kind of change can have.
 
-    `registered` are pending registrations that Hive has confirmed since the newest snapshot. `compared` replace the state's
-    values for the same Hive tables. If `completeness` is None, partitions stay tracked as in the state, and none is complete.
-    `orders` are the operator's orders that this change carries out or refuses.
+    - `registered`: pending registrations that Hive has confirmed since the newest snapshot.
+    - `compared`: comparisons that replace the state's values for the same Hive tables.
+    - `completeness`: None leaves the tracking as in the state, and completes no partition.
+    - `orders`: the operator's orders that this change carries out or refuses.
     """
 
     registered: frozenset[HivePartition] = frozenset()
@@ -58,10 +60,11 @@ class _CommonParts:
 class DataEpoch(_CommonParts):
     """Records that were read and written. `accounts` begin at the table's positions.
 
-    `leader_epochs` are those of the last records read, `newest_ms` is the newest record timestamp. None keeps the state's value.
-    `bounds` are those by which the tasks decided; they replace the state's, even if they are None.
-    `closes` has the ends of the periods of the Hive partitions with files at early places, by path. `moved` are partitions that
-    were compacted earlier and get files at their homes.
+    - `leader_epochs`: the leader epochs of the last records read.
+    - `newest_ms`: the newest record timestamp. `newest_ms`, `cluster_id` and `location` of None keep the state's values.
+    - `bounds`: the bounds of event time that the tasks applied. They replace the state's, even by None.
+    - `closes`: the ends of the periods of the Hive partitions with files at early places, by path.
+    - `moved`: partitions that were compacted earlier and now get files at their homes.
     """
 
     files: tuple[DataFile, ...]
@@ -79,9 +82,11 @@ class DataEpoch(_CommonParts):
 class FirstPositions(_CommonParts):
     """The first positions of topic partitions, before any of their records is read.
 
-    `positions` (start == end) are added to the table's; one that replaces another needs a gap of its topic partition in `gaps`,
-    which an operator accepted. `topic_ids`, by topic, fill in positions that have none; a known ID is never changed. `start`
-    is the policy that chose the table's first positions. None keeps the state's value.
+    - `positions` (start == end): added to the table's. If a position replaces a known one, `gaps` must have a gap of its
+      topic partition that an operator accepted.
+    - `topic_ids`: by topic, to fill in unknown ids; a known id is never changed.
+    - `start`: the policy that chose the table's first positions. `start`, `cluster_id` and `location` of None keep the
+      state's values.
     """
 
     positions: tuple[Position, ...]
@@ -94,10 +99,10 @@ class FirstPositions(_CommonParts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair(_CommonParts):
-    """An operator's decisions: losses and gaps that are accepted, or another location.
+    """An operator's decisions: accepted losses and gaps, or a changed location.
 
-    `losses` are given up, or refetched into `files`. `positions` are where the topic partitions of `gaps` resume, as in
-    FirstPositions. `location` is for files from now on.
+    `losses` are files that are given up, or refetched into `files`. `positions` are the positions at which the topic partitions
+    of `gaps` resume, as in FirstPositions. `location` is the table's directory for new files.
     """
 
     losses: tuple[AcceptedLoss, ...] = ()
@@ -110,10 +115,10 @@ class Repair(_CommonParts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay(_CommonParts):
-    """Dead-letter files that are `replayed`: `files` hold their letters' rows, and the letters that are letters again.
+    """Dead-letter files that were `replayed`: `files` hold the rows and the dead letters that their letters became.
 
-    `running` is the order that does it, with what it has done up to and in this epoch; None if no order does.
-    `closes` and `moved` are as in DataEpoch.
+    `running` is the progress of the replay by order, including this epoch; None for a replay by a command. `closes` and `moved`
+    are as in DataEpoch.
     """
 
     files: tuple[DataFile, ...]
@@ -125,30 +130,31 @@ class Replay(_CommonParts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrationUpdate(_CommonParts):
-    """Hive's answers alone. A partition of `forgotten` is never a pending registration again."""
+    """Only Hive's answers. Partitions in `forgotten` never become pending registrations again."""
 
     forgotten: tuple[ForgottenRegistration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewColumns(_CommonParts):
-    """Columns that the table has from now on in addition to the map's, committed before Hive's table or any file has them."""
+    """Columns that the table has in addition to the map's. They are committed before Hive's table or any file has them."""
 
     added: tuple[AddedColumn, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PauseUpdate(_CommonParts):
-    """The table is paused from now on; None resumes it."""
+    """`paused` pauses the table; None resumes it."""
 
     paused: Pause | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction(_CommonParts):
-    """Early partitions that are compacted: all units of each, and the files at its home. They move in this epoch.
+    """Early partitions that were compacted, and move to their homes in this epoch.
 
-    `policy` and `success_file` are those of their certificates.
+    `units` are all units of these partitions, `files` their files at the homes. `policy` and `success_file` go into the
+    partitions' certificates.
     """
 
     files: tuple[DataFile, ...]
@@ -159,10 +165,12 @@ class Compaction(_CommonParts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceUpdate(_CommonParts):
-    """What looks at the locations of moved partitions say, and what follows (K7, K8); each field has homes.
+    """The results of looks at the locations of moved partitions, and their consequences (K7, K8). Partitions are at their homes.
 
-    `right` were not at their early places at `right_at` (ISO-8601 UTC), `put_back` were. The early files of `retired` may be
-    deleted; of those of `cleared`, all are.
+    - `right`: Hive's location was not at the early place, at the time `right_at` (ISO-8601 UTC).
+    - `put_back`: Hive's location was at the early place again.
+    - `retired`: the early files may be deleted from now on.
+    - `cleared`: all early files are deleted.
     """
 
     right: frozenset[HivePartition] = frozenset()

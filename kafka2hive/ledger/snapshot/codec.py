@@ -1,9 +1,9 @@
 """Encode a snapshot as text that people can read, and decode it.
 
-Line 1 has the final addresses of the epoch's files, separated by tabs (`-` without files), as the original Kafka2Hive wrote
-them. Then come the lines that lines.py declares, each a tag and a JSON object. The last line is `checksum sha256:<hex>`
-over every byte before it, which the next snapshot's header repeats.
-A program that knows format N reads all formats up to N (tests/contract/snapshots has texts of each).
+Line 1 has the final paths of the epoch's files, separated by tabs (`-` without files), as the original Kafka2Hive wrote them.
+The next lines are declared in lines.py; each is a tag and a JSON object. The last line is `checksum sha256:<hex>` of all bytes
+before it; the next snapshot's header repeats this checksum.
+A program that knows format N reads all formats up to N (tests/contract/snapshots has a text of each format).
 """
 
 import hashlib
@@ -18,8 +18,8 @@ from kafka2hive.model.snapshot import Snapshot
 
 _CHECKSUM = b"checksum sha256:"
 _NO_FILES = "-"
-# a start reads the newest snapshot of a table two or three times, and several tables start at once
 _CACHE_SIZE = 16
+"""A start decodes the newest snapshot of a table two or three times, and several tables start at once."""
 _BY_TAG = {line.tag: line for line in LINES}
 _NEWER = [line for line in LINES if line.since > 1 or line.later_fields]
 
@@ -29,7 +29,7 @@ class SnapshotDamaged(ValueError):
 
 
 class SnapshotNewer(SnapshotDamaged):
-    """The snapshot is whole, and a newer version wrote it in a format that this version does not know."""
+    """The snapshot is whole, but its format is newer than this program, because a newer version wrote it."""
 
 
 def encode(snapshot: Snapshot) -> bytes:
@@ -64,7 +64,7 @@ def _addresses(snapshot: Snapshot) -> str:
 
 
 def checksum_of(snapshot: Snapshot) -> str:
-    """Return the checksum in the last line of its text, `sha256:<hex>`."""
+    """Return the checksum of the snapshot's text as in its last line, `sha256:<hex>`."""
     return snapshot.checksum or with_checksum_of(snapshot, encode(snapshot)).checksum
 
 
@@ -102,8 +102,8 @@ def _decode(text: str) -> Snapshot:
     if unknown := sorted(rows.keys() - _BY_TAG.keys()):
         raise SnapshotDamaged(f"unknown lines: {', '.join(unknown)}")
     values = {
-        _BY_TAG[tag].attribute: _content(_BY_TAG[tag], list(map(_BY_TAG[tag].read, of_tag)))
-        for tag, of_tag in rows.items()
+        _BY_TAG[tag].attribute: _content(_BY_TAG[tag], list(map(_BY_TAG[tag].read, tag_rows)))
+        for tag, tag_rows in rows.items()
     }
     snapshot = Snapshot(**HEADER.arguments(header), **values)
     if addresses != _addresses(snapshot):

@@ -20,7 +20,7 @@ from kafka2hive.model.text import utc_text
 
 
 class UnitsDoNotFit(ValueError):
-    """The units of a compaction do not cover its partitions, or its files do not hold all their rows: a bug, never committed."""
+    """The units of a compaction do not cover its partitions, or its files lack rows: a bug. The draft is never committed."""
 
 
 def place_of(
@@ -28,13 +28,13 @@ def place_of(
 ) -> HivePartition:
     """Return a Hive partition with the location where its next data files belong (K1).
 
-    `home` is the partition with its home as location. `closes` is the end of its period, None if it has none or the map does
-    not have `compact`. `has_files` says whether readers would see anything in a directory.
+    `home` is the partition with its home as location. `closes` is the end of its period, None without a period or without
+    `compact` in the map. `has_files` says whether readers would see a file in a directory.
     """
-    for each in state.early:
-        if each.partition.path == home.path:
-            return each.partition
-    if not home.path or any(each.partition.path == home.path for each in state.moved):
+    for entry in state.early:
+        if entry.partition.path == home.path:
+            return entry.partition
+    if not home.path or any(entry.partition.path == home.path for entry in state.moved):
         return home
     if closes is None or closes <= state.closed_through:
         return home
@@ -43,7 +43,7 @@ def place_of(
 
 
 def place_file(file: DataFile, places: Mapping[HivePartition, HivePartition]) -> DataFile:
-    """Return a staged data file with its final place; `places` is by home. Other kinds of files stay at home."""
+    """Return a staged data file with its final place; `places` maps homes to places. Other kinds of files stay at home."""
     if file.kind is not FileKind.DATA:
         return file
     place = places.get(file.hive_partition, file.hive_partition)
@@ -53,23 +53,23 @@ def place_file(file: DataFile, places: Mapping[HivePartition, HivePartition]) ->
 def with_early_partitions(
     before: Snapshot, after: Snapshot, closes: Mapping[str, str], certified: frozenset[HivePartition]
 ) -> Snapshot:
-    """Return `after` with its early partitions; its files, losses and certificates are set already.
+    """Return `after` with its early partitions. Its files, losses and certificates must be set already.
 
     `certified` are the partitions whose certificates of `before` are in place.
     """
-    early = {each.partition.path: each for each in before.early}
-    for partition in {each.partition for each in before.certificates} - certified:
+    early = {entry.partition.path: entry for entry in before.early}
+    for partition in {entry.partition for entry in before.certificates} - certified:
         if partition.path in early and early[partition.path].partition == partition:
             early[partition.path] = replace(early[partition.path], certified=0)
     for file in after.files:
-        # compared whole, because the location of a table may itself end with the name of the directory of early places
+        # whole paths are compared, because a table's location may itself end with the name of the early places' directory
         early_now = early_place(after.location, file.hive_partition.path)
         if file.kind is FileKind.DATA and file.hive_partition.location == early_now:
             _add(early, file, after.epoch, closes)
     for loss in after.losses[len(before.losses) :]:
-        for path, each in list(early.items()):
-            if loss.path.rpartition("/")[0] == each.partition.location:
-                early[path] = replace(each, files=each.files - 1, rows=each.rows - loss.rows)
+        for path, entry in list(early.items()):
+            if loss.path.rpartition("/")[0] == entry.partition.location:
+                early[path] = replace(entry, files=entry.files - 1, rows=entry.rows - loss.rows)
                 if not early[path].files:
                     del early[path]
     for certificate in after.certificates:
@@ -90,12 +90,12 @@ def _add(early: dict[str, EarlyPartition], file: DataFile, epoch: int, closes: M
 def with_late_data(after: Snapshot, moved: frozenset[HivePartition]) -> Snapshot:
     """Return `after`, whose files are set already, with the moved partitions that get data at their homes in this epoch.
 
-    From then on their two places have different rows, so their locations must be watched (K7). They are pending registrations
-    again, which R8 may find put back, so the time until they are retired begins anew. `moved` are partitions that were moved
-    earlier, also those without `moved` lines.
+    From then on the two places of such a partition have different rows, so its location must be watched (K7). It is a pending
+    registration again, and R8 may find its location put back, so the time until it is retired begins anew. `moved` has all
+    partitions that were ever moved, also those without a `moved` line.
     """
     filled = {file.hive_partition for file in after.files if file.kind is FileKind.DATA}
-    lines = {each.partition: each for each in after.moved}
+    lines = {entry.partition: entry for entry in after.moved}
     for partition in sorted(moved & filled - lines.keys()):
         early = other_place(partition.location, partition.path)
         lines[partition] = MovedPartition(partition=partition, early=early, epoch=after.epoch, late=0)
@@ -110,27 +110,28 @@ def may_move(
 ) -> tuple[EarlyPartition, ...]:
     """Return the early partitions that are complete and whose registration was not given up.
 
-    A certificate of the newest snapshot must be in place (`certified`), otherwise the next snapshot withdraws it. The table must
-    be read through the end of the period. A partition whose files came while nothing was tracked never gets a certificate: for
-    it, the table must be read `delay_seconds` (`completion.delay`) further. None may move while nothing is tracked.
+    The table must be read through the end of the partition's period. If the newest snapshot certifies the partition, the
+    certificate must be in place (`certified`), because the next snapshot withdraws it otherwise. A partition whose files came
+    while completeness was not tracked never gets a certificate; for it, the table must be read `delay_seconds`
+    (`completion.delay`) beyond the end. While completeness is not tracked, no partition may move.
     """
-    withdrawn = {each.partition for each in state.certificates} - certified
-    given_up = {each.partition for each in state.forgotten}
+    withdrawn = {entry.partition for entry in state.certificates} - certified
+    given_up = {entry.partition for entry in state.forgotten}
     over = over_partitions(state, delay_seconds)
-    return tuple(each for each in over if each.partition not in withdrawn | given_up)
+    return tuple(entry for entry in over if entry.partition not in withdrawn | given_up)
 
 
 def over_partitions(state: Snapshot, delay_seconds: float = 0.0) -> tuple[EarlyPartition, ...]:
-    """Return the early partitions that are not open and whose periods the table is read through, as `may_move` says."""
+    """Return the early partitions that are not open, and whose period the table is read through (see `may_move`)."""
     if state.tracking is None:
         return ()
     through = state.tracking.through
-    is_open = {each.partition.path for each in state.open}
+    is_open = {entry.partition.path for entry in state.open}
     return tuple(
-        each
-        for each in state.early
-        if (each.closes <= through if each.certified else _has_passed(each.closes, delay_seconds, through))
-        and each.partition.path not in is_open
+        entry
+        for entry in state.early
+        if (entry.closes <= through if entry.certified else _has_passed(entry.closes, delay_seconds, through))
+        and entry.partition.path not in is_open
     )
 
 
@@ -143,48 +144,51 @@ def _has_passed(closes: str, delay_seconds: float, through: str) -> bool:
 
 
 def watched_partitions(state: Snapshot) -> frozenset[HivePartition]:
-    """Return the partitions whose locations are compared again and again (K7), pending registrations among them."""
-    given_up = {each.partition for each in state.forgotten}
+    """Return the partitions whose locations in Hive are compared again and again (K7), including pending registrations."""
+    given_up = {entry.partition for entry in state.forgotten}
     places: tuple[EarlyPartition | MovedPartition, ...] = (*state.early, *state.moved)
-    return frozenset(each.partition for each in places) - given_up
+    return frozenset(entry.partition for entry in places) - given_up
 
 
 def counted_partitions(state: Snapshot) -> frozenset[HivePartition]:
-    """Return the moved partitions whose time until they are retired runs: a look that meets one put back must stop it first."""
-    return frozenset(each.partition for each in state.moved if each.right_since)
+    """Return the moved partitions whose time until retirement is running.
+
+    If a look finds the location of such a partition put back, the time must be stopped before the location is corrected.
+    """
+    return frozenset(entry.partition for entry in state.moved if entry.right_since)
 
 
 class NotMoved(ValueError):
-    """A draft would retire a partition that has not moved, or whose location was not looked at; a bug, never committed."""
+    """A draft would retire a partition that has not moved or was not looked at: a bug. The draft is never committed."""
 
 
 def with_looks(after: Snapshot, change: PlaceUpdate) -> Snapshot:
-    """Return `after` with the answers of looks, the partitions that are retired, and without those cleared. Raises NotMoved."""
+    """Return `after` with the results of looks and the retired partitions, and without the cleared ones. Raises NotMoved."""
     if odd := change.retired & change.put_back | change.retired - counted_partitions(after):
         raise NotMoved(f"{after.table}: {min(odd)} cannot be retired")
     moved: list[MovedPartition] = []
-    retired = [each for each in after.retired if each.partition not in change.cleared]
-    for each in after.moved:
-        if each.partition in change.retired:
+    retired = [entry for entry in after.retired if entry.partition not in change.cleared]
+    for entry in after.moved:
+        if entry.partition in change.retired:
             retired.append(
                 RetiredPartition(
-                    partition=each.partition, early=each.early, through=each.epoch, epoch=after.epoch
+                    partition=entry.partition, early=entry.early, through=entry.epoch, epoch=after.epoch
                 )
             )
-        elif each.partition in change.put_back:
-            moved.append(replace(each, right_since=""))
-        elif each.partition in change.right and not each.right_since:
-            moved.append(replace(each, right_since=change.right_at))
+        elif entry.partition in change.put_back:
+            moved.append(replace(entry, right_since=""))
+        elif entry.partition in change.right and not entry.right_since:
+            moved.append(replace(entry, right_since=change.right_at))
         else:
-            moved.append(each)
+            moved.append(entry)
     return replace(after, moved=tuple(moved), retired=tuple(retired))
 
 
 def committed_by(file: DataFile, generation: int, epoch: int) -> DataFile:
-    """Return a unit's file with the name that the epoch which commits it gives it (K4).
+    """Return a unit's file with `epoch` in its final name (K4).
 
-    Units are written while other epochs commit, so a staged name has an earlier epoch. Raises UnitsDoNotFit if the file is of
-    another generation, whose start has deleted it, or of a later epoch.
+    Units are written while other epochs commit, so the staged name has an earlier epoch. Raises UnitsDoNotFit if the file is of
+    another generation, because then a start has deleted it, or of a later epoch.
     """
     parsed = DataFileName.parse(base_name(file.final))
     if parsed is None or parsed[0].generation != generation or parsed[0].epoch > epoch:
@@ -197,48 +201,48 @@ def with_moves(after: Snapshot, change: Compaction) -> Snapshot:
     """Return `after` with the partitions of the units moved to their homes, and certified there. Raises UnitsDoNotFit."""
     if after.tracking is None:
         raise UnitsDoNotFit(f"{after.table}: complete partitions are not tracked")
-    early = {each.partition.path: each for each in after.early}
+    early = {entry.partition.path: entry for entry in after.early}
     over = over_partitions(after)
     rows = _rows(change.files)
     certificates = []
     for path in sorted({unit.partition.path for unit in change.units}):
         units = [unit for unit in change.units if unit.partition.path == path]
         files = [file for file in change.files if file.hive_partition.path == path]
-        each = early.pop(path, None)
-        if each not in over:
+        entry = early.pop(path, None)
+        if entry not in over:
             raise UnitsDoNotFit(f"{after.table}: {path} is not at an early place, or not complete")
-        home = replace(each.partition, location=other_place(each.partition.location, path))
+        home = replace(entry.partition, location=other_place(entry.partition.location, path))
         sums = (sum(unit.sources for unit in units), sum(unit.rows for unit in units))
-        if sums != (each.files, each.rows) or any(file.hive_partition != home for file in files):
+        if sums != (entry.files, entry.rows) or any(file.hive_partition != home for file in files):
             raise UnitsDoNotFit(
                 f"{after.table}: the units of {path} have {sums[0]} files and {sums[1]} rows,"
-                f" its early place {each.files} and {each.rows}"
+                f" its early place {entry.files} and {entry.rows}"
             )
         if any(rows.pop((path, unit.task), None) != unit.rows for unit in units):
             raise UnitsDoNotFit(f"{after.table}: the files of {path} do not have the rows of its units")
         certificates.append(
             Certificate(
                 partition=home,
-                since=each.since,
+                since=entry.since,
                 files=len(files),
-                rows=each.rows,
+                rows=entry.rows,
                 through=after.tracking.through,
                 policy=change.policy,
                 success_file=change.success_file,
             )
         )
     if rows:
-        raise UnitsDoNotFit(f"{after.table}: files of {min(rows)} belong to no unit")
+        raise UnitsDoNotFit(f"{after.table}: the units lack one for the files of {min(rows)}")
     moved = tuple(
         MovedPartition(
-            partition=each.partition,
-            early=other_place(each.partition.location, each.partition.path),
+            partition=entry.partition,
+            early=other_place(entry.partition.location, entry.partition.path),
             epoch=after.epoch,
             late=0,
         )
-        for each in certificates
+        for entry in certificates
     )
-    closed = [each.closes for each in after.early if each.partition.path not in early]
+    closed = [entry.closes for entry in after.early if entry.partition.path not in early]
     return replace(
         after,
         units=change.units,

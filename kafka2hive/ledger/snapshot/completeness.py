@@ -15,7 +15,7 @@ from kafka2hive.model.snapshot import AcceptedLoss, Certificate, OpenPartition, 
 
 
 class NotOpen(ValueError):
-    """A partition that is not open would get a certificate; this is a bug, and is never committed."""
+    """A draft would certify a partition that is not open: a bug. The draft is never committed."""
 
 
 def with_completeness(
@@ -24,9 +24,10 @@ def with_completeness(
     completeness: Completeness | NoTracking | None,
     certified: frozenset[HivePartition],
 ) -> Snapshot:
-    """Return `after` with its open partitions and certificates; its files and losses are set already. Raises NotOpen.
+    """Return `after` with its open partitions and certificates. Its files and losses must be set already. Raises NotOpen.
 
-    `certified` are the partitions whose certificates of `before` are in place; the others of that epoch are open again.
+    `certified` are the partitions whose certificates of `before` are in place. The other partitions that became complete in
+    `before` are open again.
     """
     match completeness:
         case NoTracking():
@@ -41,11 +42,11 @@ def with_completeness(
             decision = completeness
         case _:
             assert_never(completeness)
-    reopened = tuple(each.partition for each in before.certificates if each.partition not in certified)
+    reopened = tuple(entry.partition for entry in before.certificates if entry.partition not in certified)
     open_now = _open_partitions(before, after, frozenset(reopened))
-    paths = {each.path for each in decision.complete}
+    paths = {entry.path for entry in decision.complete}
     if unknown := paths - open_now.keys():
-        raise NotOpen(f"{after.table}: certificates count all files of {min(unknown)} already")
+        raise NotOpen(f"{after.table}: {min(unknown)} would be certified, but is not open")
     complete = tuple(
         Certificate(
             partition=open_now[path].partition,
@@ -78,10 +79,11 @@ def tracking_after(before: Snapshot, epoch: int, through: str) -> Tracking:
 def _open_partitions(
     before: Snapshot, after: Snapshot, reopened: frozenset[HivePartition]
 ) -> dict[str, OpenPartition]:
-    """Return the open partitions by path, with those that become complete in `after`.
+    """Return the open partitions by path, including the partitions that become complete in `after`.
 
-    They are those of `before`, those of `reopened`, and those of this epoch's data files, less the files given up now. A
-    partition with files at two locations (`recover --accept-location`) is one, at the location of its newest files.
+    They are the open partitions of `before`, the `reopened` ones, and the partitions of this epoch's data files; the files that
+    are given up now do not count. If a partition has files at two locations (`recover --accept-location`), it counts once, at
+    the location of its newest files.
     """
     now: dict[str, OpenPartition] = {}
 
@@ -94,7 +96,7 @@ def _open_partitions(
         if certificate.partition in reopened:
             counts = {"files": certificate.files, "rows": certificate.rows}
             add(_opened(certificate.partition, certificate.since, before.written_at, **counts))
-    for known in sorted(before.open, key=lambda each: each.since) if before.tracking is not None else ():
+    for known in sorted(before.open, key=lambda entry: entry.since) if before.tracking is not None else ():
         add(known)
     for file in _data(after.files):
         add(_opened(file.hive_partition, after.epoch, after.written_at, files=1, rows=file.rows))
@@ -108,7 +110,7 @@ def _opened(partition: HivePartition, since: int, at: str, *, files: int, rows: 
 
 
 def _merge(known: OpenPartition, more: OpenPartition) -> OpenPartition:
-    """Add the counts. It is open since its first file, so later files do not postpone its certificate."""
+    """Add the counts. The partition is open since its first file, so that later files do not postpone its certificate."""
     return replace(
         known,
         partition=more.partition,
@@ -121,16 +123,16 @@ def _merge(known: OpenPartition, more: OpenPartition) -> OpenPartition:
 def _subtract(now: dict[str, OpenPartition], loss: AcceptedLoss) -> None:
     """Take the lost file from the counts of its open partition, unless a certificate counts the file."""
     parsed = DataFileName.parse(base_name(loss.path))
-    for path, each in now.items():
-        if parsed and is_lost_from(loss, each.partition) and parsed[0].epoch >= each.since:
-            now[path] = replace(each, files=each.files - 1, rows=each.rows - loss.rows)
+    for path, entry in now.items():
+        if parsed and is_lost_from(loss, entry.partition) and parsed[0].epoch >= entry.since:
+            now[path] = replace(entry, files=entry.files - 1, rows=entry.rows - loss.rows)
             if not now[path].files:
                 del now[path]
             return
 
 
 def is_lost_from(loss: AcceptedLoss, partition: HivePartition) -> bool:
-    """Return whether the file was in this partition, also at an earlier location of the table."""
+    """Return whether the lost file was in this partition, at the present or an earlier location of the table."""
     directory = parent(loss.path)
     moved = partition.path and directory.endswith("/" + partition.path) and "/source_table=" not in directory
     return bool(directory == partition.location or moved)

@@ -1,4 +1,4 @@
-"""Kinds of lines in a snapshot's text: each line is a tag and a JSON object with a value. lines.py declares the kinds."""
+"""Kinds of lines in a snapshot's text. A line is a tag and a JSON object that holds a value. lines.py declares the kinds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -20,9 +20,10 @@ class Life(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A member of the JSON object. `path` is where the value has its content, such as `partition.path`; default: `name`.
+    """A member of the JSON object. `path` is the value's attribute with the content, such as `partition.path`.
 
-    A member that is newer (`since`) than its line is written only if it is not 0 or empty, and then the snapshot has that format.
+    The default of `path` is `name`. A member that is newer (`since`) than its line is written only if its content is not 0 or
+    empty; then the snapshot has at least the format `since`.
     """
 
     name: str
@@ -35,9 +36,9 @@ class Field:
 
 
 class Line:
-    """One kind of line. The snapshot's `attribute` has its values, or its only value if `is_single`.
+    """One kind of line. The snapshot's `attribute` has the values, or the only value if `is_single`.
 
-    `doc` and `note` are for docs/protocol.md. `since` is the first format that has the line.
+    `doc` and `note` are for docs/protocol.md. `since` is the first format with this kind of line.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Line:
         *self._inner, self._outer = _parts(value, [f.source for f in (*self.fields, *self.later_fields)])
 
     def write(self, value: Any) -> dict[str, Any]:
-        """Return the JSON object."""
+        """Return the JSON object for a value."""
         row = dict(zip(self._names, self._contents(value), strict=True))
         for at, form in self._forms:
             row[self._names[at]] = form.write(row[self._names[at]])
@@ -82,11 +83,11 @@ class Line:
         return max([self.since, *(f.since for f in self.later_fields if attrgetter(f.source)(value))])
 
     def read(self, row: Any) -> Any:
-        """Return the value. Raises KeyError, TypeError or ValueError if the line is damaged."""
+        """Return the value of a JSON object. Raises KeyError, TypeError or ValueError if the line is damaged."""
         return self._value(**self.arguments(row))
 
     def arguments(self, row: Any) -> dict[str, Any]:
-        """Return the arguments of the value's constructor. Raises as `read`."""
+        """Return the arguments of the value's constructor. Raises as `read` does."""
         contents = self._members(row)
         if tuple(map(type, contents)) != self._usual:
             self._check(contents)
@@ -116,7 +117,7 @@ def _same(content: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The JSON types of some content, and how to convert it."""
+    """The JSON types that a content may have, and its conversions from and to JSON."""
 
     types: tuple[type, ...]
     read: Callable[[Any], Any] = _same
@@ -131,7 +132,7 @@ def _form(value: type, source: str) -> _Form:
         return _Form((list,), _read_ranges, _write_ranges)
     types = get_args(hint) or (hint,)
     if not {*types} <= {str, int, NoneType}:
-        raise TypeError(f"{value.__name__}.{source}: a snapshot has no form for {hint}")
+        raise TypeError(f"{value.__name__}.{source}: a snapshot cannot hold {hint}")
     return _Form(types)
 
 
@@ -149,7 +150,7 @@ def _type_of(owner: type, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A value to construct: its attributes, and which of the contents they are."""
+    """A value to construct: the names of its attributes, and the function that picks them from the contents."""
 
     value: type
     names: tuple[str, ...]
@@ -160,27 +161,31 @@ class _Part:
 
 
 def _parts(value: type, sources: Sequence[str]) -> list[_Part]:
-    """Return the parts, innermost first: each is constructed and appended to the contents, and the last is the value itself."""
+    """Return the parts, innermost first. Each part is constructed from the contents and appended to them; the last is `value`."""
     parts: list[_Part] = []
 
-    def add(of: type, paths: Sequence[tuple[str, int]]) -> None:
+    def add(owner: type, paths: Sequence[tuple[str, int]]) -> None:
         indexes: dict[str, int] = {}
         for name in dict.fromkeys(path.partition(".")[0] for path, _ in paths):
             below = [(path.partition(".")[2], at) for path, at in paths if path.partition(".")[0] == name]
             if below[0][0]:
-                add(_type_of(of, name), below)
+                add(_type_of(owner, name), below)
                 indexes[name] = len(sources) + len(parts) - 1
             else:
                 indexes[name] = below[0][1]
-        parts.append(_Part(of, tuple(indexes), itemgetter(*indexes.values())))
+        parts.append(_Part(owner, tuple(indexes), itemgetter(*indexes.values())))
 
     add(value, [(source, at) for at, source in enumerate(sources)])
     return parts
 
 
-def partition_fields(of: str) -> tuple[Field, ...]:
-    """Return the fields of a Hive partition, which is the attribute `of` (with a dot at its end) or, if "", the value itself."""
-    return Field("table", f"{of}table"), Field("partition", f"{of}path"), Field("location", f"{of}location")
+def partition_fields(prefix: str) -> tuple[Field, ...]:
+    """Return the fields of a Hive partition. `prefix` is its attribute with a dot, "" if the value itself is the partition."""
+    return (
+        Field("table", f"{prefix}table"),
+        Field("partition", f"{prefix}path"),
+        Field("location", f"{prefix}location"),
+    )
 
 
 def _write_ranges(ranges: tuple[OffsetRange, ...]) -> list[list[Any]]:

@@ -24,12 +24,12 @@ from kafka2hive.model.snapshot import (
     Tracking,
 )
 
-
-def _topic_partition(of: str) -> tuple[Field, ...]:
-    return Field("topic", f"{of}topic_partition.topic"), Field("number", f"{of}topic_partition.number")
-
-
-_RANGE = (*_topic_partition("range."), Field("start", "range.start"), Field("end", "range.end"))
+_RANGE = (
+    Field("topic", "range.topic_partition.topic"),
+    Field("number", "range.topic_partition.number"),
+    Field("start", "range.start"),
+    Field("end", "range.end"),
+)
 _COUNTS = ("read", "written", "filtered", "tombstones", "dead_lettered", "absent", "bytes")
 _DECIDED = (Field("at", "accepted_at"), Field("epoch"))
 
@@ -76,9 +76,9 @@ FILE = Line(
     attribute="files",
     life=Life.EPOCH,
     doc="a file that this epoch makes visible",
-    note="""`kind` is `data`, `dead_letter` or `compacted` (rows of early files, written again); `staged` and `final` are full addresses.
+    note="""`kind` is `data`, `dead_letter` or `compacted` (rows copied from early files); `staged` and `final` are full paths.
 `checksum` is the CRC-32 of the whole file, computed while it was written.
-`ranges` are those of the task: the file's records may come from any of them.""",
+`ranges` are all ranges of the task; the file's records may come from any of them.""",
 )
 
 POSITION = Line(
@@ -94,7 +94,7 @@ POSITION = Line(
     life=Life.STATE,
     doc="the position of the table in a topic partition",
     note="""**All** topic partitions that the table ever read are listed, also vanished ones; this epoch took `[start, end)`.
-`topic_id` is `-` if the broker gives none; `leader_epoch` is that of the last record read, -1 if unknown.""",
+`topic_id` is `-` if the broker provides none; `leader_epoch` is the leader epoch of the last record read, -1 if unknown.""",
 )
 
 ACCOUNT = Line(
@@ -108,12 +108,12 @@ ACCOUNT = Line(
     Field("late", "account.late", since=6),
     attribute="accounts",
     life=Life.EPOCH,
-    doc="what became of one range in one task; [where the counts come from](#where-an-accounts-numbers-come-from)",
-    note="""`end - start = read + absent`; `read = written + filtered + tombstones + dead_lettered`; none is negative.
+    doc="the counts of one range in one task; [where the counts come from](#where-an-accounts-numbers-come-from)",
+    note="""`end - start = read + absent`; `read = written + filtered + tombstones + dead_lettered`; all counts are 0 or more.
 These count records (messages), while files count rows: the data files hold `written + more_rows` rows, the dead-letter files `dead_lettered`.
-`more_rows` counts the rows beyond one for each written record.
-The line has it only if it is not 0, and the snapshot then has format 3, so that a program that does not know it stops.
-A record with one bad row is one dead letter, and one without rows is `filtered`.
+`more_rows` counts the rows beyond the first of each written record.
+The line has `more_rows` only if it is not 0; the snapshot then has format 3, so that a program that does not know it stops.
+A record with a bad row is a dead letter; a record without rows is `filtered`.
 `out_of_range` and `late` (if not 0) are the parts of `dead_lettered` that the epoch's `bounds` refuse.""",
 )
 
@@ -137,7 +137,7 @@ LOSS = Line(
     *_DECIDED,
     attribute="losses",
     life=Life.CUMULATIVE,
-    doc="a committed file that an operator gave up (`how` is `accept-loss`), or dumped again (`refetch`)",
+    doc="a committed file that an operator gave up (`how` is `accept-loss`) or refetched (`refetch`)",
 )
 
 UNREGISTERED = Line(
@@ -146,9 +146,9 @@ UNREGISTERED = Line(
     *partition_fields(""),
     attribute="unregistered",
     life=Life.STATE,
-    doc="a pending registration: a Hive partition that may hold data and was not known to be registered",
+    doc="a pending registration: a Hive partition that may hold data, and whose registration Hive has not confirmed",
     note="""The partitions of the dead-letter table are included.
-An empty path means an unpartitioned table that Hive was not known to have.""",
+An empty path stands for an unpartitioned table that Hive has not confirmed.""",
 )
 
 REGISTERED = Line(
@@ -186,7 +186,7 @@ FORGOTTEN = Line(
     attribute="forgotten",
     life=Life.CUMULATIVE,
     doc="a Hive partition with data that Hive refuses (`reason`) and an operator gave up (`recover --forget-registration`)",
-    note="It is never a pending registration again.",
+    note="The partition never becomes a pending registration again.",
 )
 
 ADDED = Line(
@@ -216,7 +216,7 @@ TRACKING = Line(
     life=Life.STATE,
     since=4,
     is_single=True,
-    doc="since which epoch complete partitions are tracked, and up to which time everything was read (`-` unknown)",
+    doc="completeness is tracked `since` this epoch; everything that Kafka held at the time `through` is committed (`-` unknown)",
     note="Only for tables with `completion`.",
 )
 
@@ -231,8 +231,8 @@ OPEN = Line(
     attribute="open",
     life=Life.STATE,
     since=4,
-    doc="a Hive partition with data files that no certificate counts: how many, since which epoch, and when that was written",
-    note="""`open` = `open` before + the data files of this epoch + `reopened` - those of `certificate` - files given up now (`loss`); `verify` checks it.
+    doc="a Hive partition with data files that no certificate counts: their number, the epoch of the first and when it was written",
+    note="""`open` = `open` before + data files of this epoch + `reopened` - files of `certificate` - files given up now (`loss`); `verify` checks it.
 A partition is identified by its path: files at an earlier location of the table (`--accept-location`) count with the newer ones.""",
 )
 
@@ -249,7 +249,7 @@ CERTIFICATE = Line(
     attribute="certificates",
     life=Life.EPOCH,
     since=4,
-    doc="a Hive partition that became complete in this epoch: the same counts, the policy that decided, the success file",
+    doc="a Hive partition that became complete in this epoch: counts as in `open`, the policy that decided, the success file",
 )
 
 REOPENED = Line(
@@ -276,8 +276,8 @@ ORDER = Line(
     life=Life.STATE,
     since=6,
     doc="an [order](#a-live-service-takes-orders) of an operator that the table's owner has done or refused; the last 100",
-    note="""`by` and `given` are who gave it and when, `at` is when this epoch did it.
-`result` is `done`, for a replay with its counts, or the error for which nothing, or nothing more, was done.""",
+    note="""`by` and `given` say who gave the order and when; `at` is when this epoch answered it.
+`result` is `done`, followed by the counts of a replay; or the error that ended the order.""",
 )
 
 PAUSED = Line(
@@ -292,7 +292,7 @@ PAUSED = Line(
     since=6,
     is_single=True,
     doc="the table is paused: no records are planned for it until an order resumes it",
-    note="An epoch after a snapshot with this line has no accounts.",
+    note="The epoch after a snapshot with this line reads no records.",
 )
 
 BOUNDS = Line(
@@ -307,7 +307,7 @@ BOUNDS = Line(
     since=6,
     is_single=True,
     doc="the [bounds of event time](#bounds-of-event-time-and-late-rows) of the newest epoch with records",
-    note="""Only for tables with `bucket.max_future`, `bucket.max_past` or `late: dead_letter`; null: no such bound.
+    note="""Only for tables with `bucket.max_future`, `bucket.max_past` or `late: dead_letter`; null stands for a bound that is not set.
 `planned_ms` is when the epoch was planned.
 `late_before_ms` never goes back while it is set, and is at most the `through` of the snapshot before; `verify` checks both.""",
 )
@@ -327,7 +327,7 @@ REPLAYED = Line(
     life=Life.EPOCH,
     since=6,
     doc="a dead-letter file of an earlier epoch that this epoch's files of `task` replace (`dead-letters replay`)",
-    note="""`letters = written + filtered + tombstones + again`, as in an account; the letters are those of the file.
+    note="""`letters = written + filtered + tombstones + again`, as in an account; `letters` is the number of letters in the file.
 The data files of `task` hold `written + more_rows` rows, its dead-letter files `again`; `verify` checks it.
 The file is hidden after the promote ([R11](#dead-letters-come-back)).""",
 )
@@ -350,7 +350,7 @@ REPLAYING = Line(
     is_single=True,
     doc="an [order](#a-live-service-takes-orders) to replay the letters of epochs up to `through` is under way",
     note="""The counts are the sums of the `replayed` lines that the order has caused.
-The epoch that records the order as done or refused has no such line.""",
+The epoch that records the order as done or refused leaves the line out.""",
 )
 
 LINES = (
@@ -379,10 +379,10 @@ LINES = (
     MOVED,
     RETIRED,
 )
-"""In the order of the text. Each snapshot has one header; of all other kinds it may have no line."""
+"""All kinds of lines, in the order of the text. A snapshot has exactly one header; it may lack lines of any other kind."""
 
 FORMAT = max(max(line.since, *(f.since for f in line.later_fields), 1) for line in LINES)
 """The newest format. A snapshot has the oldest format that suffices, so that older programs read most snapshots.
 
-They must refuse the others: they would find too many rows in the files, or forget which partitions are open.
+Older programs must refuse snapshots of newer formats: they would miscount rows, or forget which partitions are open.
 """

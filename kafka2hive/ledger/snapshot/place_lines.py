@@ -15,10 +15,10 @@ EARLY = Line(
     attribute="early",
     life=Life.STATE,
     since=6,
-    doc="a Hive partition at its early place: the data files there, since which epoch, and the end of its period",
-    note="""`certified` is the epoch whose certificate counts all of its files, 0 if none does: only then it may move.
-`closes` is by the time zone of the map that began it.
-`early` = `early` before + the data files of this epoch at early places - those given up now (`loss`) - those of `unit`.""",
+    doc="a Hive partition at its early place: its data files there, the epoch of the first, and the end of its period",
+    note="""`certified` is the epoch whose certificate counts all files of the partition, 0 without such a certificate.
+`closes` is computed in the time zone of the map at the partition's first epoch.
+`early` = `early` before + data files of this epoch at early places - files given up now (`loss`) - files of `unit`.""",
 )
 
 UNIT = Line(
@@ -29,7 +29,7 @@ UNIT = Line(
     attribute="units",
     life=Life.EPOCH,
     since=6,
-    doc="early files that this epoch has written again, as the `compacted` files of the same task",
+    doc="early files whose rows this epoch has copied into the `compacted` files of the same task",
     note="The sources are the partition's early files from `first` to `last`, ordered by (epoch, task, uuid).",
 )
 
@@ -45,9 +45,9 @@ MOVED = Line(
     life=Life.STATE,
     since=6,
     doc="a Hive partition that compaction moved to its home, and its early place, where the early files still are",
-    note="""`late` is the newest epoch with data at its home since then, 0 if there is none.
-`right_since` is since when no look has met Hive's location at the early place (format 7).
-The line has it only if that is known; it is dropped if somebody puts the location back, or if data come.""",
+    note="""`late` is the newest epoch with data at the home since the move, 0 without such data.
+`right_since` (format 7) is the time since which every look has found Hive's location at the home.
+It is missing before the first look, after somebody put the location back, and after new data.""",
 )
 
 RETIRED = Line(
@@ -61,5 +61,5 @@ RETIRED = Line(
     life=Life.STATE,
     since=7,
     doc="a moved Hive partition whose early files, of epochs up to `through`, may be deleted since `epoch`",
-    note="It replaces the `moved` line, and ends when a listing of the early place has met no such file any more.",
+    note="It replaces the `moved` line, and ends when a listing of the early place shows that all these files are deleted.",
 )

@@ -148,7 +148,7 @@ def _fence(wiring: Wiring, view: View, record: ResetRecord) -> ManualActionRequi
         paths=view.paths,
         owner=wiring.owners.new_name(),
         checked=view.generation,
-        own=wiring.owners,
+        own_names=wiring.owners,
     )
     claim_location(ports, record.location, owned.state)
     left_pending = None

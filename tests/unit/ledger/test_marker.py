@@ -47,5 +47,5 @@ def test_a_ledger_that_is_gone_while_its_marker_stays_is_not_begun_anew(tmp_path
     assert stopped.value.code == "ledger.vanished"
     owner = read_marker_file(service.wiring.ports.files, location)
     assert owner is not None and f"belongs to ledger {owner.ledger} of service demo" in stopped.value.message
-    assert "another service or ledger root feeds this table" in stopped.value.message
+    assert "a service with another ledger root feeds this table" in stopped.value.message
     assert "moved or deleted" not in str(stopped.value)

@@ -161,7 +161,7 @@ def test_a_hole_that_no_file_names_is_asked_about(table: Table) -> None:
 
 def test_what_lies_before_the_first_file_is_asked_about(table: Table) -> None:
     table.wrote(3, r(7, 9, 2), rows=(2,))
-    assert "t-2@[0, 7): no file names them, perhaps the table began later" in table.stop().message
+    assert "t-2@[0, 7): no file names them, unless the table began after them" in table.stop().message
     result = table.rebuilt(r(0, 7, 2))
     assert ends(result)["t-2"] == (0, 9)
 
