@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -15,10 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka2hive.config.load import load_map
+from kafka2hive.kafka.client import KafkaAdmin
 from kafka2hive.ledger.look import look
 from kafka2hive.ledger.snapshot.lines import FORMAT
 from kafka2hive.ledger.start import Owners, StartRequest, start
 from kafka2hive.model.offsets import OffsetRange, TopicPartition
+from kafka2hive.service.recover.rebuild import rebuild_ledger
 from kafka2hive.service.verify.result import VerifyRequest
 from kafka2hive.service.verify.verify import verify
 from kafka2hive.service.wiring import Wiring, wire
@@ -117,6 +120,22 @@ def test_every_row_is_in_the_files_once(kept: Path, name: str) -> None:
     for place, row in found.items():
         assert (int(row["id"]), row["carrier"]) == (good[place]["id"], good[place]["carrier"])
         assert Decimal(str(row["fare"])) == Decimal(good[place]["fare"])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_files_prove_a_lost_ledger(kept: Path, name: str) -> None:
+    assert command("recover", kept).code == 0
+    resumes = next_offsets(kept, TABLES[name])
+    wiring = wired(kept)
+    shutil.rmtree(wiring.paths(TABLES[name]).table_directory.removeprefix("file://"))
+    rebuilt = rebuild_ledger(wiring, TABLES[name], (), plan_only=False, take_over=True, kafka=no_kafka)
+    assert rebuilt.foreign == 0 and rebuilt.files >= len(files_of(TABLES[name])) > 0
+    assert next_offsets(kept, TABLES[name]) == resumes
+    assert findings(kept, contents=True) == []
+
+
+def no_kafka() -> KafkaAdmin:
+    raise AssertionError("nobody asked for Kafka")
 
 
 def next_offsets(config: Path, table: str) -> dict[int, int]:
