@@ -6,5 +6,5 @@ import sys
 def close_kept_consumers() -> None:
     """Before their broker ends: they would try to reach it from then on, and complain several times a second."""
     if (consumer := sys.modules.get("kafka2hive.task.fetch.consumer")) is not None:
-        for _, properties in list(consumer._kept):
+        for _, properties in list(consumer._consumers):
             consumer.forget_consumer(properties)

@@ -277,7 +277,7 @@ def test_letters_of_a_missing_file_are_named_and_the_others_replayed(dumped: Dum
     dumped.letters[0].unlink()
     done = asked(dumped, "replay", "--table", TABLE)
     assert (done["files"], done["written"]) == (1, 1)
-    assert [one["why"] for one in done["not_read"]] == ["is not there"]
+    assert [one["why"] for one in done["not_read"]] == ["does not exist"]
 
 
 @pytest.mark.parametrize("spoil", ["shortened", "altered"])

@@ -125,7 +125,7 @@ def test_a_task_decodes_and_buckets_by_plug_ins() -> None:
         (table(name="number"), "plugin.missing", "no package offers number in kafka2hive.decoders"),
         (table(name="gone"), "plugin.failed", "AttributeError"),
         (table(wrong_bucket="raises"), "plugin.failed", "kafka2hive.bucketers parity: ZeroDivisionError"),
-        (table(wrong_bucket="short"), "plugin.result", "fields gave 4 rows for 5"),
+        (table(wrong_bucket="short"), "plugin.result", "fields() returned 4 rows for a batch of 5 rows"),
     ],
     ids=lambda value: value if isinstance(value, str) and "." in value else "",
 )
